@@ -1,4 +1,5 @@
-//! Chooses the items of an extract, their lengths, and the value of their lines.
+//! Chooses the items of an extract, their lengths, and the values of their lines. An item is a candidate for a line,
+//! such as a message, a call or an error.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,10 +18,12 @@ use crate::text::{has_name, is_wide};
 use crate::users::{self, Sentences};
 use crate::wrap::wrapped;
 
-/// Minimum weight of an informative item; lighter ones fill the rest of the budget.
+/// Minimum weight of an informative item (a candidate line of the extract). Lighter items mostly fill the rest of the
+/// budget.
 const TELLING: u32 = 24;
 
-/// Maximum length of an item and of the assistant's last word, in characters, step by step.
+/// Maximum length of an item (a candidate line of the extract), and of the assistant's last text before the user's
+/// turn, in characters. Each step allows more.
 const STEPS: [(usize, usize); 5] = [
     (100, 400),
     (220, 800),
@@ -28,34 +31,35 @@ const STEPS: [(usize, usize); 5] = [
     (1_500, 8_000),
     (usize::MAX, usize::MAX),
 ];
-/// Lengths at which failures and commands are printed before anything else.
+/// Lengths in characters at which failures and commands are printed first, before all other items (candidate lines of
+/// the extract).
 const CORE_RUN: usize = 96;
 const CORE_ERROR: usize = 150;
-/// The lengths at which the state of a list of tasks is printed before anything else but rules.
+/// Lengths in characters at which the state of a task list is printed. Only rules are printed before it.
 const TASK_LIST: (usize, usize) = (600, 600);
-/// Length from which an assistant's message explains something, in bytes, and the lengths at which it is printed before
-/// anything else.
+/// Minimum length of an assistant's message that counts as an explanation, in bytes, and the lengths in characters at
+/// which explanations are printed first.
 const EXPLAINS: usize = 500;
 const EXPLAINED: (usize, usize) = (2_000, 8_000);
-/// Share of users' words in the extract of a conversation without tools, in per cent; and the minimum number of users'
-/// messages for each call of a tool in such a conversation.
+/// Share of users' words in the extract of a conversation with few tool calls, in per cent. The second constant is the
+/// minimum number of users' messages for each tool call in such a conversation.
 const TALK: u64 = 75;
 const CALLS: usize = 4;
-/// Maximum number of lines of detail, step by step.
+/// Maximum number of lines of detail (bodies and output) of an item (a candidate line of the extract). Each step allows
+/// more.
 const DETAILS: [usize; 5] = [3, 8, 24, 80, usize::MAX];
 
-/// Length from which room is kept for the line of subjects to expand, in tokens.
+/// Length of an extract from which room is kept for its last line, the list of subjects to expand, in tokens.
 const LAST_LINE: u64 = 500;
 /// Length below which an extract may be a single sentence, in tokens.
 const SHORT: u64 = 150;
-/// Length from which the long lines of an extract are broken, in tokens.
+/// Length of an extract from which its long lines are broken into several, in tokens.
 const WRAPS: u64 = 500;
-/// Number of a text's first characters that tell its script.
+/// Number of characters at the start of a text from which its script is recognized.
 const WIDE_CHARS: usize = 60;
-/// Number of times that an assistant says the same words, without a name, from which they are a formula without
-/// content.
+/// Number of times that an assistant says the same words without a name until they count as a formula without content.
 const FORMULA: usize = 3;
-/// Maximum number of times that the room for users' words is reduced.
+/// Maximum number of attempts with less room for users' words.
 const USER_ROUNDS: usize = 12;
 
 /// A printed line.
@@ -65,20 +69,21 @@ struct Line {
 }
 
 struct Composer<'a> {
-    /// Whether long lines are broken.
+    /// Whether long lines are broken into several.
     wraps: bool,
     items: Vec<&'a Item>,
     estimator: &'a dyn TokenEstimator,
     last_reply: Option<usize>,
-    /// Printed lines, by the index of their item.
+    /// Printed lines, by the index of the item (candidate line) from which they come.
     lines: BTreeMap<usize, Line>,
-    /// Length of each item, in characters.
+    /// Length of each item (candidate line), in characters.
     sizes: Vec<usize>,
-    /// Costs of items, in tokens, by index, characters and lines of detail.
+    /// Costs of printed items (candidate lines), in tokens, by the index of the item, the number of characters, and the
+    /// number of lines of detail.
     costs: BTreeMap<(usize, usize, usize), u64>,
 }
 
-/// Returns the extract, at most `target` tokens.
+/// Returns the extract. It costs at most `target` tokens.
 pub(crate) fn compose(
     gathered: &mut Gathered,
     source: &[Source<'_>],
@@ -111,9 +116,9 @@ pub(crate) fn compose(
     let around = cost(&parts.header) + cost(&parts.files);
     let room = target.saturating_sub(around + listed);
 
-    // If only users speak, all is theirs, and there may be hardly room for it.
+    // If only users speak, all text is theirs, and may not fit.
     let prose = composer.items.iter().all(|item| item.kind.users());
-    // If people talk and no tools are called, their words are the events.
+    // In a conversation without tool calls, the users' words are the events.
     let talk = is_talk(&composer.items);
     let expand_share = match gathered.topics.is_empty() && target < LAST_LINE {
         true => 0,
@@ -146,12 +151,12 @@ pub(crate) fn compose(
     composer.body_within(&parts, target)
 }
 
-/// Whether a text has a name other than the positions of the messages.
+/// Returns whether a text has a name, apart from the positions of messages.
 fn names_something(text: &str) -> bool {
     text.lines().any(|line| has_name(print::said(line)))
 }
 
-/// Whether people talk: few calls of tools come between their messages.
+/// Returns whether the items (candidate lines) are mainly talk, with few tool calls between the users' messages.
 fn is_talk(items: &[&Item]) -> bool {
     let calls = |item: &&&Item| matches!(item.kind, Kind::Act | Kind::Error);
     let calls = items.iter().filter(calls).count();
@@ -159,14 +164,16 @@ fn is_talk(items: &[&Item]) -> bool {
     calls * CALLS <= users
 }
 
-/// Whether an item's text is in a script with few characters a word.
+/// Returns whether the text of an item (a candidate line) is in a script with few characters in a word, such as
+/// Chinese.
 fn is_wide_text(item: &Item) -> bool {
     let text = item.lines.first().map_or("", String::as_str);
     let begin = || text.chars().take(WIDE_CHARS);
     begin().filter(|c| is_wide(*c)).count() * 3 > begin().count()
 }
 
-/// The items without those that a later one repeats, and without replies that are a formula.
+/// Returns the items (candidate lines) without items that a later one repeats, except users' words, and without replies
+/// that the assistant repeats as a formula without content.
 fn without_repeats(items: &[Item]) -> Vec<&Item> {
     let is_reply = |item: &&Item| item.kind == Kind::Reply;
     let mut said: BTreeMap<&[String], usize> = BTreeMap::new();
@@ -182,7 +189,7 @@ fn without_repeats(items: &[Item]) -> Vec<&Item> {
         .iter()
         .rev()
         .filter(|item| match item.kind {
-            // A user's words are kept although they are repeated.
+            // A user's words are kept even if they are repeated.
             Kind::User => true,
             Kind::Reply if is_formula(item) => false,
             _ => seen.insert((&item.label, &item.lines, &item.outcome)),
@@ -193,7 +200,7 @@ fn without_repeats(items: &[Item]) -> Vec<&Item> {
 }
 
 impl Composer<'_> {
-    /// The whole text.
+    /// Returns the text of the extract.
     fn body(&self, parts: &Parts) -> String {
         let items = self.lines.values().map(|line| line.text.as_str());
         let all = parts.above().chain(items).chain(parts.below());
@@ -220,20 +227,22 @@ impl Composer<'_> {
         self.items.get(at).is_some_and(|item| item.runs())
     }
 
-    /// Value of an item: its weight, and more for newer ones.
+    /// Returns the value of the item (candidate line) with index `at`: its weight, plus up to 30 for its position.
+    /// Later items get more.
     fn score(&self, at: usize) -> u64 {
         let weight = self.items.get(at).map_or(0, |item| u64::from(item.weight));
         let recency = 30 * (at as u64 + 1) / (self.items.len() as u64).max(1);
         weight + recency
     }
 
-    /// Sorts indices by value, the most valuable first.
+    /// Sorts indices of items (candidate lines) by value, most valuable first.
     fn by_score(&self, mut places: Vec<usize>) -> Vec<usize> {
         places.sort_by_key(|at| (std::cmp::Reverse(self.score(*at)), *at));
         places
     }
 
-    /// Prints users' rules within `most` tokens: rules with a value first, and newer ones before older ones.
+    /// Prints users' rules within `most` tokens. Rules with a value come first, and later rules come before earlier
+    /// ones.
     fn rules(&mut self, most: u64, left: &mut u64) {
         let mut rules = self.places(|item| item.kind == Kind::User && item.weight >= RULE);
         let weight = |at: &usize| self.items.get(*at).map_or(0, |item| item.weight);
@@ -246,7 +255,7 @@ impl Composer<'_> {
         *left -= before - room;
     }
 
-    /// Prints long explanations line by line, from the last to the first, within `most` tokens.
+    /// Prints long explanations line by line within `most` tokens, from the last explanation to the first.
     fn explained(&mut self, most: u64, left: &mut u64) {
         let mut explained = self.places(|item| {
             item.kind == Kind::Reply && item.weight >= TELLING && item.bytes() >= EXPLAINS
@@ -255,8 +264,9 @@ impl Composer<'_> {
         self.print_at(&explained, EXPLAINED, left, &|_| most);
     }
 
-    /// Prints the user's other words. Prints them verbatim if that costs at most `soft` tokens, else the typed ones if
-    /// these do. Prints the rest sentence by sentence, within `hard` tokens.
+    /// Prints the users' words other than rules. Prints all of them verbatim if that costs at most `soft` tokens,
+    /// otherwise only the typed ones if they cost at most `soft` tokens. Prints sentences of the rest within `hard`
+    /// tokens.
     fn users(&mut self, soft: u64, hard: u64, left: &mut u64) {
         let mut users = self.places(|item| item.kind == Kind::User);
         users.retain(|at| !self.lines.contains_key(at));
@@ -284,7 +294,8 @@ impl Composer<'_> {
             .into_iter()
             .filter(|at| !self.lines.contains_key(at))
             .collect();
-        // Costs of sentences do not add up to the costs of lines: less room is given until they fit.
+        // The cost of a line may exceed the sum of the costs of its sentences. The room is therefore reduced until the
+        // lines fit.
         let mut room = hard.saturating_sub(spent);
         let sentences = Sentences::of(&self.items, &rest, self.estimator);
         for _ in 0..USER_ROUNDS {
@@ -304,7 +315,8 @@ impl Composer<'_> {
         *left = left.saturating_sub(spent);
     }
 
-    /// Prints failures and commands shortly, within these costs in tokens: shorter forms need them.
+    /// Prints failures and commands at a short length, because they are needed when a context shows only a part of the
+    /// summary. `failed` and `ran` are the maximum costs, in tokens.
     fn core(&mut self, (failed, ran): (u64, u64), left: &mut u64) {
         let errors = self.by_score(self.places(|item| item.kind == Kind::Error));
         self.print_at(&errors, (CORE_ERROR, CORE_ERROR), left, &|_| failed);
@@ -312,7 +324,7 @@ impl Composer<'_> {
         self.print_at(&runs, (CORE_RUN, CORE_RUN), left, &|_| ran);
     }
 
-    /// Prints all other items, the most valuable first, with a limit for each kind.
+    /// Prints the other items (candidate lines), most valuable first, with a maximum cost for each kind of item.
     fn others(&mut self, left: &mut u64) {
         let all = *left;
         let (telling, rest): (Vec<usize>, Vec<usize>) = self
@@ -357,10 +369,10 @@ impl Composer<'_> {
         self.fill(&rest, 1, left, &|_| all);
     }
 
-    /// Spends the remaining tokens on shortened items, then on details.
+    /// Spends the remaining tokens: first on more text of shortened items (candidate lines), then on their details.
     fn grow(&mut self, left: &mut u64) {
         let users = self.by_score(self.places(|item| item.kind == Kind::User));
-        // A program's text is one line, and more only if there is room for everything.
+        // A program's text gets one line, and more lines only if everything else fits.
         let injected = self.by_score(self.places(|item| item.kind == Kind::Injected));
         let others = self.by_score(self.places(|item| !item.kind.users()));
         let (telling, rest): (Vec<usize>, Vec<usize>) = others.into_iter().partition(|at| {
@@ -393,14 +405,15 @@ impl Composer<'_> {
         }
     }
 
-    /// Prints items at the length of a step, within the remaining tokens and the limit of their kind.
+    /// Prints the items (candidate lines) with the indices in `order` at the length of a step, within the remaining
+    /// tokens `left` and the maximum cost `most` of each kind.
     fn fill(&mut self, order: &[usize], step: usize, left: &mut u64, most: &dyn Fn(Kind) -> u64) {
         if let Some(lengths) = STEPS.get(step) {
             self.print_at(order, *lengths, left, most);
         }
     }
 
-    /// Prints items at a length, and the assistant's last word at another.
+    /// Prints items (candidate lines) at one length, and the assistant's last text before the user's turn at another.
     fn print_at(
         &mut self,
         order: &[usize],
@@ -427,11 +440,12 @@ impl Composer<'_> {
             let before = room;
             let chars = match item.kind {
                 Kind::Reply if last => last_word,
-                // The last word of a turn is its result.
+                // The assistant's last text in a turn is the result of the turn.
                 Kind::Reply if item.weight >= LAST_WORD => chars.saturating_mul(2),
                 _ => chars,
             };
-            // A character of such a script says as much as two, and costs as much as three.
+            // A character of such a script contains about as much information as two Latin ones, and costs as much as
+            // three.
             let chars = match item.kind == Kind::Reply && chars < usize::MAX && is_wide_text(item) {
                 true => chars / 5 * 3,
                 false => chars,
@@ -444,12 +458,13 @@ impl Composer<'_> {
         }
     }
 
-    /// Prints an item at a length if its additional cost fits. Returns whether it is printed so.
+    /// Prints an item (a candidate line) at a length if the additional cost is at most `left` tokens. Returns whether
+    /// it is printed at this length or at a greater one.
     fn set(&mut self, at: usize, length: Length, left: &mut u64) -> bool {
         let (Some(item), Some(size)) = (self.items.get(at), self.sizes.get(at)) else {
             return false;
         };
-        // A length beyond the item's prints all of it.
+        // A length above the item's own prints the whole item.
         let key = (at, length.chars.min(*size), length.detail);
         let before = self.lines.get(&at).map_or(0, |line| line.cost);
         let known = self.costs.get(&key).copied();
@@ -467,7 +482,7 @@ impl Composer<'_> {
         true
     }
 
-    /// The most important line, for a target into which no whole line fits.
+    /// Returns the most important line, for a target in which no whole line fits.
     fn best(&self) -> String {
         let best = (0..self.items.len()).max_by_key(|at| self.score(*at));
         let Some(item) = best.and_then(|at| self.items.get(at)) else {
@@ -480,10 +495,11 @@ impl Composer<'_> {
         }
     }
 
-    /// Spends the rest of `target` tokens on longer lines, except for the share of the subjects to expand.
+    /// Spends the rest of `target` tokens on longer lines, except for `expand` tokens for the list of subjects to
+    /// expand.
     fn use_up(&mut self, parts: &Parts, expand: u64, mut left: u64, target: u64) {
         self.grow(&mut left);
-        // Costs of lines need not add up to the cost of the text: the rest is used, too.
+        // The cost of the text can be below the sum of the costs of its lines. The rounds spend this difference, too.
         for _ in 0..3 {
             let spent = self.estimator.text(&self.body(parts)) + expand;
             let mut slack = target.saturating_sub(spent);
@@ -494,7 +510,7 @@ impl Composer<'_> {
         }
     }
 
-    /// The extract. If not one whole informative line fits, the beginning of the most important line.
+    /// Returns the extract. If no whole informative line fits, returns the beginning of the most important line.
     fn body_within(&self, parts: &Parts, target: u64) -> SummaryBody {
         let tells = |at: &usize| {
             let item = self.items.get(*at);
@@ -505,7 +521,7 @@ impl Composer<'_> {
             true => !text.is_empty(),
             false => self.lines.keys().any(tells),
         };
-        // In a short note the most informative sentence is worth more than other whole lines.
+        // In a short extract, the most informative sentence is worth more than other whole lines.
         let best = self.best();
         let (_, sentence) = best.split_once(": ").unwrap_or_default();
         let short = target < SHORT && self.items.iter().all(|item| item.kind.users());
@@ -520,7 +536,7 @@ impl Composer<'_> {
         rank::rank_lines(&text, self.estimator)
     }
 
-    /// All items, with their lines if they are printed.
+    /// Returns all items (candidate lines of the extract), with the text of those that are printed.
     fn printed(&self) -> Vec<Printed<'_>> {
         let items = self.items.iter().enumerate();
         let printed = items.map(|(at, item)| Printed {
@@ -531,7 +547,7 @@ impl Composer<'_> {
         printed.collect()
     }
 
-    /// Drops the least valuable lines until the text fits.
+    /// Drops lines, least valuable first, until the text costs at most `target` tokens.
     fn trim(&mut self, parts: &mut Parts, target: u64) {
         let mut many = 1;
         while self.estimator.text(&self.body(parts)) > target {

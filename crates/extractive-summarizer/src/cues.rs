@@ -1,4 +1,4 @@
-//! Words that mark wishes, decisions and steps, in the languages of transcripts.
+//! Words that mark wishes, decisions and steps, in several languages.
 
 /// Words that mark a wish or a rule. A match anywhere in a sentence counts.
 pub(crate) const DIRECTIVES: &[&str] = &[
@@ -114,7 +114,112 @@ pub(crate) const DECISIONS: &[&str] = &[
     "下一步",
 ];
 
-/// Beginnings of a sentence in which an assistant announces its next step. The words before them say little.
+/// Words with which an assistant claims to have found a cause or fixed something.
+pub(crate) const CLAIMS: &[&str] = &[
+    "root cause",
+    "caused by",
+    "the cause",
+    "the issue is",
+    "the issue was",
+    "the problem is",
+    "the problem was",
+    "the bug is",
+    "the bug was",
+    "fixed",
+    "resolved",
+    "should now",
+    "should work",
+    "works now",
+    "now works",
+    "原因",
+    "修正しました",
+    "直しました",
+    "解決",
+    "원인",
+    "수정했",
+    "해결",
+    "修复",
+    "解决",
+    "ursache",
+    "behoben",
+];
+
+/// Words with which a user reports that a problem is still there.
+pub(crate) const STILL: &[&str] = &[
+    "still not",
+    "still doesn",
+    "still does not",
+    "still isn",
+    "still can",
+    "still fail",
+    "still broken",
+    "still get",
+    "still see",
+    "still the same",
+    "still wrong",
+    "still happen",
+    "still show",
+    "still crash",
+    "doesn't work",
+    "doesnt work",
+    "does not work",
+    "didn't work",
+    "did not work",
+    "isn't working",
+    "not working",
+    "not fixed",
+    "didn't fix",
+    "didn't help",
+    "did not help",
+    "same error",
+    "same problem",
+    "same issue",
+    "まだ動",
+    "まだ直",
+    "まだ同じ",
+    "まだエラー",
+    "直ってい",
+    "直らない",
+    "変わらない",
+    "変わっていない",
+    "여전히",
+    "아직도",
+    "还是不",
+    "还是报",
+    "仍然",
+    "没有解决",
+    "immer noch",
+    "funktioniert nicht",
+    "geht nicht",
+    "hilft nicht",
+];
+
+/// Words with which an assistant corrects a cause that it named before.
+pub(crate) const CORRECTIONS: &[&str] = &[
+    "the real problem",
+    "the real issue",
+    "the real cause",
+    "the real root cause",
+    "the real bug",
+    "the actual problem",
+    "the actual issue",
+    "the actual cause",
+    "the actual root cause",
+    "the actual bug",
+    "not the cause",
+    "not the root cause",
+    "wasn't the problem",
+    "wasn't the cause",
+    "was wrong about",
+    "my earlier assumption",
+    "本当の原因",
+    "真の原因",
+    "실제 원인",
+    "真正的原因",
+    "eigentliche ursache",
+];
+
+/// First words of a sentence in which an assistant announces its next step.
 pub(crate) const STEPS: &[&str] = &[
     "let me",
     "let's",
@@ -148,7 +253,7 @@ pub(crate) const STEPS: &[&str] = &[
     "现在我",
 ];
 
-/// Words before them.
+/// Words that may precede one of [`STEPS`].
 pub(crate) const LEADS: &[&str] = &[
     "now",
     "ok",

@@ -1,22 +1,22 @@
-//! Cutting a text to a length.
+//! Cutting of a text to a maximum cost.
 
 use token_estimate::TokenEstimator;
 
 use crate::text::head as first_bytes;
 
-/// The last line of a text that an earlier version cut by characters: summaries are stored that have it.
+/// Last line of a text that an earlier version cut by characters. Stored summaries may still have it.
 pub(crate) const CHAR_CUT_NOTE: &str = "[Truncated — expand for full details]";
 
-/// The line that [`cut_to_tokens`] appends to a text that it cut, if the line fits.
+/// Last line that [`cut_to_tokens`] appends to a text that was cut, if the line fits.
 pub const CUT_NOTE: &str = "[Cut here: expand for the rest]";
 
-/// Returns the longest beginning of `text` that costs at most `limit` tokens. It ends after a line or, failing that,
-/// after a sentence, if this keeps more than half of the longest possible text. Otherwise it ends between any two
-/// characters.
+/// Returns the longest beginning of `text` that costs at most `limit` tokens. It ends after a line if this keeps more
+/// than half of the longest possible text, otherwise after a sentence under the same condition. Otherwise it ends
+/// between any two characters.
 ///
 /// [`CUT_NOTE`] is appended as a separate line if it costs at most a quarter of the limit. The result never costs more
-/// than `limit`. `None` if not even one visible character fits. If the estimator never returns less for a longer text,
-/// the time is proportional to the length of the result.
+/// than `limit`. `None` if not even one character fits that is not white space. If the estimator never returns less for
+/// a longer text, the time is proportional to the length of the result.
 pub fn cut_to_tokens(text: &str, limit: u64, estimator: &dyn TokenEstimator) -> Option<String> {
     let text = text.trim();
     if text.is_empty() {
@@ -26,7 +26,7 @@ pub fn cut_to_tokens(text: &str, limit: u64, estimator: &dyn TokenEstimator) -> 
         return Some(text.to_owned());
     }
     if estimator.text(CUT_NOTE).saturating_mul(4) <= limit {
-        // Rounding and tokens across the seam may cost a little more than the two apart.
+        // Together the two texts may cost a little more than separately.
         for spare in 1..=4 {
             let room = limit
                 .saturating_sub(estimator.text(CUT_NOTE))
@@ -44,8 +44,8 @@ pub fn cut_to_tokens(text: &str, limit: u64, estimator: &dyn TokenEstimator) -> 
 }
 
 fn fits(text: &str, limit: u64, estimator: &dyn TokenEstimator) -> bool {
-    // 64 bytes a token is more than any tokenizer joins in prose; checking the start first keeps
-    // the cost of a huge text proportional to the limit.
+    // No tokenizer joins more than 64 bytes of prose into one token. Checking only the start first keeps the time for a
+    // huge text proportional to the limit.
     let probe = usize::try_from(limit)
         .unwrap_or(usize::MAX)
         .saturating_mul(64)
@@ -73,7 +73,7 @@ fn head<'a>(text: &'a str, limit: u64, estimator: &dyn TokenEstimator) -> Option
     }
     let mut kept = first_bytes(text, low);
     kept = at_boundary(kept);
-    // An estimator need not be monotone (merges across a seam): shorten until it holds.
+    // With some estimators a shorter text can cost more, so the text is shortened until it fits.
     while !kept.is_empty() && estimator.text(kept) > limit {
         kept = first_bytes(kept, kept.len() - 1).trim_end();
     }
@@ -90,7 +90,7 @@ fn at_boundary(text: &str) -> &str {
     if cut.is_empty() { text.trim_end() } else { cut }
 }
 
-/// Byte offset after the last sentence of the text that ends with a mark.
+/// Returns the byte offset after the last sentence that ends with a mark.
 fn sentence_end(text: &str) -> Option<usize> {
     let spaced = [". ", "! ", "? "]
         .iter()

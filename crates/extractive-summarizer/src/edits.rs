@@ -1,4 +1,4 @@
-//! The changes of an edit, as a few lines of a diff.
+//! Changes of a file edit, as a few lines of a diff.
 
 use std::collections::BTreeSet;
 
@@ -13,20 +13,20 @@ const BYTES: usize = 16 * 1024;
 const CHARS: usize = 90;
 /// Maximum number of lines of a new file that is shown as an edit.
 const SHORT_FILE: usize = 3;
-/// Maximum number of places of one call.
+/// Maximum number of changed places of one call, each with a removed and an added line.
 const PLACES: usize = 3;
-/// Maximum number of new names.
+/// Maximum number of newly defined names that are shown.
 const NAMES: usize = 8;
 
 /// Maximum length of a new name, in characters.
 const NAME_CHARS: usize = 40;
-/// Beginnings of comments and imports.
+/// First characters of comments and imports, which are less informative than other lines.
 const ASIDE: [&str; 12] = [
     "//", "/*", "* ", "-- ", "<!--", "import ", "from ", "use ", "using ", "#include", "package ",
     "require",
 ];
 
-/// Words before the keyword of a definition.
+/// Words that may precede the keyword of a definition.
 const BEFORE: &[&str] = &[
     "pub",
     "pub(crate)",
@@ -46,7 +46,7 @@ const BEFORE: &[&str] = &[
     "declare",
     "inline",
 ];
-/// Keywords before the name of a definition.
+/// Keywords that precede the name of a definition.
 const DEFINES: &[&str] = &[
     "fn",
     "func",
@@ -66,10 +66,10 @@ const DEFINES: &[&str] = &[
 /// Keywords that define a name only if the line is not indented.
 const DEFINES_OUTSIDE: &[&str] = &["const", "let", "var", "static", "val"];
 
-/// Returns the changes of edits: removed lines (`- `), added lines (`+ `), new names, and the number of changed lines.
-/// Empty for edits that change no text. For a whole file, names and the number of lines are enough.
+/// Returns the changes that edits make, as lines: removed lines (`- `), added lines (`+ `), newly defined names, and
+/// the number of changed lines. Empty if no text changes. A long new file gives only names and the number of lines.
 ///
-/// In prose, the new names are new headings.
+/// If `prose` is true, the new headings are the new names.
 pub(crate) fn changes(edits: &[TextEdit], prose: bool) -> Vec<String> {
     let (mut come, mut go) = (0, 0);
     let mut written = false;
@@ -115,7 +115,7 @@ pub(crate) fn changes(edits: &[TextEdit], prose: bool) -> Vec<String> {
     out
 }
 
-/// Returns the removed and the added lines.
+/// Returns the lines that a diff from `old` to `new` removes, and the lines that it adds.
 fn changed_lines<'a>(old: &[&'a str], new: &[&'a str]) -> (Vec<&'a str>, Vec<&'a str>) {
     let (mut gone, mut added) = (Vec::new(), Vec::new());
     let trimmed = |lines: &[&'a str]| lines.iter().map(|line| line.trim_end()).collect::<Vec<_>>();
@@ -134,8 +134,8 @@ fn lines(text: &str) -> Vec<&str> {
     window(text, BYTES, 0).0.lines().collect()
 }
 
-/// The most telling line that is not among the others: the first that defines one of the names, else
-/// the first with words that is neither a comment nor an import, else the first with words.
+/// Returns the most informative line that is not in `others`. This is the first line that defines one of `names`,
+/// otherwise the first line with words that is no comment or import, otherwise the first line with words.
 fn telling(lines: &[&str], others: &[&str], names: &[&str]) -> Option<String> {
     let others: BTreeSet<&str> = others.iter().map(|line| line.trim()).collect();
     let letters = |line: &str| line.chars().filter(|c| c.is_alphanumeric()).count();
@@ -155,7 +155,7 @@ fn telling(lines: &[&str], others: &[&str], names: &[&str]) -> Option<String> {
     Some(clip(&squeeze(window(line, 600, 0).0), CHARS))
 }
 
-/// The names that lines define, in order; the headings of prose.
+/// Returns the names that lines define, in order. In prose, these are the headings.
 fn names<'a>(lines: &[&'a str], prose: bool) -> Vec<&'a str> {
     let heading = |line: &&'a str| {
         line.starts_with('#')
@@ -167,7 +167,7 @@ fn names<'a>(lines: &[&'a str], prose: bool) -> Vec<&'a str> {
     }
 }
 
-/// The name that a line defines, in the syntax of most languages.
+/// Returns the name that a line defines, in the syntax of most languages.
 fn definition(line: &str) -> Option<&str> {
     let outside = !line.starts_with([' ', '\t']);
     let mut rest = line.trim_start();
@@ -192,7 +192,7 @@ fn definition(line: &str) -> Option<&str> {
     }
 }
 
-/// The name that a text begins with, after the receiver of a method.
+/// Returns the name at the start of a text, after the receiver of a method.
 fn name(text: &str) -> Option<&str> {
     let text = match text.strip_prefix('(') {
         Some(receiver) => receiver.split_once(')')?.1.trim_start(),

@@ -1,13 +1,13 @@
-//! Failures: the line of an output that names the error, and the tests that failed or passed.
+//! Failures in outputs: the lines that name an error, and the tests that failed or passed.
 
 use std::collections::BTreeSet;
 
 use crate::text::squeeze;
 
-/// Maximum number of names of tests that are read from an output.
+/// Maximum number of test names that are read from an output.
 const NAMES: usize = 64;
 
-/// How well a line names the error: from 0, for not at all, to 3.
+/// Returns how precisely a line names an error: from 0 (not at all) to 4.
 pub(crate) fn tells(line: &str) -> u8 {
     let line = line.trim();
     let letters = line.chars().filter(|c| c.is_alphabetic()).count();
@@ -26,7 +26,7 @@ pub(crate) fn tells(line: &str) -> u8 {
     }
 }
 
-/// Whether a line repeats a command, as runners of scripts print it.
+/// Returns whether a line repeats a command, as script runners print it.
 fn is_echo(line: &str) -> bool {
     let line = match line
         .strip_prefix('[')
@@ -38,7 +38,7 @@ fn is_echo(line: &str) -> bool {
     ["$ ", "> ", "+ "].iter().any(|mark| line.starts_with(mark))
 }
 
-/// Whether a line only says that something failed.
+/// Returns whether a line only says that something failed.
 fn says_no_more(line: &str) -> bool {
     let low = line.to_lowercase();
     let letters = low.chars().filter(|c| c.is_alphabetic()).count();
@@ -56,7 +56,7 @@ fn says_no_more(line: &str) -> bool {
         || low.contains("aborting due to")
 }
 
-/// Whether a line names a place in a file: `a.rs:3:5: …`, `a.ts(3,5): …`.
+/// Returns whether a line names a place in a file: `a.rs:3:5: …`, `a.ts(3,5): …`.
 fn names_place(line: &str) -> bool {
     let word = line.split(' ').next().unwrap_or("");
     let Some(at) = word.find([':', '(']) else {
@@ -69,7 +69,7 @@ fn names_place(line: &str) -> bool {
     number && file.contains('.') && line.len() > word.len() + 4
 }
 
-/// Whether a line is one of a log: it begins with a time.
+/// Returns whether a line begins with a time, as lines of a log do.
 fn is_log(line: &str) -> bool {
     let digits = line.bytes().take(19).filter(u8::is_ascii_digit).count();
     line.starts_with(|c: char| c.is_ascii_digit() || c == '[')
@@ -82,7 +82,7 @@ fn is_log(line: &str) -> bool {
             >= 2
 }
 
-/// Whether a line only reports progress.
+/// Returns whether a line only reports progress.
 fn is_progress(line: &str) -> bool {
     [
         "===",
@@ -102,12 +102,12 @@ fn is_progress(line: &str) -> bool {
     .any(|start| line.starts_with(start))
 }
 
-/// Returns the lines of an error, each once: lines that differ in times alone are one. Lines that outputs of good calls
-/// have are left out unless there are no others.
+/// Returns the lines of an error without repetitions. Lines that differ only in times count as repetitions. Lines in
+/// `usual`, which also occur in outputs of successful calls, are left out unless no other lines remain.
 pub(crate) fn lines(mut all: Vec<String>, usual: &BTreeSet<String>) -> Vec<String> {
     let mut seen = BTreeSet::new();
     all.retain(|line| {
-        // `Rebasing (1/4)` and what overwrote it are one line.
+        // A progress text such as `Rebasing (1/4)` and the text that overwrote it are on one line.
         let plain = without_times(&squeeze(line));
         plain.len() < 4 || seen.insert(plain)
     });
@@ -118,7 +118,7 @@ pub(crate) fn lines(mut all: Vec<String>, usual: &BTreeSet<String>) -> Vec<Strin
     all
 }
 
-/// A text without its times and durations: `1.15s`, `22:02:21.647`.
+/// Returns a text without times and durations: `1.15s`, `22:02:21.647`.
 pub(crate) fn without_times(text: &str) -> String {
     let part = |c: char| c.is_alphanumeric() || matches!(c, '.' | ':' | '-' | '_' | '/');
     let is_time = |word: &str| {
@@ -134,7 +134,7 @@ pub(crate) fn without_times(text: &str) -> String {
     words.collect()
 }
 
-/// Whether a line of a command's output reports an error, rather than mentions one.
+/// Returns whether a line of a command's output reports an error, and does not only mention one.
 pub(crate) fn is_error_line(line: &str) -> bool {
     let line = line.trim_start();
     if line.is_empty() {
@@ -186,7 +186,7 @@ pub(crate) fn is_error_line(line: &str) -> bool {
     ];
     let begins = |mark: &str| {
         let rest = line.strip_prefix(mark);
-        // `Errors are logged` is talk.
+        // In prose, such as `Errors are logged`, the word reports no error.
         rest.is_some_and(|rest| !mark.ends_with(char::is_alphabetic) || !rest.starts_with(is_small))
     };
     let reports = starts.iter().any(|mark| begins(mark))
@@ -212,7 +212,7 @@ fn is_small(c: char) -> bool {
     c.is_lowercase()
 }
 
-/// Whether a line only says with which code a command ended.
+/// Returns whether a line only gives the exit code of a command.
 pub(crate) fn is_exit_code(line: &str) -> bool {
     let line = line.trim().to_lowercase();
     let words: Vec<&str> = line.split(' ').collect();
@@ -223,7 +223,7 @@ pub(crate) fn is_exit_code(line: &str) -> bool {
     exits && code.bytes().all(|b| b.is_ascii_digit())
 }
 
-/// Whether a line holds `error TS2739:` or another compiler's number for an error.
+/// Returns whether a line contains a compiler's number of an error, such as `error TS2739:`.
 fn is_numbered_error(line: &str) -> bool {
     let Some((_, after)) = line.split_once("error ") else {
         return false;
@@ -238,12 +238,12 @@ fn is_numbered_error(line: &str) -> bool {
             .is_some_and(|rest| rest.starts_with(':'))
 }
 
-/// The tests that an output names, with whether they passed.
+/// Returns the names of the tests in an output, each with whether the test passed.
 pub(crate) fn tests(text: &str) -> Vec<(&str, bool)> {
     text.lines().filter_map(test).take(NAMES).collect()
 }
 
-/// The test that a line names, and whether it passed.
+/// Returns the name of the test in a line, and whether the test passed.
 fn test(line: &str) -> Option<(&str, bool)> {
     let line = line.trim();
     for (mark, passed) in [
@@ -339,7 +339,7 @@ mod tests {
                 "lint: 3 errors"
             ]
         );
-        // Where nothing else is said, it is what is said.
+        // If all lines are usual, they are kept.
         let usual: BTreeSet<String> = all().into_iter().collect();
         assert_eq!(lines(all(), &usual).len(), 3);
     }

@@ -1,4 +1,4 @@
-//! Files folder by folder, for the short forms of a summary.
+//! Lists of files by folder, for contexts that show only some lines of a summary.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -8,26 +8,27 @@ use token_estimate::TokenEstimator;
 use crate::frame::FILES;
 use crate::item::FileStat;
 
-/// Beginning of the line that names the folder of all lines below it.
+/// Beginning of the line that names a common folder. Relative paths in the lines below are relative to this folder.
 pub(crate) const BELOW: &str = "Files below ";
-/// Beginning of a line of files in a folder.
+/// Beginning of a line that lists files in one folder.
 pub(crate) const IN_FOLDER: &str = "Files in ";
-/// Cost of a line of a folder without its files and the folder, in tokens.
+/// Cost of a line of files without the files and the folder, in tokens.
 const LINE: u64 = 7;
-/// Maximum number of files of a line.
+/// Maximum number of files in one line.
 const FILES_A_LINE: usize = 8;
 
-/// Lines of files by folder.
+/// Lines that list files by folder.
 #[derive(Debug, Default)]
 pub(crate) struct Folded<'a> {
     pub(crate) lines: Vec<String>,
-    /// Paths of the files in the lines.
+    /// Paths of the listed files.
     pub(crate) listed: BTreeSet<&'a str>,
 }
 
-/// Returns lines of files, each named by its last two components at least: changed files first, newest first, with the
-/// number of changes. Folders are relative to the folder of the line that names one; relative paths that are not known
-/// to be below it come before that line. Empty if the lines are not shorter than whole paths.
+/// Returns lines that list files by folder. Changed files come first, latest first, with the number of changes. Each
+/// file has at least the last two components of its path. One line may name a common folder, and relative paths in the
+/// lines below it are relative to this folder. Relative paths that may lie elsewhere come before that line. Empty if
+/// the lines are no shorter than whole paths.
 pub(crate) fn lines<'a>(
     files: &'a BTreeMap<String, FileStat>,
     room: u64,
@@ -35,7 +36,7 @@ pub(crate) fn lines<'a>(
 ) -> Folded<'a> {
     let root = root(files.keys().map(String::as_str));
     let mut folded = Folded::default();
-    // The folder of all is named as such.
+    // The line of the common folder already names this folder and the folders that contain it.
     let is_above = |path: &str| {
         let rest = root.strip_prefix(path);
         rest.is_some_and(|rest| rest.starts_with('/'))
@@ -78,7 +79,7 @@ pub(crate) fn lines<'a>(
     };
     let below = take(below, &mut folded);
     folded.lines = take(loose, &mut folded);
-    // The folder alone is not informative.
+    // The line with the common folder is useless without lines below it.
     if !below.is_empty() {
         folded.lines.extend(title);
         folded.lines.extend(below);
@@ -89,16 +90,16 @@ pub(crate) fn lines<'a>(
     folded
 }
 
-/// A path, with its numbers of changes and reads.
+/// Path of a file, with its numbers of changes and reads.
 type File<'a> = (&'a str, &'a FileStat);
 
-/// The lines of files, with folders relative to `root`, in order.
+/// Returns the lines of files in order, with folders relative to `root`.
 fn groups<'a>(files: &[File<'a>], root: &str, estimator: &dyn TokenEstimator) -> Vec<Group<'a>> {
     let mut folders: BTreeMap<&str, Vec<Entry<'_>>> = BTreeMap::new();
     let mut beside: Vec<Entry<'_>> = Vec::new();
     for (path, stat) in files.iter().copied() {
         let below = match path.strip_prefix(root) {
-            // A file of the common folder itself is named with it, below the folder that holds both.
+            // A file directly in the common folder is listed by the name of this folder, relative to the parent folder.
             Some(name) if !name.contains('/') && is_absolute(root) => {
                 let name = path.strip_prefix(above(root)).unwrap_or(path);
                 beside.push(Entry {
@@ -124,7 +125,7 @@ fn groups<'a>(files: &[File<'a>], root: &str, estimator: &dyn TokenEstimator) ->
     let mut alone: Vec<Entry<'_>> = Vec::new();
     let mut groups: Vec<Group<'_>> = Vec::new();
     for (folder, mut list) in folders {
-        // Named once, the folder must save more than the cost of its line.
+        // Naming the folder once must save more than the cost of its line.
         let saved = estimator.text(folder) * (list.len() as u64 - 1);
         if saved < LINE {
             alone.extend(list.into_iter().map(Entry::alone));
@@ -142,7 +143,7 @@ fn groups<'a>(files: &[File<'a>], root: &str, estimator: &dyn TokenEstimator) ->
     groups
 }
 
-/// Whether a path is complete by itself.
+/// Returns whether a path is absolute.
 fn is_absolute(path: &str) -> bool {
     path.starts_with(['/', '~'])
         || path
@@ -150,24 +151,24 @@ fn is_absolute(path: &str) -> bool {
             .is_some_and(|drive| drive == ":\\" || drive == ":/")
 }
 
-/// The folder that holds a folder.
+/// Returns the parent of a folder.
 fn above(folder: &str) -> &str {
     let name = folder.trim_end_matches('/').rfind('/');
     name.and_then(|at| folder.get(..=at)).unwrap_or("")
 }
 
-/// A file.
+/// A file in a list by folder.
 struct Entry<'a> {
-    /// Name in its line.
+    /// Name of the file in its line.
     name: &'a str,
-    /// Path below the common folder.
+    /// Path relative to the common folder.
     below: &'a str,
     path: &'a str,
     stat: &'a FileStat,
 }
 
 impl Entry<'_> {
-    /// The file in a line of files of several folders.
+    /// Returns the file for a line with files of several folders, with its folder in its name.
     fn alone(self) -> Self {
         Self {
             name: self.below,
@@ -176,15 +177,16 @@ impl Entry<'_> {
     }
 }
 
-/// A line of files.
+/// A line that lists files.
 struct Group<'a> {
-    /// Whether a file of it was changed, and the piece in which the last one was touched.
+    /// Order of the lines: lines with a changed file first, then by the last use of a file, latest first.
     order: Reverse<(bool, usize)>,
     line: String,
     paths: Vec<&'a str>,
 }
 
-/// Adds the lines of a folder.
+/// Sorts files, and adds lines that list them to `groups`, each with up to eight files. Each line begins with `start`,
+/// such as `Files in src/: `. Changed files come before files that were only read.
 fn add_groups<'a>(start: &str, files: &mut [Entry<'a>], groups: &mut Vec<Group<'a>>) {
     files.sort_by_key(|file| (file.stat.changed == 0, Reverse(file.stat.last), file.name));
     for part in files.chunks(FILES_A_LINE) {
@@ -221,15 +223,16 @@ fn line(start: &str, files: &[Entry<'_>]) -> String {
     line
 }
 
-/// The folder of at least half of the paths that saves most if it is named once; none if it is short, or relative and
-/// not the folder of all relative paths. No printed path can be taken for another.
+/// Returns the common folder of at least half of the paths that saves the most characters if it is named once. Short
+/// folders do not count. A relative folder counts only if it is the folder of all relative paths, so that each printed
+/// path stays unambiguous. Empty if no folder counts.
 fn root<'a>(paths: impl Iterator<Item = &'a str>) -> &'a str {
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
     let (mut total, mut relative) = (0_usize, 0_usize);
     for path in paths {
         total += 1;
         relative += usize::from(!is_absolute(path));
-        // A file keeps two components.
+        // Two components of a file's path stay in its line.
         let folders = path.match_indices('/').map(|(at, _)| at);
         let folders: Vec<usize> = folders.skip(1).collect();
         for at in folders.iter().rev().skip(1) {

@@ -1,4 +1,4 @@
-//! How a sentence of a user binds the steps to come.
+//! Force of a user's sentence: whether it sets a rule for later steps.
 
 use crate::phrases::{SAID_ASKS, SAID_CHANGES, SAID_KINDLY, SAID_STANDING, SAID_UPDATES, any};
 use crate::rule_cues::{IMPERATIVES, REFERS};
@@ -6,36 +6,36 @@ use crate::said_value::Class;
 use crate::stems::stems;
 use crate::words::{Word, Words, words};
 
-/// Maximum length of a sentence that states a rule, in bytes.
+/// Maximum length of a sentence that can state a rule, in bytes.
 pub(crate) const RULE_BYTES: usize = 600;
-/// Maximum length of a sentence with news, in bytes.
+/// Maximum length of a sentence that can announce news, in bytes.
 const UPDATE: usize = 160;
 
-/// Words that begin an imperative about how something is shown.
+/// First words of an imperative about how something is shown.
 const MANNERS: [&str; 7] = [
     "show", "display", "print", "report", "express", "tell", "convert",
 ];
 
-/// How a sentence binds the steps to come.
+/// Force of a sentence: whether it sets a rule for later steps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Force {
-    /// Thanks, greetings, encouragement.
+    /// Small talk: thanks, greetings, encouragement. It has no content for later steps.
     SmallTalk,
-    /// Anything else.
+    /// A sentence that sets no rule.
     None,
-    /// A rule.
+    /// A rule for later steps.
     Rule,
-    /// A rule with a value, such as a quoted name.
+    /// A rule that sets a value, such as a quoted name.
     Value,
 }
 
-/// Whether a sentence is thanks, a greeting or encouragement.
+/// Returns whether a sentence is thanks, a greeting or encouragement.
 pub(crate) fn is_small_talk(sentence: &str) -> bool {
     let said = SAID_KINDLY.matcher.as_ref();
     said.is_some_and(|said| said.is_match(sentence)) && force(sentence) == Force::SmallTalk
 }
 
-/// How a sentence binds the steps to come.
+/// Returns the force of a sentence: whether it sets a rule for later steps.
 pub(crate) fn force(sentence: &str) -> Force {
     match sentence.len() {
         ..=RULE_BYTES => force_of(&mut words(sentence), sentence),
@@ -91,7 +91,8 @@ pub(crate) fn force_of(words: &mut Words<'_>, sentence: &str) -> Force {
     }
 }
 
-/// Whether the words ask others for something: not `I want to …`, which announces a speaker's own step.
+/// Returns whether the words ask others for something. `I want to …` does not, because the speaker announces an own
+/// step.
 fn wants(words: &Words<'_>) -> bool {
     (0..words.words.len()).any(|n| {
         let own = words.before(n, 1) == "i" && words.at(n + 1) == "to";
@@ -103,7 +104,7 @@ fn wants(words: &Words<'_>) -> bool {
     })
 }
 
-/// Whether the words stress that others do something: `I'd like to emphasize the use of`.
+/// Returns whether the words stress that others should do something: `I'd like to emphasize the use of`.
 fn stresses(words: &Words<'_>) -> bool {
     let verbs = [
         "emphasize",
@@ -117,7 +118,7 @@ fn stresses(words: &Words<'_>) -> bool {
         .any(|n| verbs.contains(&words.at(n)) && matches!(words.before(n, 1), "to" | "i" | "must"))
 }
 
-/// Whether the words say that something is so now: `now` with a verb, not `now,` or `for now`.
+/// Returns whether the words say that something has changed: `now` with a verb, but not `now,` or `for now`.
 pub(crate) fn is_new(words: &Words<'_>) -> bool {
     if words.at(0) == "new" {
         return true;
@@ -133,13 +134,13 @@ pub(crate) fn is_new(words: &Words<'_>) -> bool {
     })
 }
 
-/// Whether the words say that something was moved onto something else: `rebased onto work/b`.
+/// Returns whether the words say that something was moved to another base: `rebased onto work/b`.
 fn moves(words: &Words<'_>) -> bool {
     let begins = |n: usize| (0..n).any(|n| words.at(n).ends_with("ed"));
     (1..words.words.len()).any(|n| words.at(n) == "onto" && words.is_value(n + 1) && begins(n))
 }
 
-/// Whether a sentence begins with a label in capitals, such as `RULE: …`.
+/// Returns whether a sentence begins with a label in capitals, such as `RULE: …`.
 fn is_labelled(sentence: &str) -> bool {
     let label = sentence
         .split_once(": ")
@@ -149,7 +150,7 @@ fn is_labelled(sentence: &str) -> bool {
     (1..=3).contains(&words) && label.chars().count() > 3 && capitals
 }
 
-/// Whether the words say that something is always or never done; not that a person is always there.
+/// Returns whether the words say that something is always or never done. `Someone is always there` does not count.
 fn always(words: &Words<'_>) -> bool {
     (0..words.words.len()).any(|n| {
         let before = n.checked_sub(1).map_or("", |n| words.at(n));
@@ -187,7 +188,7 @@ fn always(words: &Words<'_>) -> bool {
     })
 }
 
-/// Whether a verb reports an event: `cheers`, `mentioned`.
+/// Returns whether a verb reports a past event: `cheers`, `mentioned`.
 fn is_told(verb: &str) -> bool {
     let third = verb.ends_with('s')
         && !["ss", "us", "as", "is"]
@@ -196,7 +197,7 @@ fn is_told(verb: &str) -> bool {
     third || verb.ends_with("ed")
 }
 
-/// Whether the words ask to make sure of something; not whether speakers say that they want to do so themselves.
+/// Returns whether the words ask others to make sure of something. Speakers who want to do so themselves do not count.
 fn makes_sure(words: &Words<'_>) -> bool {
     let own = |n: usize| {
         let back = |many: usize| n.checked_sub(many).map_or("", |n| words.at(n));
@@ -208,7 +209,7 @@ fn makes_sure(words: &Words<'_>) -> bool {
     (0..words.words.len()).any(|n| words.at(n) == "make" && words.at(n + 1) == "sure" && !own(n))
 }
 
-/// Whether a clause forbids something.
+/// Returns whether a clause forbids something.
 fn forbids(words: &Words<'_>) -> bool {
     (0..words.words.len()).any(|n| {
         let not = match words.at(n) {
@@ -222,7 +223,8 @@ fn forbids(words: &Words<'_>) -> bool {
     })
 }
 
-/// Whether a short sentence refers to earlier words.
+/// Returns whether a sentence is only clear together with an earlier sentence: it has a pronoun such as `it` or `this`,
+/// and fewer than four informative words.
 pub(crate) fn refers(sentence: &str) -> bool {
     let pronoun = |word: &str| {
         let mut pronouns = REFERS.iter().chain([&"this"]);

@@ -1,4 +1,5 @@
-//! The lines around an extract's items: header, files, names, and the subjects that were left out.
+//! Lines before and after the items (lines about single messages) of an extract: header, files, names, and the subjects
+//! that were left out.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,18 +15,19 @@ pub(crate) const HEADER: &str = "Extract of messages ";
 pub(crate) const FILES: &str = "Files: ";
 /// Beginning of the line of names that older extracts have.
 pub(crate) const NAMES: &str = "Also named: ";
-/// Beginning of a line of identifiers of older extracts, before the number of messages that hold each of them at least.
+/// Beginning of a line of identifiers in older extracts. A number follows: at least so many messages contain each
+/// identifier.
 const IDENTIFIERS: &str = "Names in ";
-/// Text after the number.
+/// Text after the number that follows [`IDENTIFIERS`].
 const MESSAGES: &str = "+ messages: ";
 /// Beginning of the line of older extracts with the user's last request.
 pub(crate) const ASKED: &str = "Asked last: ";
 /// Beginning of the line of older extracts with the outcome of the last request.
 pub(crate) const STAND: &str = "Where it stands: ";
-/// Beginning of the last line.
+/// Beginning of an extract's last line, the subjects that were left out.
 pub(crate) const EXPAND: &str = "Expand for details about: ";
 
-/// Returns the first line: range, times and counts of the source.
+/// Returns the first line of an extract: the range, times and counts of its source.
 pub(crate) fn header(gathered: &Gathered, pieces: &[Source<'_>]) -> String {
     let mut line = HEADER.to_owned();
     if let Some(range) = source::range(pieces) {
@@ -66,7 +68,7 @@ pub(crate) fn header(gathered: &Gathered, pieces: &[Source<'_>]) -> String {
     line
 }
 
-/// The counts in the first line of an extract.
+/// Counts in the first line of an extract.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Counts {
     pub(crate) messages: u64,
@@ -75,7 +77,7 @@ pub(crate) struct Counts {
     pub(crate) images: u64,
 }
 
-/// Reads the counts of a line that [`header`] wrote; `None` if it has none.
+/// Parses the counts in a line that [`header`] wrote; `None` if the line has none.
 pub(crate) fn counts(line: &str) -> Option<Counts> {
     let (_, listed) = line.split_once(" (")?;
     let (listed, _) = listed.split_once(')')?;
@@ -98,8 +100,8 @@ fn plural(count: u64, what: &str) -> String {
     format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }
 
-/// Returns the line of files and the files in it: changed ones first, newest first, in full if they fit,
-/// else without the folder that most of them share, which is named once.
+/// Returns the line that lists files, and the paths in it. Changed files come first, latest first. Paths are whole if
+/// they fit. Otherwise the folder that most files share is named once, and left out of their paths.
 pub(crate) fn files<'a>(
     files: &'a BTreeMap<String, FileStat>,
     room: u64,
@@ -143,13 +145,14 @@ fn list_files<'a>(
         line.push_str(&format!("(under {folder}) "));
     }
     let start = line.len();
-    // Counted piece by piece, so that many files cost little time; the whole is checked later.
+    // The cost is added piece by piece, so that many files take little time. The cost of the whole extract is checked
+    // later.
     let mut cost = estimator.text(&line) + 4;
     let mut listed = BTreeSet::new();
     for (word, list) in [("changed", changed), ("read", read)] {
         let mut first = true;
         for (path, stat) in list {
-            // The paths of its files name a folder, too.
+            // A folder is skipped, because the paths of its files name it.
             if holds_another(path, files) {
                 continue;
             }
@@ -180,14 +183,14 @@ fn list_files<'a>(
     (!listed.is_empty()).then_some((line, listed))
 }
 
-/// Whether a path is the folder of other files.
+/// Returns whether a path is the folder of another file in `files`.
 fn holds_another(path: &str, files: &BTreeMap<String, FileStat>) -> bool {
     let below = format!("{path}/");
     let next = files.range(below.clone()..).next();
     next.is_some_and(|(next, _)| next.starts_with(&below))
 }
 
-/// The shortest end of a path that no other file ends with, in whole names.
+/// Returns the shortest end of a path, in whole components, that no other file's path ends with.
 pub(crate) fn short_name<'a>(path: &'a str, files: &BTreeMap<String, FileStat>) -> &'a str {
     let cuts = path.rmatch_indices(['/', '\\']).map(|(at, _)| at);
     for at in cuts {
@@ -204,8 +207,8 @@ pub(crate) fn short_name<'a>(path: &'a str, files: &BTreeMap<String, FileStat>) 
     path
 }
 
-/// The longest folder that at least three quarters of the paths share; none if a path is relative, so that a printed
-/// path is never taken for another.
+/// Returns the longest folder that at least three quarters of the paths share. Empty if a path is relative, so that
+/// each printed path stays unambiguous.
 pub(crate) fn common_folder<'a>(paths: impl Iterator<Item = &'a str>) -> &'a str {
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
     let mut total = 0_usize;
@@ -229,13 +232,13 @@ pub(crate) fn common_folder<'a>(paths: impl Iterator<Item = &'a str>) -> &'a str
         .unwrap_or("")
 }
 
-/// Whether an older extract listed identifiers in a line.
+/// Returns whether a line of an older extract lists identifiers.
 pub(crate) fn lists_identifiers(line: &str) -> bool {
     let counted = line.strip_prefix(IDENTIFIERS);
     counted.is_some_and(|line| line.contains(MESSAGES))
 }
 
-/// Returns the last line: the subjects that were left out.
+/// Returns the last line of an extract: the subjects that were left out.
 pub(crate) fn expand(
     gathered: &Gathered,
     items: &[&Item],

@@ -1,4 +1,5 @@
-//! Reads a source and gathers the items of an extract, each with a weight.
+//! Reads a source and gathers the items of an extract, each with a weight. An item is a candidate line, such as a
+//! message, a call or an error.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,24 +19,24 @@ use crate::text::{
 };
 use crate::tool_call::Call;
 
-/// Length below which a user's line may be an answer that is not clear without the question, in characters; one of a
-/// script with few characters a word counts as three.
+/// Length below which a user's line may be an answer that is unclear without the question, in characters. A character
+/// of a script with short words, such as Chinese, counts as three.
 const ANSWER: usize = 32;
-/// Maximum length of the question, in characters.
+/// Maximum length of the question that is added to a user's short answer, in characters.
 const ANSWERED: usize = 160;
 
-/// Length from which messages that begin alike count as a program's, in bytes.
+/// Minimum length of messages that count as written by a program if they begin alike, in bytes.
 const TEMPLATE_BYTES: usize = 300;
-/// Length of the beginning that long messages of a program have in common, in characters: longer than `Glad to hear
-/// that. Now,`.
+/// Length of the common beginning of a program's long messages, in characters. It is longer than a phrase such as `Glad
+/// to hear that. Now,`.
 const TEMPLATE_BEGIN: usize = 64;
 
-/// Maximum number of bytes that are read from the start of a text; twice as many from a user's text.
+/// Maximum number of bytes that are read at the start of a text. For a user's text the maximum is twice as large.
 const HEAD_BYTES: usize = 96 * 1024;
-/// Maximum number of bytes that are read from its end; twice as many from a user's text.
+/// Maximum number of bytes that are read at the end of a text. For a user's text the maximum is twice as large.
 const TAIL_BYTES: usize = 32 * 1024;
 
-/// Gathers the items of a source.
+/// Gathers the items (candidate lines of an extract) from the messages and summaries to summarize.
 pub(crate) fn gather(source: &[Source<'_>], conventions: &dyn AgentConventions) -> Gathered {
     let finals = final_replies(source);
     let mut gathered = Gathered::default();
@@ -66,7 +67,7 @@ pub(crate) fn gather(source: &[Source<'_>], conventions: &dyn AgentConventions) 
     gathered
 }
 
-/// Takes over the lists of tasks among the items from `begin` on.
+/// Continues the task lists in the items (candidate lines) from index `begin` on, which come from an earlier summary.
 fn known_tasks(gathered: &mut Gathered, calls: &mut Calls<'_>, begin: usize) {
     for at in begin..gathered.items.len() {
         let item = gathered.items.get(at);
@@ -79,7 +80,7 @@ fn known_tasks(gathered: &mut Gathered, calls: &mut Calls<'_>, begin: usize) {
     }
 }
 
-/// Adds the paths in which calls searched, except the paths of files that are known by a longer path.
+/// Adds the paths in which calls searched, except paths of files that are already known by a longer path.
 fn add_searched(gathered: &mut Gathered, searched: Vec<(String, usize)>) {
     let ends = |path: &String| {
         let ends = path.match_indices('/');
@@ -94,7 +95,7 @@ fn add_searched(gathered: &mut Gathered, searched: Vec<(String, usize)>) {
     }
 }
 
-/// Demotes long messages that begin alike: a program wrote them.
+/// Lowers the weight of long messages that begin alike, because a program wrote them.
 fn demote_templates(gathered: &mut Gathered) {
     let beginning = |item: &Item| {
         let user = item.kind == Kind::User && item.weight == TYPED;
@@ -117,7 +118,7 @@ fn demote_templates(gathered: &mut Gathered) {
     }
 }
 
-/// Ends a run of calls and raises the weight of its first and its last one.
+/// Ends a run of consecutive calls, and raises the weight of its first and last call.
 fn end_group(gathered: &mut Gathered, group: &mut Vec<usize>) {
     for at in [group.first(), group.last()].into_iter().flatten() {
         if let Some(item) = gathered.items.get_mut(*at)
@@ -129,7 +130,7 @@ fn end_group(gathered: &mut Gathered, group: &mut Vec<usize>) {
     group.clear();
 }
 
-/// Returns for each piece whether an assistant's text in it is the last word before the user's turn.
+/// Returns for each piece of the source whether its assistant's text is the last one before the user's turn.
 fn final_replies(source: &[Source<'_>]) -> Vec<bool> {
     let mut users_turn = true;
     let mut finals: Vec<bool> = source
@@ -186,7 +187,7 @@ fn message<'a>(
             _ => {}
         }
     }
-    // An assistant announces an action and then does it; a user's text follows results.
+    // An assistant's text comes before its calls, because it announces them. A user's text comes after the results.
     if entry.role == Role::Assistant {
         speech(gathered, calls, entry, &said, last_word);
     }
@@ -289,14 +290,14 @@ fn user(gathered: &mut Gathered, conventions: &dyn AgentConventions, entry: &Log
     gathered.push(Item::new(range, Kind::User, &label, weight).with_lines(lines));
 }
 
-/// Returns the question of a short answer: the last question of the assistant's message before it, or its last
-/// sentence. `yes, the second one` alone does not show the user's wish.
+/// Returns the question to which a user's short line is the answer: the last question in the assistant's message
+/// before, or its last sentence. Alone, `yes, the second one` does not show the user's wish.
 fn answered(gathered: &Gathered) -> Option<String> {
     let reply = gathered.items.last();
     let reply = reply.filter(|item| item.kind == Kind::Reply)?;
     let said = sentences(&reply.lines.join("\n"));
     let question = said.iter().rfind(|said| said.ends_with(['?', '？']));
-    // Consent to an announced step is not informative.
+    // An announced step does not count, because a consent to it is not informative.
     let said = squeeze(question.or(said.last().filter(|said| !is_step(said)))?);
     Some(format!(
         " (to [{}] {})",
@@ -313,7 +314,7 @@ fn reply(gathered: &mut Gathered, range: SeqRange, said: &str, last_word: bool, 
     } else if last_word {
         75
     } else if trouble && (all.len() > 1 || !said.trim_end().ends_with([':', '：'])) {
-        // The cause of the error, and the next attempt.
+        // After a failure: the cause of the error, and the next attempt.
         48
     } else if all.iter().any(|sentence| is_decision(sentence)) {
         45
@@ -329,8 +330,8 @@ fn reply(gathered: &mut Gathered, range: SeqRange, said: &str, last_word: bool, 
     gathered.push(Item::new(range, Kind::Reply, "Assistant", weight).with_lines(lines));
 }
 
-/// Notes the path in which a call searches, and the files that a command names. `folder` is the one in which the calls
-/// of the message run.
+/// Records the path in which a call searches, and the files that a command names. `folder` is the folder in which the
+/// calls of the message run.
 fn named_paths(gathered: &mut Gathered, calls: &mut Calls<'_>, call: &Call, folder: Option<&str>) {
     if call.is(ToolAction::Search) {
         let (pattern, path) = match call.about.rsplit_once(" in ") {
@@ -355,7 +356,7 @@ fn named_paths(gathered: &mut Gathered, calls: &mut Calls<'_>, call: &Call, fold
             (Shell::In(folder), _) => Some(&**folder),
             (_, Some(folder)) => Some(folder),
             (Shell::New, None) => Some(""),
-            // A `cd` of an earlier call may still hold.
+            // A `cd` of an earlier call may still apply.
             _ => None,
         };
         for path in shell::files(command) {
@@ -387,7 +388,7 @@ fn call<'a>(
         () if call.about.is_empty() => 5,
         () if !call.text.is_empty() => 45,
         () if !call.changed.is_empty() => 26,
-        // Its result shows the list.
+        // The result of the call shows the list of tasks.
         () if call.is(ToolAction::ChangeTask) => 2,
         () if call.lasting => 42,
         () if call.looks => 6,

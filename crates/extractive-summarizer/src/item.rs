@@ -1,4 +1,4 @@
-//! The material of an extract: items with weights, files and names.
+//! Material of an extract: items (candidate lines) with weights, files and names.
 
 use std::collections::BTreeMap;
 
@@ -7,15 +7,15 @@ use memory_model::{Seq, SeqRange};
 use crate::later::Later;
 use crate::ran::Ran;
 
-/// Maximum length of a user's message that counts as typed, in bytes; a longer one is a document.
+/// Maximum length of a user's message that counts as typed, in bytes. A longer message counts as a document.
 pub(crate) const TYPED_BYTES: usize = 3_000;
 
-/// Weight of a user's rule with a value, and of one without.
+/// Weight of a user's rule with a value. The next constant is the weight of a rule without a value.
 pub(crate) const VALUED: u32 = 120;
 pub(crate) const RULE: u32 = 110;
 /// Weight of a text that a user typed.
 pub(crate) const TYPED: u32 = 100;
-/// Weight of a user's sentence that a later one replaces.
+/// Weight of a user's sentence that a later sentence replaces.
 pub(crate) const REPLACED: u32 = 30;
 /// Weight of the state of a list of tasks.
 pub(crate) const TASKS: u32 = 51;
@@ -26,55 +26,55 @@ pub(crate) const PASTED: u32 = 50;
 /// Weight of a program's text in a user's message.
 pub(crate) const INJECTED: u32 = 20;
 
-/// Label of a user's answers to questions.
+/// Label of the line that shows a user's answers to questions.
 pub(crate) const ASKED: &str = "Asked";
-/// Label of a call that runs a command, in the place of its tool's name.
+/// Label of a call that runs a command, instead of the tool's name.
 pub(crate) const COMMAND: &str = "$";
 
-/// Kind of an item.
+/// Kind of an item (a candidate line of an extract).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Kind {
-    /// The user's words.
+    /// A user's words.
     User,
-    /// A program's words in a user's message.
+    /// Words of a program in a user's message.
     Injected,
-    /// The assistant's words.
+    /// An assistant's words.
     Reply,
-    /// A failed call.
+    /// A failed tool call.
     Error,
-    /// A call.
+    /// A tool call. If it failed, an item of kind `Error` is printed instead.
     Act,
-    /// A line of another writer's summary.
+    /// A system message, a tool's message, or a line of a summary that is not an extract.
     Note,
 }
 
 impl Kind {
-    /// Whether it is in a user's message.
+    /// Returns whether items (candidate lines) of this kind come from a user's message.
     pub(crate) fn users(self) -> bool {
         matches!(self, Kind::User | Kind::Injected)
     }
 }
 
-/// A candidate for a line of an extract.
+/// A candidate for a line of an extract, such as a user's or assistant's words, a call, or an error.
 #[derive(Debug, Clone)]
 pub(crate) struct Item {
     pub(crate) range: SeqRange,
     pub(crate) kind: Kind,
     pub(crate) label: String,
-    /// The file that a call reads or changes.
+    /// File that the call reads or changes.
     pub(crate) file: Option<String>,
-    /// Words or actions, line by line, verbatim.
+    /// Words or action of the item, line by line, verbatim.
     pub(crate) lines: Vec<String>,
-    /// Outcome, printed after an arrow.
+    /// Outcome of a call, printed after an arrow.
     pub(crate) outcome: Vec<String>,
-    /// Bodies and output, printed when there is room.
+    /// Bodies and output of a call, printed only if there is room.
     pub(crate) detail: Vec<String>,
-    /// Position that the printed item names: of the later call that ran an error's command without one, or of the later
-    /// message in which a user says something else about the same thing.
+    /// Position of a later message that the printed item names. For an error, it is the message of the later call that
+    /// resolved it. For a user's words, it is the later message that replaces them.
     pub(crate) later: Option<Seq>,
-    /// Value that the later message sets instead.
+    /// Value that the later message sets in place of this item's value.
     pub(crate) instead: Option<String>,
-    /// Importance, from 0 to about 100; 0 is not printed.
+    /// Importance, from 0 to about 100. An item with 0 is not printed.
     pub(crate) weight: u32,
 }
 
@@ -99,7 +99,7 @@ impl Item {
         self
     }
 
-    /// Whether it is a call that ran a command.
+    /// Returns whether the item is a call that ran a command.
     pub(crate) fn runs(&self) -> bool {
         self.kind == Kind::Act && self.label == COMMAND
     }
@@ -109,36 +109,36 @@ impl Item {
     }
 }
 
-/// Numbers of changes and reads of a file, and the place of its last change among the uses of all files. If the file
-/// was not changed, the place of its last read.
+/// Use of a file: number of changes, number of reads, and the place of its last change among the uses of all files. For
+/// a file without changes, the place is that of its last read.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct FileStat {
     pub(crate) changed: u32,
     pub(crate) read: u32,
     pub(crate) last: usize,
-    /// The previous place.
+    /// Previous value of `last`.
     pub(crate) before: usize,
 }
 
-/// Everything gathered from a source.
+/// All material gathered from a source.
 #[derive(Debug, Default)]
 pub(crate) struct Gathered {
     pub(crate) items: Vec<Item>,
-    /// Sentences of replies with a value that a user replaced later.
+    /// Sentences of assistants' replies that a later message replaces or contradicts.
     pub(crate) forgotten: Vec<Forgotten>,
     pub(crate) files: BTreeMap<String, FileStat>,
-    /// Commands in the order in which they ran; those that changed something that lasts are items.
+    /// Commands in the order in which they ran. Commands that changed something lasting are also items.
     pub(crate) ran: Vec<Ran>,
-    /// Patterns of searches, in order.
+    /// Searched patterns, in order.
     pub(crate) searches: Vec<String>,
-    /// Subjects that summaries offer for expansion.
+    /// Subjects that summaries in the source offer for expansion.
     pub(crate) topics: Vec<String>,
     pub(crate) messages: u64,
     pub(crate) calls: u64,
-    /// Number of errors that summaries count and do not show.
+    /// Number of errors that summaries in the source count but do not show.
     pub(crate) unlisted_errors: u64,
     pub(crate) images: u64,
-    /// Number of uses of files so far.
+    /// Number of recorded uses of files so far.
     pub(crate) uses: usize,
 }
 
@@ -154,24 +154,24 @@ impl Gathered {
         self.file_at(path, changed, read, self.uses);
     }
 
-    /// Records a use of a file at the place of an earlier one.
+    /// Records a use of a file at an earlier place in the order of uses.
     pub(crate) fn file_at(&mut self, path: &str, changed: u32, read: u32, place: usize) {
         let stat = self.files.entry(path.to_owned()).or_default();
         stat.changed += changed;
         stat.read += read;
-        // Of a file that was changed, the last change counts.
+        // For a changed file, the place of the last change counts.
         let counts = changed > 0 || stat.changed == 0;
         if counts && place > stat.last {
             stat.before = std::mem::replace(&mut stat.last, place);
         }
     }
 
-    /// Removes a failed use of a file.
+    /// Removes a recorded use of a file, because the call failed.
     pub(crate) fn unused(&mut self, path: &str, changed: u32, read: u32) {
         if let Some(stat) = self.files.get_mut(path) {
             stat.changed = stat.changed.saturating_sub(changed);
             stat.read = stat.read.saturating_sub(read);
-            // A call is answered before its file is used again.
+            // The place before can be restored, because a call gets its result before its file is used again.
             if changed > 0 || stat.changed == 0 {
                 stat.last = stat.before;
             }
@@ -182,8 +182,8 @@ impl Gathered {
     }
 }
 
-/// Whether a user's line has no request to the assistant: an interruption, a refusal without a reason, a command to the
-/// program.
+/// Returns whether a user's line contains no request to the assistant: an interruption, a refusal without a reason, or
+/// a command to the program.
 pub(crate) fn is_mark(item: &Item) -> bool {
     let [line] = item.lines.as_slice() else {
         return false;
@@ -193,7 +193,7 @@ pub(crate) fn is_mark(item: &Item) -> bool {
     bracketed || line.starts_with("! ") || (line.starts_with('/') && !line.contains(' '))
 }
 
-/// A sentence of a reply with a value that a user replaced later.
+/// A sentence of an assistant's reply that a later message replaces or contradicts.
 #[derive(Debug)]
 pub(crate) struct Forgotten {
     pub(crate) range: SeqRange,

@@ -1,26 +1,26 @@
-//! Notes about later messages that replace a sentence.
+//! Notes in an extract about a later message that replaces or contradicts a sentence.
 
 use std::fmt;
 
 use memory_model::Seq;
 
-/// Beginning of a note behind a sentence.
+/// Beginning of the note after a sentence, before the position of the later message.
 pub(crate) const BEGIN: &str = " (later: [";
-/// Behind the position, if the later message replaces only a part.
+/// Text after the position if the later message replaces only a part of the sentence.
 const PART: &str = " in part";
 
-/// The later message that replaces a user's sentence.
+/// A later message that replaces or contradicts a sentence.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Later {
     pub(crate) seq: Seq,
-    /// Whether it replaces only a part.
+    /// Whether the later message replaces only a part of the sentence.
     pub(crate) in_part: bool,
-    /// The value that it sets instead.
+    /// Value that the later message sets instead, or quoted words of the later message.
     pub(crate) value: Option<String>,
 }
 
 impl Later {
-    /// Reads the note at the end of a text. Returns the text before it as well.
+    /// Parses the note at the end of a text. Returns the text before the note, and the note.
     pub(crate) fn read(text: &str) -> Option<(&str, Self)> {
         let (said, note) = match text.strip_prefix(BEGIN.trim_start()) {
             Some(note) => ("", note.strip_suffix(')')?),

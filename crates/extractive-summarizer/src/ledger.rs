@@ -1,5 +1,5 @@
-//! Ledgers: lists of the commands that ran and of the calls that failed, many in few tokens. They come first in a short
-//! form of a summary, before any longer lines.
+//! Ledgers: dense lists of the commands that ran and of the calls that failed. A context that shows only some lines of
+//! a summary shows these lists before longer lines.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -16,50 +16,53 @@ use crate::tool_call::is_lasting;
 
 /// Beginning of a line of commands.
 pub(crate) const RAN: &str = "Ran: ";
-/// Beginning of the line of commands that follow a `cd`, or of the line that names it for those below.
+/// Beginning of a line of commands that ran after a `cd`, or of a line that names the `cd` for the lines below.
 pub(crate) const RAN_AFTER: &str = "Ran after ";
-/// Beginning of a line of commands that follow the `cd` of a line above.
+/// Beginning of a line of commands that ran after the `cd` of a line above.
 pub(crate) const RAN_THERE: &str = "Ran there: ";
 /// Beginning of the line of a failed call.
 pub(crate) const FAILED: &str = "Failed: ";
-/// Separator of commands.
+/// Separator between commands.
 const BETWEEN: &str = " · ";
-/// Separator of a command and the number of times that it ran.
+/// Separator between a command and the number of times that it ran.
 const TIMES: &str = " ×";
 
 /// Maximum length of a command, in characters.
 const COMMAND_CHARS: usize = 60;
-/// Maximum cost of a line of several commands, in tokens: a short form keeps whole lines.
+/// Maximum cost of a line of several commands, in tokens. Lines are short, because a context that shows a summary
+/// shortened keeps only whole lines.
 const LINE_TOKENS: u64 = 48;
 /// Cost of a line without its commands, in tokens.
 const BESIDE_LINE: u64 = 4;
-/// Cost of a command without its text, as its value counts it, in tokens.
+/// Cost that is added to a command's text when its value is computed, in tokens.
 const BESIDE_COMMAND: u64 = 3;
-/// Maximum length of the line that names an error, and of a second line that reports it, in characters.
+/// Maximum length of the line that names an error, and of a second line of the error, in characters.
 const ERROR_CHARS: usize = 80;
 const REPORT_CHARS: usize = 48;
-/// Number of the first characters that distinguish the lines of an error.
+/// Number of first characters by which the lines of an error are compared.
 const SAME_CHARS: usize = 6;
-/// Maximum length of the call that failed, in characters, and number of a command's words.
+/// Maximum length of the failed call in a line, in characters. The next constant is the maximum number of words of a
+/// command.
 const CALL_CHARS: usize = 24;
 const CALL_WORDS: usize = 3;
-/// Value that the lines of a ledger have in addition to the value of items' lines.
+/// Value that is added to the lines of a ledger, so that they come before the lines of items.
 const LISTS: u64 = 1 << 60;
-/// Minimum weight of an error that is listed: more than a search without hits.
+/// Minimum weight of an error in a ledger. It excludes searches without hits.
 pub(crate) const LISTED_ERROR: u32 = 13;
 
 /// A line of a ledger.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Entry {
     pub(crate) text: String,
-    /// Order among the lines of the ledger: larger ones come first in short forms.
+    /// Order among the lines of the ledger. A context that shows a summary shortened keeps the lines with larger values
+    /// first.
     pub(crate) worth: u64,
-    /// Index of the line that it continues.
+    /// Index of the line that this line continues.
     pub(crate) head: Option<usize>,
 }
 
 impl Ran {
-    /// A command line; `None` for an empty one.
+    /// Parses a command line; `None` if it is empty.
     pub(crate) fn of(line: &str) -> Option<Self> {
         let (folder, after) = shell::split_cd(line);
         let head = beginning(shell::without_filters(after), COMMAND_CHARS);
@@ -70,23 +73,23 @@ impl Ran {
         (!head.is_empty()).then_some(Self { cd, head, times: 1 })
     }
 
-    /// A command line that a ledger lists. `None` for one that only looks at something. `None` also for one that
-    /// changed something that lasts and gives the reason, or is too long: its item shows it.
+    /// Parses a command line for the ledger. `None` if the command only looks at something. `None` also if the command
+    /// changed something lasting and gives the reason, or is too long, because its item shows it.
     pub(crate) fn listed(line: &str) -> Option<Self> {
         let says_why = |ran: &Self| !ran.is_whole() || ran.head.contains(['"', '\'']);
         let ran = Self::of(line).filter(|_| !is_look(line))?;
-        // A piece of a script is not informative.
+        // A fragment of a script is not informative.
         let is_piece = !ran.is_whole() && ran.head.contains(['"', '\'', '$', '<', '{']);
         (!is_piece && (!is_lasting(line) || !says_why(&ran))).then_some(ran)
     }
 
-    /// Whether its beginning is all of it.
+    /// Returns whether the stored beginning is the whole command.
     fn is_whole(&self) -> bool {
         !self.head.ends_with('…')
     }
 }
 
-/// The first characters of a line; `…` marks the cut, which may be in the middle of a word.
+/// Returns the first `chars` characters of a line. `…` marks the cut, which may be inside a word.
 fn beginning(line: &str, chars: usize) -> String {
     match line.char_indices().nth(chars) {
         Some((end, _)) => format!("{}…", line.get(..end).unwrap_or(line).trim_end()),
@@ -94,8 +97,8 @@ fn beginning(line: &str, chars: usize) -> String {
     }
 }
 
-/// Returns the lines of different commands, of at most `room` tokens. If not all commands fit, the most valuable ones
-/// are chosen. See [`value`].
+/// Returns lines that list each different command once, at a cost of at most `room` tokens. If not all commands fit,
+/// the most valuable ones are chosen: see [`value`].
 pub(crate) fn ran(ran: &[Ran], room: u64, estimator: &dyn TokenEstimator) -> Vec<Entry> {
     let mut last: BTreeMap<(&str, &str), (usize, u32)> = BTreeMap::new();
     for (at, one) in ran.iter().enumerate() {
@@ -142,18 +145,19 @@ pub(crate) fn ran(ran: &[Ran], room: u64, estimator: &dyn TokenEstimator) -> Vec
     chosen(groups, room, estimator)
 }
 
-/// A command of a ledger.
+/// A command in a ledger.
 struct Command {
-    /// Index of its last run.
+    /// Index of the command's last run.
     at: usize,
     text: String,
-    /// Cost with its separator, in tokens.
+    /// Cost of the command and its separator, in tokens.
     cost: u64,
     value: u64,
 }
 
-/// The value of a command that ran last as the `at`th of `all`. Newer commands count up to three times as much,
-/// commands that ran several times count half as much again, and commands that only look at something count little.
+/// Returns the value of a command with its last run at index `at` of `all` runs. Later commands count up to three times
+/// as much. Commands that ran several times count half as much again. Commands that only look at something count
+/// little.
 fn value(head: &str, times: u32, at: usize, all: usize) -> u64 {
     let newness = 2_000 * (at as u64 + 1) / (all as u64).max(1);
     let value = 1_000 + newness;
@@ -161,7 +165,7 @@ fn value(head: &str, times: u32, at: usize, all: usize) -> u64 {
     1_000 * if is_look(head) { value / 8 } else { value }
 }
 
-/// Commands of a line.
+/// Commands that share a line.
 struct Group<'a> {
     cd: &'a str,
     newest: usize,
@@ -170,7 +174,7 @@ struct Group<'a> {
 }
 
 impl<'a> Group<'a> {
-    /// A line of commands, in the order in which they ran.
+    /// Creates a line of commands, in the order in which they ran.
     fn of(cd: &'a str, commands: &mut [Command]) -> Self {
         commands.sort_by_key(|one| one.at);
         let texts: Vec<&str> = commands.iter().map(|one| one.text.as_str()).collect();
@@ -185,7 +189,7 @@ impl<'a> Group<'a> {
     }
 }
 
-/// The lines of the groups that are worth most, in the order of the conversation.
+/// Returns the lines of the most valuable groups, in the order of the conversation.
 fn chosen(mut groups: Vec<Group<'_>>, room: u64, estimator: &dyn TokenEstimator) -> Vec<Entry> {
     groups.sort_by_key(|group| Reverse(group.worth));
     let mut folders: BTreeMap<&str, usize> = BTreeMap::new();
@@ -244,7 +248,8 @@ fn chosen(mut groups: Vec<Group<'_>>, room: u64, estimator: &dyn TokenEstimator)
     entries
 }
 
-/// The commands of a line of a ledger; `cd` is the `cd` of the line above. `None` for another line.
+/// Parses the commands in a line of a ledger; `None` if the line is not one of commands. `cd` is the `cd` of the line
+/// above, and is updated.
 pub(crate) fn read_ran(line: &str, cd: &mut String) -> Option<Vec<Ran>> {
     let list = if let Some(list) = line.strip_prefix(RAN) {
         cd.clear();
@@ -273,7 +278,7 @@ pub(crate) fn read_ran(line: &str, cd: &mut String) -> Option<Vec<Ran>> {
     Some(commands.collect())
 }
 
-/// The commands that the lines of a ledger have whole.
+/// Returns the commands that the lines of a ledger contain whole.
 pub(crate) fn whole_commands(entries: &[Entry]) -> impl Iterator<Item = String> {
     let mut cd = String::new();
     let ran = entries.iter();
@@ -282,7 +287,7 @@ pub(crate) fn whole_commands(entries: &[Entry]) -> impl Iterator<Item = String> 
     ran.flatten().filter(whole).map(|ran| ran.head)
 }
 
-/// The beginnings of the commands that the lines of a ledger have.
+/// Returns the beginnings of the commands in the lines of a ledger.
 pub(crate) fn commands(entries: &[Entry]) -> BTreeSet<String> {
     let mut cd = String::new();
     let ran = entries.iter();
@@ -298,14 +303,14 @@ struct Failure {
     times: u32,
 }
 
-/// Returns the lines of failed calls that no later call made good, of at most `room` tokens: each with its error.
-/// Errors that differ only in times are one line, and newer ones come first.
+/// Returns lines that list failed calls with their errors, at a cost of at most `room` tokens. Calls that later
+/// succeeded are left out. Errors that differ only in times share a line. Later errors have priority.
 pub(crate) fn failed(items: &[Item], room: u64, estimator: &dyn TokenEstimator) -> Vec<Entry> {
     let mut failures: Vec<Failure> = Vec::new();
     let mut places: BTreeMap<String, usize> = BTreeMap::new();
     for item in items {
         let listed = item.kind == Kind::Error && item.weight >= LISTED_ERROR;
-        // An error that was made good is shown by its item.
+        // An error that was later resolved is shown by its item.
         let Some(says) = says(item).filter(|_| listed && item.later.is_none()) else {
             continue;
         };
@@ -355,7 +360,7 @@ impl Failure {
     }
 }
 
-/// The call of an error, in a few words.
+/// Returns the call of an error in a few words.
 fn call(item: &Item) -> String {
     let line = item.lines.first().map_or("", String::as_str);
     match line
@@ -374,7 +379,7 @@ fn call(item: &Item) -> String {
     }
 }
 
-/// The end of a long path.
+/// Returns a path, or only its end if it is long.
 fn end(path: &str) -> String {
     let cut = path
         .rmatch_indices('/')
@@ -385,7 +390,8 @@ fn end(path: &str) -> String {
     })
 }
 
-/// The program and the subcommands that a command line begins with; `None` if it begins with something else.
+/// Returns the program and the subcommands at the start of a command line; `None` if it does not begin with a short
+/// plain word.
 fn first_words(line: &str) -> Option<String> {
     let plain = |word: &&str| {
         let inside =
@@ -406,7 +412,7 @@ fn first_words(line: &str) -> Option<String> {
     (!text.is_empty() && text.len() <= CALL_CHARS).then_some(text)
 }
 
-/// The line that names the error best, with the next one that names it.
+/// Returns the line that names the error best, followed by the next line that names it.
 fn says(item: &Item) -> Option<String> {
     let plain = item.outcome.iter().map(|line| squeeze(untagged(line)));
     let lines: Vec<(u8, String)> = plain.map(|line| (failure::tells(&line), line)).collect();
@@ -417,7 +423,7 @@ fn says(item: &Item) -> Option<String> {
         .filter(|tells| *tells > 0)?;
     let first = lines.iter().position(|(tells, _)| *tells == told)?;
     let mut says = beginning(&lines.get(first)?.1, ERROR_CHARS);
-    // A line that begins like the first one repeats it.
+    // A line that begins like the first line repeats it.
     let begin = |line: &str| line.chars().take(SAME_CHARS).collect::<String>();
     let other = |line: &str| begin(line) != begin(&says);
     let mut more = lines.iter().skip(first + 1);
@@ -429,7 +435,7 @@ fn says(item: &Item) -> Option<String> {
     Some(says)
 }
 
-/// A line without the tags that a program puts around its messages.
+/// Returns a line without the tags that a program adds around its messages.
 fn untagged(line: &str) -> &str {
     let mut line = line.trim();
     for open in ["<", "&lt;"] {
@@ -449,7 +455,7 @@ fn is_tag(name: &str) -> bool {
     !name.is_empty() && name.chars().all(word)
 }
 
-/// The position, the call and the words of the line of a failed call; `None` for another line.
+/// Parses a line of a failed call into its position, call and error text; `None` for any other line.
 pub(crate) fn read_failed(line: &str) -> Option<(Seq, &str, &str)> {
     let rest = line.strip_prefix(FAILED)?.strip_prefix('[')?;
     let (seq, rest) = rest.split_once("] ")?;

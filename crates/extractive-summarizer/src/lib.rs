@@ -3,6 +3,7 @@
 mod compose;
 mod cues;
 mod cut;
+mod doubts;
 mod edits;
 mod failure;
 mod folders;

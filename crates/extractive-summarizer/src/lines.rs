@@ -1,4 +1,4 @@
-//! The lines of an extract, one after the other, with their topics and values.
+//! Lines of an extract in order, with their topics and values.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,16 +16,16 @@ use crate::users;
 use crate::value;
 use crate::wrap::REST;
 
-/// An item with its printed lines.
+/// An item (a candidate line of an extract) with its printed text.
 pub(crate) struct Printed<'a> {
     pub(crate) item: &'a Item,
-    /// Value among all items.
+    /// Value of the item in comparison with all other items (candidate lines).
     pub(crate) score: u64,
-    /// Its lines, unless they are left out.
+    /// Printed lines of the item; `None` if the item is not printed.
     pub(crate) text: Option<&'a str>,
 }
 
-/// The lines of an extract.
+/// Returns the lines of an extract.
 pub(crate) fn lines(
     parts: &Parts,
     printed: &[Printed<'_>],
@@ -69,7 +69,7 @@ struct Lines<'a> {
 }
 
 impl Lines<'_> {
-    /// Adds lines with falling values.
+    /// Adds lines of one topic, each with a lower value than the line before.
     fn all<'a>(&mut self, texts: impl IntoIterator<Item = &'a str>, topic: Topic) {
         for text in texts.into_iter().flat_map(|text| text.split('\n')) {
             let worth = u64::MAX - self.lines.len() as u64;
@@ -88,7 +88,7 @@ impl Lines<'_> {
         }
     }
 
-    /// Adds the lines of files by folder. The one that names the folder of the others comes with the first of them.
+    /// Adds the lines of files by folder. The line that names the common folder is tied to the first line below it.
     fn files(&mut self, texts: &[String]) {
         let mut head = None;
         for (n, text) in texts.iter().enumerate() {
@@ -102,11 +102,11 @@ impl Lines<'_> {
         }
     }
 
-    /// Adds the printed lines of an item.
+    /// Adds the printed lines of an item (a candidate line of an extract).
     fn item(&mut self, item: &Item, text: &str, place: value::Place) {
         let head = self.lines.len();
         let code = code_lines(item);
-        // Whether the item's first line continues.
+        // Whether the current line still continues the item's first line.
         let mut first = true;
         for (n, line) in text.split('\n').enumerate() {
             first &= n == 0 || line.starts_with(REST);
@@ -138,7 +138,7 @@ impl Lines<'_> {
     }
 }
 
-/// The lines of code in a user's message, and the fences around them.
+/// Returns the lines of code in a user's message, with the fences around them.
 fn code_lines(item: &Item) -> BTreeSet<&str> {
     let mut code = false;
     let lines = item.lines.iter().filter(|_| item.kind.users());
@@ -149,8 +149,9 @@ fn code_lines(item: &Item) -> BTreeSet<&str> {
     inside.map(|line| line.trim()).collect()
 }
 
-/// Indices of the items that another line covers: items that a ledger lists, users' words that are repeated or
-/// corrected, and commands that an earlier failure names as the ones that made it good.
+/// Returns the indices of the items (candidate lines) whose content another line of the extract already gives. These
+/// are items in a ledger, users' words that are repeated or corrected later, and commands that an earlier failure names
+/// as the ones that resolved it.
 fn told_elsewhere(parts: &Parts, printed: &[Printed<'_>]) -> BTreeSet<usize> {
     let mut told = BTreeSet::new();
     let listed: BTreeSet<Seq> = parts

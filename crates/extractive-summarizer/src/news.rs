@@ -1,30 +1,30 @@
-//! Orders texts so that each one adds most to the texts before it.
+//! Orders texts so that each text adds as much as possible to the texts before it.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
 
 use crate::text::is_wide;
 
-/// Minimum length of a word that says something, in bytes; a number may be shorter.
+/// Minimum length of an informative word, in bytes. Numbers may be shorter.
 const WORD: usize = 4;
 
-/// Parts of a text's value: for each new word, and for each other word.
+/// Parts of a text's value: for each word that no earlier text has, and for each other word.
 const NEW: u64 = 4;
 const KNOWN: u64 = 1;
 
-/// A queue of texts, the one that adds most first.
+/// A queue of texts. The text that adds most to the texts before comes first.
 pub(crate) struct News {
-    /// The different words of each text.
+    /// Numbers of the different words in each text.
     words: Vec<Vec<u32>>,
-    /// Values of the texts by their words; the values of waiting texts may be too high.
+    /// Waiting texts with their values. A value may be too high, because it was computed before other texts were taken.
     waiting: BinaryHeap<(u64, Reverse<usize>)>,
-    /// Whether each word is in one of the texts so far.
+    /// Whether each word is in one of the texts taken so far.
     told: Vec<bool>,
 }
 
 impl News {
-    /// Returns a queue of texts. A text says `worth` by each of its words, and a name of letters and digits, such as a
-    /// colour or a version, counts for `name` words.
+    /// Creates a queue of texts. A name of letters and digits, such as a colour code or a version, counts for `name`
+    /// words.
     pub(crate) fn of<'a>(
         texts: impl Iterator<Item = &'a str>,
         name: u64,
@@ -52,10 +52,11 @@ impl News {
         news
     }
 
-    /// Returns the text that adds most to the texts so far.
+    /// Removes the text from the queue that adds most to the texts taken so far, and returns its index. `worth` is the
+    /// value of a word in the text of an index.
     pub(crate) fn next(&mut self, worth: &dyn Fn(usize) -> u64) -> Option<usize> {
         while let Some((before, Reverse(at))) = self.waiting.pop() {
-            // Later texts can only have lowered it.
+            // The value may have fallen since it was computed.
             let value = self.value(at, worth);
             if value == before
                 || self
@@ -70,7 +71,7 @@ impl News {
         None
     }
 
-    /// Adds a text to the texts so far.
+    /// Records that the text at `at` was taken.
     pub(crate) fn tell(&mut self, at: usize) {
         for word in self.words.get(at).into_iter().flatten() {
             if let Some(told) = self.told.get_mut(*word as usize) {
@@ -88,8 +89,8 @@ impl News {
     }
 }
 
-/// Calls `f` with a hash of each telling word or number, in any case, and of each pair of characters in scripts with
-/// short words.
+/// Calls `f` with a hash of each informative word or number, in lower case, and of each pair of characters in scripts
+/// with short words.
 fn visit_words(text: &str, name: u64, f: &mut dyn FnMut(u64)) {
     const BASIS: u64 = 0xcbf2_9ce4_8422_2325;
     const PRIME: u64 = 0x0100_0000_01b3;

@@ -1,4 +1,4 @@
-//! Reads summaries as sources: the lines of an extract, or the prose of a model.
+//! Reading of summaries as sources of an extract: lines of an earlier extract, or prose of a model.
 
 use std::borrow::Cow;
 use std::cmp::Reverse;
@@ -23,7 +23,7 @@ use crate::text::{is_decision, is_directive, is_nod, is_step};
 use crate::tool_call::is_lasting;
 use crate::wrap::joined;
 
-/// Adds the lines of a summary.
+/// Adds the lines of a summary to the gathered material.
 pub(crate) fn summary(
     gathered: &mut Gathered,
     summary: &SummarySource<'_>,
@@ -51,7 +51,7 @@ pub(crate) fn summary(
             continue;
         }
         gathered.items.extend(open.take());
-        // Older extracts have these, and items show them better: the last outcome, and lists of names.
+        // Older extracts have lines for the last outcome and for names, but items show these better.
         let stood = extract
             && (line.starts_with(ASKED)
                 || line.starts_with(STAND)
@@ -100,7 +100,7 @@ pub(crate) fn summary(
     gathered.items.extend(open);
     commands(gathered, begin, listed);
     failures(gathered, begin, summary.range, failed);
-    // A summary shows some of its calls and errors, and says how many there were.
+    // A summary shows only some of its calls and errors, but gives their number.
     let stated = stated.unwrap_or(frame::Counts {
         messages: summary.range.len(),
         calls: shown_calls,
@@ -112,7 +112,7 @@ pub(crate) fn summary(
     gathered.calls += stated.calls;
     gathered.images += stated.images;
     gathered.unlisted_errors += stated.errors.saturating_sub(shown);
-    // Lists begin with the newest.
+    // Lists have the latest entry first.
     let mut told: Vec<(String, Told)> = told.into_iter().collect();
     told.sort_by_key(|(_, told)| Reverse(told.place));
     for (path, told) in told {
@@ -120,7 +120,8 @@ pub(crate) fn summary(
     }
 }
 
-/// Adds the commands that a ledger lists, and the commands of the items from `begin` on that it does not list.
+/// Adds the commands in a ledger (a list of commands in an earlier extract), and the commands of the items from index
+/// `begin` on that the ledger lacks.
 fn commands(gathered: &mut Gathered, begin: usize, listed: Vec<Ran>) {
     let heads: BTreeSet<&str> = listed.iter().map(|ran| ran.head.as_str()).collect();
     let items = gathered.items.iter().skip(begin);
@@ -132,7 +133,7 @@ fn commands(gathered: &mut Gathered, begin: usize, listed: Vec<Ran>) {
             _ => None,
         }
     });
-    // A line that an item shortened is not a command.
+    // A shortened line is no whole command.
     let whole = lines.filter(|line| !line.starts_with('…'));
     let others: Vec<Ran> = whole
         .filter_map(Ran::listed)
@@ -142,7 +143,8 @@ fn commands(gathered: &mut Gathered, begin: usize, listed: Vec<Ran>) {
     gathered.ran.extend(others);
 }
 
-/// Adds the failures that a ledger lists and that are not among the items from `begin` on.
+/// Adds the failures in a ledger (a list of failures in an earlier extract) that are not among the items from index
+/// `begin` on.
 fn failures(
     gathered: &mut Gathered,
     begin: usize,
@@ -162,7 +164,7 @@ fn failures(
         if !within.covers(&range) {
             continue;
         }
-        // A line names a tool with its file, and a command without its mark.
+        // The ledger names a tool with its file, and a command without the label of commands.
         let file = says.split_once(": ").map(|(file, _)| file);
         let is_file = |file: &str| !file.contains(' ') && file.contains(['/', '.', '…']);
         let (line, says) = match file.filter(|file| !call.contains(' ') && is_file(file)) {
@@ -184,7 +186,7 @@ fn failures(
     }
 }
 
-/// Replaces the first line of an error by the line in a ledger, if the item shortened it.
+/// Replaces a shortened line of an error by its longer form in a ledger.
 fn complete(item: &mut Item, says: &str) {
     let first = says.split(" | ").next().unwrap_or(says);
     let cut = item.outcome.iter_mut().find(|line| {
@@ -196,7 +198,7 @@ fn complete(item: &mut Item, says: &str) {
     }
 }
 
-/// Whether a text is an extract, rather than the prose of a model.
+/// Returns whether a text is an extract and not prose of a model.
 fn is_extract(text: &str) -> bool {
     let first = text.trim_start_matches("- ");
     [HEADER, ASKED, STAND]
@@ -207,9 +209,9 @@ fn is_extract(text: &str) -> bool {
             .is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
 }
 
-/// Adds a further line to an item.
+/// Adds a continuation line of an earlier extract to the item that it continues.
 fn more(item: &mut Item, line: &str) {
-    // It says more than the announcement in its first line.
+    // The continuation is more informative than the announcement in the first line.
     if item.kind == Kind::Reply {
         item.weight = item.weight.max(25);
     }
@@ -226,7 +228,7 @@ fn more(item: &mut Item, line: &str) {
     }
 }
 
-/// Parses a line of an extract: `[12] User: text`, or with `- ` before it as older extracts have it.
+/// Parses a line of an extract: `[12] User: text`. In older extracts, `- ` precedes it.
 fn extract_line(line: &str, within: SeqRange, conventions: &dyn AgentConventions) -> Option<Item> {
     let rest = line.strip_prefix("- ").unwrap_or(line);
     let rest = rest.strip_prefix('[')?;
@@ -248,7 +250,7 @@ fn extract_line(line: &str, within: SeqRange, conventions: &dyn AgentConventions
         "" | "System" => (Kind::Note, 40),
         "User" => (Kind::User, TYPED),
         "Injected" => (Kind::Injected, INJECTED),
-        // The answers to questions weigh as much as they do in messages.
+        // Answers to questions get the same weight as in messages.
         ASKED_USER => (Kind::User, 90),
         _ if label.starts_with("User ") => (Kind::User, TYPED),
         "Assistant" if text.ends_with([':', '：']) => (Kind::Reply, 3),
@@ -295,7 +297,7 @@ fn extract_line(line: &str, within: SeqRange, conventions: &dyn AgentConventions
     Some(item)
 }
 
-/// The text of an error without the note that names a later call, and the position in the note.
+/// Splits off the note that names a later call: returns the error's text without it, and the position in the note.
 fn without_mended(text: &str) -> (&str, Option<Seq>) {
     let (begins, ends) = MENDED;
     let note = text.strip_suffix(ends).and_then(|rest| {
@@ -305,22 +307,22 @@ fn without_mended(text: &str) -> (&str, Option<Seq>) {
     note.map_or((text, None), |(about, seq)| (about, Some(seq)))
 }
 
-/// The folder of a line of files in a folder, and its list.
+/// Parses a line of files in a folder into the folder and the list.
 fn in_folder(line: &str) -> Option<(&str, &str)> {
     let (base, list) = line.strip_prefix(IN_FOLDER)?.split_once(": ")?;
     base.ends_with('/').then_some((base, list))
 }
 
-/// A file's figures in the lists of a summary.
+/// Use of one file, as the lists of a summary give it.
 struct Told {
-    /// Number of files that were listed before it.
+    /// Number of files before it in the lists.
     place: usize,
     changed: u32,
     read: u32,
 }
 
-/// Adds the files of a `Files` line of any writer: all words that look like paths. A file that two lines name counts by
-/// the larger figures.
+/// Adds the files of a `Files` line of any writer: all words that look like paths. If two lines name a file, the larger
+/// numbers count.
 fn files<'a>(told: &mut BTreeMap<String, Told>, mut base: &'a str, rest: &'a str) {
     let mut rest = rest.trim();
     if let Some(under) = rest.strip_prefix("(under ")

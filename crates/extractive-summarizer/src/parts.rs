@@ -1,4 +1,5 @@
-//! The lines of an extract around the lines of its items: the header, and lists of files, failures and commands.
+//! Lines of an extract before and after its items (lines about single messages): the header, and lists of files,
+//! failures and commands.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,33 +12,34 @@ use crate::ledger::{self, Entry};
 use crate::shell;
 use crate::source::{Source, tokens};
 
-/// Ratio of the length of the messages to the length of their extract from which it is as dense as an extract of
-/// summaries.
+/// Ratio between the length of the messages and the length of their extract. From this ratio on, the extract of
+/// messages is as dense as an extract of summaries.
 const MUCH_LONGER: u64 = 16;
 
-/// Maximum weight of an item that is printed only after all heavier ones.
+/// Maximum weight of items (candidate lines) that are printed only after all heavier ones.
 pub(crate) const LISTED: u32 = 3;
 
-/// Length from which an extract has lists for its shorter forms, in tokens.
+/// Minimum length of an extract of messages with lists, in tokens. Its shorter forms use the lists.
 const DENSE: u64 = 2_500;
-/// The same for an extract of summaries.
+/// Minimum length of an extract of summaries with lists, in tokens.
 const DENSE_CONDENSED: u64 = 500;
 
-/// Shares of lists in a text, in per cent.
+/// Maximum shares of the lists in a text, in per cent.
 struct Shares {
     failed: u64,
     ran: u64,
     files: u64,
 }
 
-/// The lists of an extract of messages. They are few, because shorter forms are mostly taken from summaries of
-/// summaries. Names that this extract leaves out are lost to those summaries.
+/// Shares of the lists in an extract of messages. The lists serve contexts that show a summary shortened, and these are
+/// mostly summaries of summaries. The lists of an extract of messages are therefore small, so that more room is left
+/// for its items, from which a summary of this extract takes names.
 const SHARES: Shares = Shares {
     failed: 3,
     ran: 0,
     files: 2,
 };
-/// The lists of an extract of summaries.
+/// Shares of the lists in an extract of summaries.
 const SHARES_CONDENSED: Shares = Shares {
     failed: 6,
     ran: 4,
@@ -46,7 +48,7 @@ const SHARES_CONDENSED: Shares = Shares {
 /// Maximum cost of a list, in tokens.
 const LIST: u64 = 1_000;
 
-/// The room for lists.
+/// Room for the lists of an extract.
 struct Lists {
     target: u64,
     shares: Option<Shares>,
@@ -54,7 +56,7 @@ struct Lists {
 }
 
 impl Lists {
-    /// A text that is short in any case has no lists.
+    /// Decides the room for lists. A short extract has no lists.
     fn of(source: &[Source<'_>], target: u64) -> Self {
         let dense = is_dense(source, target);
         let shares = match dense {
@@ -68,14 +70,14 @@ impl Lists {
         }
     }
 
-    /// Maximum cost of a list, in tokens.
+    /// Returns the maximum cost of a list, in tokens. `list` selects the share of the list.
     fn room(&self, list: impl Fn(&Shares) -> u64) -> u64 {
         let percent = self.shares.as_ref().map_or(0, list);
         (self.target.saturating_mul(percent) / 100).min(LIST)
     }
 }
 
-/// The lines around the items.
+/// Lines of an extract before and after its items (lines about single messages).
 pub(crate) struct Parts {
     pub(crate) header: Option<String>,
     pub(crate) failed: Vec<Entry>,
@@ -86,7 +88,8 @@ pub(crate) struct Parts {
 }
 
 impl Parts {
-    /// The header, and the lists. Items name the files that these list shortly afterwards.
+    /// Creates the header and the lists. Shortens the names of files in the items if one of these lists names them in
+    /// full.
     pub(crate) fn around(
         gathered: &mut Gathered,
         source: &[Source<'_>],
@@ -99,7 +102,7 @@ impl Parts {
         let lists = Lists::of(source, target);
         let files_room = lists.room(|shares| shares.files);
         let folded = folders::lines(&gathered.files, files_room, estimator);
-        // Files that an extract of summaries lists by folder are not named again.
+        // Files that an extract of summaries lists by folder are not listed again.
         let others = match lists.dense {
             true => others(&gathered.files, &folded.listed),
             false => gathered.files.clone(),
@@ -126,24 +129,25 @@ impl Parts {
         }
     }
 
-    /// Texts before the items.
+    /// Returns the lines of the extract that come before its items: the header, if there is one.
     pub(crate) fn above(&self) -> impl Iterator<Item = &str> {
         self.header.as_deref().into_iter()
     }
 
-    /// Texts after the items.
+    /// Returns the lines of the extract that follow its items, in order: failures, commands, whole paths of files,
+    /// files by folder, and the list of subjects that were left out.
     pub(crate) fn below(&self) -> impl Iterator<Item = &str> {
         let entries = self.failed.iter().chain(&self.ran);
         let entries = entries.map(|entry| entry.text.as_str());
         let folded = self.folded.iter().map(String::as_str);
-        // Paths behind the line that names a folder are below it.
+        // The paths after the line that names a folder are relative to this folder, so other files come before it.
         entries
             .chain(self.files.as_deref())
             .chain(folded)
             .chain(self.expand.as_deref())
     }
 
-    /// Drops a line, the least valuable first. Returns whether there was one besides the header and the files in full.
+    /// Drops the least valuable line. Returns false if only the header and the list of whole paths remain.
     pub(crate) fn drop_one(&mut self) -> bool {
         self.expand.take().is_some()
             || self.folded.pop().is_some()
@@ -152,13 +156,13 @@ impl Parts {
     }
 }
 
-/// Whether an extract is of summaries, or so short compared with its messages that it has to be as dense.
+/// Returns whether an extract has to be dense: it is of summaries, or it is very short compared with its messages.
 pub(crate) fn is_dense(source: &[Source<'_>], target: u64) -> bool {
     let summary = |piece: &Source<'_>| matches!(piece, Source::Summary(_));
     source.iter().any(summary) || tokens(source) / MUCH_LONGER >= target
 }
 
-/// The files that are not listed.
+/// Returns the files that are not in `listed`.
 fn others(
     files: &BTreeMap<String, FileStat>,
     listed: &BTreeSet<&str>,
@@ -169,7 +173,7 @@ fn others(
     others.map(|(path, stat)| (path.clone(), *stat)).collect()
 }
 
-/// Demotes commands without an outcome of which a ledger has every word.
+/// Lowers the weight of commands without an outcome if a ledger has every word of them.
 fn listed_commands(items: &mut [Item], ran: &[Entry]) {
     let whole: BTreeSet<String> = ledger::whole_commands(ran).collect();
     for item in items {
@@ -181,8 +185,8 @@ fn listed_commands(items: &mut [Item], ran: &[Entry]) {
     }
 }
 
-/// Shortens the names of files that are named in full elsewhere, and demotes items that only look at
-/// such a file.
+/// Shortens the names of files that a list names in full, and lowers the weight of items (candidate lines) that only
+/// look at such a file.
 fn short_names(items: &mut [Item], files: &BTreeMap<String, FileStat>, listed: &BTreeSet<&str>) {
     for item in items {
         let Some(path) = item.file.as_deref().filter(|path| listed.contains(path)) else {

@@ -1,4 +1,4 @@
-//! Phrases that say how a sentence is meant.
+//! Search for phrases that mark the meaning of a sentence.
 
 use std::sync::LazyLock;
 
@@ -8,7 +8,7 @@ use crate::rule_cues::{ASKS, CHANGES, SINCE, SMALL_TALK, STANDING, UNIVERSAL, UP
 use crate::text::{is_wide, matcher};
 use crate::words::Words;
 
-/// Phrases, with a matcher that finds sentences that may have one.
+/// A list of phrases, with a matcher that quickly finds sentences that may have one.
 pub(crate) struct Cues {
     phrases: &'static [&'static str],
     pub(crate) matcher: Option<AhoCorasick>,
@@ -30,10 +30,10 @@ pub(crate) static SAID_UNIVERSAL: LazyLock<Cues> = LazyLock::new(|| Cues::of(UNI
 pub(crate) static SAID_WITHDRAWS: LazyLock<Cues> = LazyLock::new(|| Cues::of(WITHDRAWS));
 pub(crate) static SAID_KINDLY: LazyLock<Cues> = LazyLock::new(|| Cues::of(SMALL_TALK));
 
-/// Whether a text has one of these phrases. Phrases in scripts without spaces may be anywhere, and others are whole
-/// words.
+/// Returns whether a sentence has one of the phrases. Phrases in scripts without spaces may occur anywhere, and others
+/// only as whole words.
 pub(crate) fn any(words: &Words<'_>, sentence: &str, cues: &Cues) -> bool {
-    // Most sentences have none.
+    // Most sentences have none of the phrases, so a fast check comes first.
     let found = cues
         .matcher
         .as_ref()

@@ -1,4 +1,4 @@
-//! Prints an item at a length.
+//! Printing of an item (a candidate line of an extract) at a given length.
 
 use std::cmp::Reverse;
 
@@ -9,26 +9,26 @@ use crate::shell::anywhere;
 use crate::text::{clip, digest, is_step, sentences, squeeze};
 use crate::tool_call::lasting;
 
-/// Separator of an action and its outcome.
+/// Separator between an action and its outcome.
 pub(crate) const ARROW: &str = " → ";
-/// Beginning of a further line of an item.
+/// Beginning of a line that continues the line before it.
 pub(crate) const MORE: &str = "  ";
 /// Beginning of a line of detail.
 pub(crate) const DETAIL: &str = "    ";
 /// Maximum length of a line of detail, in characters.
 const DETAIL_CHARS: usize = 240;
-/// Beginning and end of the note in an error's line that names a later call: the same command without an error.
+/// Beginning and end of the note in an error's line that names a later call, in which the same command succeeded.
 pub(crate) const MENDED: (&str, &str) = (" (ok at [", "])");
 
-/// Shell syntax that hands a message of several lines to a command.
+/// Shell syntax that passes a message of several lines to a command. It is left out of some shortened commands.
 const HEREDOC: &str = "\"$(cat <<'EOF' ";
 /// Maximum length of an exclamation without content, in characters.
 const CRY_CHARS: usize = 24;
 
-/// Maximum length of a printed item.
+/// Maximum length of a printed item (a candidate line of an extract).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Length {
-    /// Approximate number of characters of its lines and its outcome.
+    /// Approximate number of characters of the item's lines and outcome.
     pub(crate) chars: usize,
     /// Number of lines of detail.
     pub(crate) detail: usize,
@@ -42,12 +42,13 @@ impl Length {
     }
 }
 
-/// Length of an item without detail, in characters.
+/// Returns the length of an item (a candidate line) without its lines of detail, in characters.
 pub(crate) fn size(item: &Item) -> usize {
     count(&item.lines).saturating_add(count(&item.outcome))
 }
 
-/// Prints an item: `[12] User: ` and its lines.
+/// Returns the text of an item (a candidate line) in an extract: its position and label, such as `[12] User: `, and its
+/// lines.
 pub(crate) fn item(item: &Item, length: Length) -> String {
     let mut out = beginning(item);
     let chars = length.chars;
@@ -66,9 +67,9 @@ pub(crate) fn item(item: &Item, length: Length) -> String {
         let half = chars / 2;
         let about = match item.outcome.is_empty() {
             true => chars,
-            // Most of a command is the command line.
+            // The command line gets most of the length of a command.
             false if item.runs() => chars,
-            // And most of an error is its message.
+            // The message gets most of the length of an error.
             false if item.kind == Kind::Error => (chars / 2).max(chars.saturating_sub(ended)),
             false => half.max(chars.saturating_sub(ended)),
         };
@@ -77,7 +78,7 @@ pub(crate) fn item(item: &Item, length: Length) -> String {
             Kind::Injected => clip(&squeeze(&item.lines.join(" ")), about),
             Kind::User | Kind::Note => digest(&sentences(&item.lines.join("\n")), about, true),
             Kind::Reply => {
-                // Before the last word, findings count most.
+                // In replies other than the last one of a turn, findings count most.
                 let last_word = item.weight >= LAST_WORD;
                 digest(&findings(item, last_word), about, last_word)
             }
@@ -99,7 +100,7 @@ pub(crate) fn item(item: &Item, length: Length) -> String {
     out
 }
 
-/// Adds the note that names a later item, if there is one.
+/// Appends the note that names a later message, if the item has one.
 pub(crate) fn add_note(item: &Item, out: &mut String) {
     let Some(seq) = item.later else { return };
     match item.kind {
@@ -119,8 +120,7 @@ pub(crate) fn add_note(item: &Item, out: &mut String) {
     }
 }
 
-/// The subject of a call, shortened: the end of a path, a command without its folder, or the digest of a
-/// text.
+/// Returns the shortened subject of a call: the end of a path, a command without its folder, or a digest of a text.
 fn short_about(item: &Item, chars: usize) -> String {
     if item.lines.len() > 2 {
         return digest(&sentences(&item.lines.join("\n")), chars, true);
@@ -148,8 +148,8 @@ fn short_about(item: &Item, chars: usize) -> String {
     clip(&line, chars)
 }
 
-/// The sentences of an assistant's text that tell something: no short exclamations and, unless it is the
-/// last word, no announcements of a call.
+/// Returns the informative sentences of an assistant's text. Short exclamations are left out. Announcements of a call
+/// are left out unless the text is the last one before the user's turn. If no sentence remains, all are kept.
 pub(crate) fn findings(item: &Item, last_word: bool) -> Vec<String> {
     let mut all = sentences(&item.lines.join("\n"));
     let tells = |sentence: &String| {
@@ -163,7 +163,7 @@ pub(crate) fn findings(item: &Item, last_word: bool) -> Vec<String> {
     all
 }
 
-/// The beginning of the line of an item.
+/// Returns the beginning of the line of an item: the position of its message and a label, such as `[12] User: `.
 pub(crate) fn beginning(item: &Item) -> String {
     let range = if item.range.first == item.range.last {
         item.range.first.to_string()
@@ -180,7 +180,7 @@ pub(crate) fn beginning(item: &Item) -> String {
     format!("[{range}] {}{colon}", item.label)
 }
 
-/// A line without the position that it begins with: see [`beginning`].
+/// Returns a line without the position and label at its start: see [`beginning`].
 pub(crate) fn said(line: &str) -> &str {
     let rest = line
         .strip_prefix('[')
@@ -188,19 +188,20 @@ pub(crate) fn said(line: &str) -> &str {
     rest.map_or(line, |(_, said)| said)
 }
 
-/// Length of lines with their separators, in characters.
+/// Returns the length of lines with their separators, in characters.
 fn count(lines: &[String]) -> usize {
     lines.iter().map(|line| line.chars().count() + 2).sum()
 }
 
-/// The outcome of an item, shortened: the lines that name an error, then the others from the first one on.
+/// Returns the shortened outcome of an item (such as the output of a command): first the lines that name an error, then
+/// the others from the first one on.
 pub(crate) fn ending(item: &Item, chars: usize) -> String {
     let mut order: Vec<usize> = Vec::new();
     if item.kind == Kind::Error {
         let tells = |n: &usize| item.outcome.get(*n).map_or(0, |line| failure::tells(line));
         order.extend(0..item.outcome.len());
         order.sort_by_cached_key(|n| Reverse(tells(n)));
-        // If not all fits, lines that do not name the error are left out.
+        // If not all lines fit, lines that do not name the error are left out.
         if order.first().is_some_and(|n| tells(n) > 2) && count(&item.outcome) > chars {
             order.retain(|n| tells(n) > 1);
         }
@@ -212,7 +213,7 @@ pub(crate) fn ending(item: &Item, chars: usize) -> String {
         order.extend((0..item.outcome.len()).filter(comes).take(1));
     }
     if item.kind == Kind::Act && !edit && item.outcome.len() > 3 {
-        // A report: its words are printed like a person's.
+        // A report is printed like a person's words.
         let mut said = sentences(&item.outcome.join("\n"));
         said.retain(|sentence| sentence.chars().any(char::is_alphabetic));
         return digest(&said, chars, true);
@@ -242,7 +243,7 @@ pub(crate) fn ending(item: &Item, chars: usize) -> String {
     kept.join(" | ")
 }
 
-/// At most `most` lines from the start and from the end, with `…` between them.
+/// Returns at most `most` lines from the start and the end, with `…` between them.
 fn excerpt(lines: &[String], most: usize) -> Vec<&str> {
     let all = lines.iter().map(String::as_str);
     if lines.len() <= most {

@@ -3,9 +3,9 @@
 /// A command that ran.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Ran {
-    /// The `cd` before it; empty if there is none.
+    /// `cd` command before the command; empty if there is none, or if its folder is unknown.
     pub(crate) cd: String,
-    /// Its beginning.
+    /// Beginning of the command.
     pub(crate) head: String,
     pub(crate) times: u32,
 }

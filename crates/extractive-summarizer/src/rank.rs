@@ -1,4 +1,4 @@
-//! Ranks of lines: which of them a shorter form of a summary keeps.
+//! Ranks of lines. A context may show a summary in a shorter form, which consists of the lines with the highest ranks.
 
 use std::cmp::Reverse;
 use std::collections::VecDeque;
@@ -8,21 +8,24 @@ use token_estimate::TokenEstimator;
 
 use crate::news::News;
 
-/// Cost of a headline, which is the shortest form of a summary, in tokens.
+/// Maximum cost of a headline, in tokens. A headline is the shortest form of a summary.
 pub const HEADLINE_TOKENS: u64 = 60;
 
-/// Minimum by which a form costs more than the form with the next higher rank, in tokens: a short line.
+/// Minimum difference in cost between a form of a summary (a selection of its lines with the highest ranks) and the
+/// next shorter form, in tokens: a short line.
 const LEAST_STEP: u64 = 12;
-/// Maximum cost of a form, in tokens, and the most that it may cost more than the form with the next higher rank, in
-/// thousandths of the cost. In a small context every line counts.
+/// Maximum cost of a form of a summary (a selection of its lines with the highest ranks), in tokens, and its maximum
+/// difference from the next shorter form, in thousandths of its cost. In a small context every line counts, so the
+/// differences are smaller there.
 const STEPS: [(u64, u64); 3] = [(3_000, 15), (12_000, 30), (u64::MAX, 80)];
 
-/// Returns the rank of a line that first appears in a form of a summary that costs `tokens`. The rank is 255 up to
-/// [`HEADLINE_TOKENS`]. From there it decreases by one for each 1.5 % more tokens, but at least 12 tokens; from 3,000
-/// tokens on for each 3 %, and from 12,000 on for each 8 %.
+/// Returns the rank of a line that first appears in a form of a summary that costs `tokens` tokens. Longer forms add
+/// lines with lower ranks. The rank is 255 up to [`HEADLINE_TOKENS`]. From there it decreases by one for each 1.5 %
+/// more tokens, but at least 12 tokens. From 3,000 tokens on it decreases by one for each 3 %, and from 12,000 on for
+/// each 8 %.
 ///
-/// So the ranks of a summary's lines show the approximate costs of its shorter forms: all lines with at least this rank
-/// cost about `tokens` together.
+/// A rank therefore shows the approximate cost of a shorter form: all lines of a summary with at least the rank
+/// `rank_of(tokens)` together cost about `tokens`.
 pub fn rank_of(tokens: u64) -> u8 {
     let (mut rank, mut reach) = (u8::MAX, HEADLINE_TOKENS);
     while rank > 0 && reach < tokens {
@@ -45,29 +48,30 @@ pub fn rank_lines(text: &str, estimator: &dyn TokenEstimator) -> SummaryBody {
     SummaryBody::ranked(lines.collect::<Vec<_>>())
 }
 
-/// Topic of a line. Each topic has a share of every form.
+/// Topic of a line. A context may show a summary in a shorter form with some of its lines. Each form gives every topic
+/// a share of its length.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Topic {
     /// Users' rules.
     Rules,
     /// Users' words.
     Users,
-    /// Documents and programs' texts in users' messages.
+    /// Documents, and texts of programs, in users' messages.
     Documents,
     /// Actions of tools.
     Acts,
     /// Errors.
     Errors,
-    /// Words of the assistant or of another writer.
+    /// Words of the assistant, of a system message, or of a summary that is not an extract.
     Replies,
     /// A list of failures.
     Failures,
     /// A list of commands.
     Commands,
     Files,
-    /// The actions and output of tools, in full.
+    /// Arguments and output of tool calls, in full.
     Details,
-    /// The header of the extract, and the subjects that it leaves out.
+    /// Header of the extract, and list of the subjects that it leaves out.
     Frame,
 }
 
@@ -86,10 +90,11 @@ impl Topic {
         Self::Frame,
     ];
 
-    /// The share of a form, in relation to the others'.
+    /// Returns the share of the topic in each form of a summary (a selection of its lines), relative to the shares of
+    /// the other topics.
     const fn share(self, talk: bool) -> u64 {
         match self {
-            // In talk, words are the events.
+            // In a conversation without tool calls, words are the events.
             Self::Rules if talk => 4_000,
             Self::Users if talk => 500,
 
@@ -108,24 +113,25 @@ impl Topic {
     }
 }
 
-/// Number of words that a name of letters and digits counts for, outside of talk.
+/// Number of words that a name of letters and digits counts for, except in talk.
 const NAME: u64 = 4;
 
 /// A line that is not ranked yet.
 #[derive(Debug)]
 pub(crate) struct Line {
     pub(crate) text: String,
-    /// Cost with its line feed, in tokens.
+    /// Cost of the line with its line feed, in tokens.
     pub(crate) cost: u64,
     pub(crate) topic: Topic,
-    /// Value among the lines of its topic; 0 for the title of other lines.
+    /// Value of the line, compared with lines of the same topic; 0 for a title of other lines.
     pub(crate) worth: u64,
-    /// The line that begins the item that it continues.
+    /// Index of the line that this line continues: the first line of its item, or a title.
     pub(crate) head: Option<usize>,
 }
 
-/// Ranks lines, so that each form has all topics in their shares, and the most valuable lines of each topic. A line
-/// comes after the one that it continues.
+/// Ranks the lines of a summary. Each shorter form (a selection of the lines with the highest ranks) then has all
+/// topics in their shares, with the most valuable lines of each topic. A line that continues another line never ranks
+/// above it.
 pub(crate) fn ranked(lines: &[Line], talk: bool) -> SummaryBody {
     let mut queues: Vec<(u64, u64, VecDeque<usize>)> = Vec::new();
     for topic in Topic::ALL {
@@ -164,7 +170,7 @@ pub(crate) fn ranked(lines: &[Line], talk: bool) -> SummaryBody {
                 }
             }
         }
-        // A title is not informative without the line below it.
+        // A title is useless without a line below it.
         if let Some(rank) = title.and_then(|title| ranks.get_mut(title)) {
             *rank = Some(rank_of(cost));
         }
@@ -176,7 +182,7 @@ pub(crate) fn ranked(lines: &[Line], talk: bool) -> SummaryBody {
     SummaryBody::ranked(all)
 }
 
-/// Lines of a queue, each one that adds most to the lines before it. A name counts for `name` words.
+/// Orders the lines of `queue` so that each line adds most to the lines before it. A name counts for `name` words.
 fn by_news(lines: &[Line], queue: &[usize], name: u64) -> Vec<usize> {
     let line = |n: usize| lines.get(*queue.get(n)?);
     let worth = |n: usize| line(n).map_or(0, |line| line.worth);

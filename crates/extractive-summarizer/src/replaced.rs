@@ -1,10 +1,10 @@
-//! Compares statements: which one replaces, repeats or narrows another.
+//! Comparison of statements (sentences of users that set a value): whether one replaces, repeats or narrows another.
 
 use crate::said_value::{Class, Value};
 use crate::statement::{Statement, statements};
 
 impl Statement {
-    /// Whether it replaces or withdraws an earlier statement.
+    /// Returns whether this statement (a sentence that sets a value) replaces or withdraws an earlier one.
     pub(crate) fn replaces(&self, earlier: &Self) -> bool {
         let same = self.has_value_of(earlier);
         if self.withdraws && (same || self.value.is_none()) {
@@ -32,7 +32,7 @@ impl Statement {
         }
         let shared = self.shares(earlier);
         let more = self.subject.len() - shared;
-        // Several people or places may have the same description, unless the words are the same.
+        // Different people or places may have the same description, unless all words are equal.
         let alike = shared > 2 && more == 0 && shared == earlier.subject.len();
         if !(self.changes || anew || one || alike) {
             return false;
@@ -45,7 +45,7 @@ impl Statement {
         enough && !self.narrows(earlier) && self.same_subject(earlier, self.universal)
     }
 
-    /// Whether it replaces a universal statement for some cases only, which it begins with.
+    /// Returns whether this statement replaces a universal statement only for some cases, which it names at its start.
     pub(crate) fn replaces_part(&self, earlier: &Self) -> bool {
         let (Some(value), Some(other)) = (&self.value, &earlier.value) else {
             return false;
@@ -66,11 +66,11 @@ impl Statement {
             && rest.iter().all(known)
     }
 
-    /// Whether a word of change and the form of both values show that one replaces the other: two codes, or two paths
-    /// in a folder.
+    /// Returns whether one value replaces the other, judged by a word of change and the form of both values: two codes,
+    /// or two paths in one folder.
     fn swaps(&self, earlier: &Self, value: &Value, other: &Value) -> bool {
         let has = |word: &str| earlier.subject.iter().any(|one| one == word);
-        // `rebased`, of what was based.
+        // For example `rebased`, if the earlier statement says `based`.
         let again = |word: &String| {
             word.strip_prefix("re")
                 .is_some_and(|bare| bare.len() > 2 && has(bare))
@@ -81,8 +81,8 @@ impl Statement {
         (again || (changes && (beside || value.is_formed_like(other)))) && !self.contrasts(earlier)
     }
 
-    /// Whether each subject has a word that the other lacks, next to a word that both have: `the staging key` and `the
-    /// production key`.
+    /// Returns whether the subjects contrast: each has a word that the other lacks, next to a word that both have, as
+    /// in `the staging key` and `the production key`.
     fn contrasts(&self, other: &Self) -> bool {
         let apart = |own: &String, others: &String| {
             !other.subject.contains(own) && !self.subject.contains(others)
@@ -93,13 +93,14 @@ impl Statement {
         })
     }
 
-    /// Whether a word of both is of another thing here: `function arguments`, and not `function names`.
+    /// Returns whether a word that both have belongs to another noun here: `function arguments`, but `function names`
+    /// in the other.
     fn has_other_head(&self, other: &Self) -> bool {
         self.pairs.iter().any(|(part, whole)| {
             let own = self.subject.contains(whole) && !other.subject.contains(whole);
             let others = || other.pairs.iter().filter(|(same, _)| same == part);
             let known = other.subject.contains(part);
-            // A longer compound of both is one thing.
+            // A longer compound that both have is the same thing.
             let mut longer = self.pairs.iter().filter(|(_, same)| same == part);
             own && known
                 && !longer.any(|pair| other.pairs.contains(pair))
@@ -108,13 +109,13 @@ impl Statement {
         })
     }
 
-    /// Number of words that both subjects have.
+    /// Returns the number of words that both subjects have.
     fn shares(&self, other: &Self) -> usize {
         let words = other.subject.iter();
         words.filter(|word| self.subject.contains(word)).count()
     }
 
-    /// Whether it may replace another.
+    /// Returns whether the statement (a sentence that sets a value) has enough words to replace another one.
     pub(crate) fn tells(&self) -> bool {
         let weak = self.value.as_ref().is_some_and(Value::is_weak);
         let changes = self.changes || self.fresh;
@@ -122,7 +123,7 @@ impl Statement {
             || (self.subject.len() > 1 && ((self.single && !weak) || self.withdraws))
     }
 
-    /// Whether it says the same as an earlier statement, and as firmly.
+    /// Returns whether this statement (a sentence that sets a value) repeats an earlier one without weakening it.
     pub(crate) fn repeats(&self, earlier: &Self) -> bool {
         self.has_value_of(earlier)
             && self.withdraws == earlier.withdraws
@@ -136,7 +137,8 @@ impl Statement {
         values.is_some_and(|(value, other)| value.is(other))
     }
 
-    /// Whether it is about a part of an earlier statement's subject: `the backup region` after `the region`.
+    /// Returns whether this statement is about a part of an earlier statement's subject: `the backup region` after `the
+    /// region`.
     fn narrows(&self, earlier: &Self) -> bool {
         let known = |word: &String| earlier.subject.contains(word);
         let mut pairs = self.pairs.iter();
@@ -148,7 +150,7 @@ impl Statement {
         })
     }
 
-    /// Whether a text names its value together with words of its subject.
+    /// Returns whether a text has the statement's value together with words of its subject.
     pub(crate) fn is_named_in(&self, text: &str) -> bool {
         if !self
             .value
@@ -167,9 +169,9 @@ impl Statement {
             .any(|other| other.has_value_of(self) && shared(other) > 1)
     }
 
-    /// Whether two subjects are one: one has all words of the other, its further words do not say when it holds, and
-    /// none of them separates two neighbours, as in `function names` and `function argument names`. With `anywhere`,
-    /// the shorter one also holds if the longer one says when it holds.
+    /// Returns whether two subjects are the same. One has all words of the other, and its further words give no
+    /// condition and separate no two neighbours, as in `function names` and `function argument names`. If `anywhere` is
+    /// true and the subject of `self` is the shorter one, the longer one may give a condition.
     fn same_subject(&self, other: &Self, anywhere: bool) -> bool {
         let (small, large) = match self.subject.len() <= other.subject.len() {
             true => (self, other),
@@ -191,7 +193,7 @@ impl Statement {
         }
         small.windows(2).all(|pair| match pair {
             [a, b] => match (place(a), place(b)) {
-                // In another clause the order does not matter.
+                // Between two clauses, the order of the words does not matter.
                 (Some(from), Some(to)) if from < large.lead && to >= large.lead => true,
                 (Some(from), Some(to)) if from + 1 < to => {
                     let between = large.subject.get(from + 1..to).unwrap_or_default();
@@ -208,7 +210,7 @@ impl Statement {
     }
 }
 
-/// Whether both values are of a class of which only one value holds.
+/// Returns whether both values are of a class in which only one value can apply.
 fn is_sole(value: &Value, other: &Value) -> bool {
     matches!(value.class, Class::TimeZone | Class::Units) && value.class == other.class
 }
@@ -345,7 +347,7 @@ mod tests {
                 "The service `orders` runs version 1.4.2.",
                 "The service `orders` runs version 1.5.0 now.",
             ),
-            // Names, and other words that their place alone tells.
+            // Names, and other words that are values only by their place.
             (
                 "The default branch is master.",
                 "The default branch is now main.",

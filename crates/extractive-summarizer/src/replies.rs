@@ -1,4 +1,4 @@
-//! Sentences that are taken out of an assistant's replies because a later message replaces them.
+//! Removal of sentences from an assistant's replies if a later message replaces them.
 
 use std::borrow::Cow;
 
@@ -6,7 +6,8 @@ use crate::item::{Forgotten, Item};
 use crate::later::Later;
 use crate::text::line_sentences;
 
-/// Takes sentences out of a reply and adds them to `forgotten`. `later` returns the message that replaces a sentence.
+/// Removes sentences from a reply and adds them to `forgotten`. `later` returns the message that replaces a sentence;
+/// `None` keeps the sentence.
 pub(crate) fn take_out(
     item: &mut Item,
     forgotten: &mut Vec<Forgotten>,
@@ -43,7 +44,7 @@ pub(crate) fn take_out(
     }
 }
 
-/// Sentences on one line, with `…` in the place of those that are left out.
+/// Returns the kept sentences on one line, with `…` in place of removed ones.
 pub(crate) fn joined<'a>(sentences: impl Iterator<Item = (Cow<'a, str>, bool)>) -> String {
     let mut out = String::new();
     for (text, kept) in sentences {

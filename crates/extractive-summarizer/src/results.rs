@@ -1,4 +1,4 @@
-//! Outcomes of calls: errors, refusals, answers, reports.
+//! Outcomes of tool calls: errors, refusals, answers, reports.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -19,41 +19,43 @@ pub(crate) const REFUSAL: &str = "(refused ";
 
 /// Outcome of a call that was interrupted.
 pub(crate) const INTERRUPTED: &str = "interrupted";
-/// Weight of a use of a file that failed and was made good.
+/// Weight of a failed use of a file that a later call repeated without an error.
 const MENDED: u32 = 5;
-/// Weight of a command that only looks at something and failed.
+/// Weight of a failed command that only looks at something.
 pub(crate) const LOOKED: u32 = 12;
-/// Number of an output's first lines that may be a program's greeting.
+/// Number of first lines of an output that may be a program's greeting.
 const USUAL: usize = 8;
 
-/// Number of characters of a call's questions that an answer holds if it repeats them.
+/// Number of characters of a question. An answer that contains them repeats the question.
 const ASKED_CHARS: usize = 20;
 
-/// Number of different commands with the same last line of output from which the line is not an outcome.
+/// Number of different commands with the same last line of output. From this number on, the line does not count as an
+/// outcome.
 const NOISE: usize = 3;
 
-/// The calls so far, and the calls without a result.
+/// State of the tool calls read so far.
 pub(crate) struct Calls<'a> {
     pub(crate) conventions: &'a dyn AgentConventions,
-    /// Awaited calls by id, each with the index of its item.
+    /// Calls by call id, each with the index of its item (candidate line).
     pub(crate) open: BTreeMap<&'a str, (usize, Call)>,
-    /// Indices of the items of the current run of calls.
+    /// Indices of the items (candidate lines) of the current run of calls.
     pub(crate) group: Vec<usize>,
-    /// Index of the last item with the state of a task list.
+    /// Index of the last item (candidate line) with the state of a task list.
     pub(crate) tasks: Option<usize>,
-    /// The tasks that are changed one by one.
+    /// Task list that the agent changes task by task.
     pub(crate) board: Board,
-    /// Paths in which calls searched or that commands name, with the number of uses of files before.
+    /// Paths in which calls searched or that commands name, each with the number of uses of files before.
     pub(crate) searched: Vec<(String, usize)>,
-    /// Lines with which outputs of commands without an error begin.
+    /// First lines of the outputs of successful commands.
     pub(crate) usual: BTreeSet<String>,
-    /// Tests that passed, with the message that says so.
+    /// Tests that passed, each with the position of the message that reports it.
     pub(crate) passed: BTreeMap<String, Seq>,
-    /// Whether a call failed and no text followed it.
+    /// Whether a call failed and no text has followed yet.
     pub(crate) trouble: bool,
-    /// Texts with which programs reported refusals.
+    /// Texts in which programs reported refusals.
     pub(crate) refusals: BTreeSet<String>,
-    /// Indices of items with a line of an output as their outcome, and the output's last lines.
+    /// Indices of items (candidate lines) with a line of output as their outcome, each with the last lines of the
+    /// output.
     pub(crate) outputs: Vec<(usize, Vec<String>)>,
 }
 
@@ -75,7 +77,7 @@ impl<'a> Calls<'a> {
     }
 }
 
-/// Replaces outcomes that end the outputs of several commands by the line before them.
+/// Replaces each outcome that ends the outputs of several commands by an earlier line, or removes it if there is none.
 pub(crate) fn telling_ends(gathered: &mut Gathered, outputs: &[(usize, Vec<String>)]) {
     let mut commands: BTreeMap<&str, BTreeSet<String>> = BTreeMap::new();
     for (at, ends) in outputs {
@@ -107,7 +109,7 @@ pub(crate) fn telling_ends(gathered: &mut Gathered, outputs: &[(usize, Vec<Strin
     }
 }
 
-/// Takes lines out of errors that outputs of good commands have, too.
+/// Removes lines from errors if the outputs of successful commands have them, too.
 pub(crate) fn usual(items: &mut [Item], usual: &BTreeSet<String>) {
     let errors = items.iter_mut().filter(|item| item.kind == Kind::Error);
     for item in errors.filter(|_| !usual.is_empty()) {
@@ -115,8 +117,8 @@ pub(crate) fn usual(items: &mut [Item], usual: &BTreeSet<String>) {
     }
 }
 
-/// Notes at each failed call which later one made it good: a command that did at least the same without an error, the
-/// same tests as passed, or another use of the same file. Demotes the uses of files that were made good.
+/// Records at each failed call the later call that resolved it: a command that did at least the same without an error,
+/// the passing of the same tests, or a successful use of the same file. Lowers the weight of resolved uses of files.
 pub(crate) fn resolve(items: &mut [Item], passed: &BTreeMap<String, Seq>) {
     let mut ran: BTreeMap<String, Vec<(Seq, Does)>> = BTreeMap::new();
     let mut used: BTreeMap<String, Seq> = BTreeMap::new();
@@ -157,7 +159,7 @@ pub(crate) fn resolve(items: &mut [Item], passed: &BTreeMap<String, Seq>) {
     }
 }
 
-/// Returns the first of the later runs, newest first, that makes a failed one good.
+/// Returns the first later run that resolves a failed command. Runs of each program in `ran` are latest first.
 fn mended(failed: &Does, ran: &BTreeMap<String, Vec<(Seq, Does)>>) -> Option<Seq> {
     let runs = failed
         .programs()
@@ -168,7 +170,8 @@ fn mended(failed: &Does, ran: &BTreeMap<String, Vec<(Seq, Does)>>) -> Option<Seq
         .map(|(seq, _)| *seq)
 }
 
-/// The message in which the last of an error's failed tests passed, if all of them passed later.
+/// Returns the position of the message in which the last of an error's failed tests passed, if all of them passed
+/// later.
 fn all_passed(item: &Item, passed: &BTreeMap<String, Seq>) -> Option<Seq> {
     let lines = item.outcome.iter();
     let tests: Vec<(&str, bool)> = lines.flat_map(|line| failure::tests(line)).collect();
@@ -182,7 +185,7 @@ fn all_passed(item: &Item, passed: &BTreeMap<String, Seq>) -> Option<Seq> {
     later.collect::<Option<Vec<Seq>>>()?.into_iter().max()
 }
 
-/// The file of a failed call that is no command.
+/// Returns the file of a failed call that runs no command; `None` if the call has no file.
 fn file_of(item: &Item) -> Option<&str> {
     let line = item.lines.first()?;
     let told = || line.split_once(": ").map(|(_, path)| path);
@@ -190,7 +193,7 @@ fn file_of(item: &Item) -> Option<&str> {
     (!path.contains(' ') && path.contains(['/', '.'])).then_some(path)
 }
 
-/// The last part of a path.
+/// Returns the last component of a path.
 fn name(path: &str) -> &str {
     path.rsplit(['/', '\\']).next().unwrap_or(path)
 }
@@ -199,7 +202,7 @@ fn is_interrupted(item: &Item) -> bool {
     item.outcome.first().is_some_and(|line| line == INTERRUPTED)
 }
 
-/// Demotes edits if a later one reverts the change of the first.
+/// Lowers the weight of edits that a later edit reverts.
 pub(crate) fn undone(items: &mut [Item]) {
     let mut open: BTreeMap<(String, String, String), usize> = BTreeMap::new();
     let mut undone = Vec::new();
@@ -227,7 +230,7 @@ pub(crate) fn undone(items: &mut [Item]) {
     }
 }
 
-/// A text without the tag that encloses all of it.
+/// Returns a text without the tag that encloses all of it.
 fn untagged(text: &str) -> &str {
     let inside = || {
         let (tag, rest) = text.trim().strip_prefix('<')?.split_once('>')?;
@@ -240,8 +243,8 @@ fn untagged(text: &str) -> &str {
     inside().unwrap_or(text)
 }
 
-/// The outcome of a command: its whole output if that is short, else the last line; and the last lines
-/// from which it was chosen.
+/// Returns the outcome of a command: the line that reports a commit, otherwise the whole output if that is short,
+/// otherwise the last line. In the last case, the second value has the last lines, from which the outcome was chosen.
 fn outcome(text: &str) -> (Vec<String>, Vec<String>) {
     let text = text.trim();
     let mut ends = Vec::new();
@@ -258,7 +261,7 @@ fn outcome(text: &str) -> (Vec<String>, Vec<String>) {
     (lines, ends)
 }
 
-/// Whether a line reports a commit: `[main 1a2b3c4] Subject`.
+/// Returns whether a line reports a commit: `[main 1a2b3c4] Subject`.
 fn is_commit(line: &str) -> bool {
     let inside = line
         .strip_prefix('[')
@@ -298,7 +301,7 @@ pub(crate) fn result(
         && call.is(ToolAction::AskUser)
         && !failed
     {
-        // The answers name the questions.
+        // If the answers repeat the questions, the call is not printed.
         let begins: String = call.about.chars().take(ASKED_CHARS).collect();
         let begins = begins.split(['?', '？']).next().unwrap_or("");
         if let Some(act) = gathered.items.get_mut(*at)
@@ -315,7 +318,7 @@ pub(crate) fn result(
         return;
     }
     let output = match call {
-        // The output of a look is the words of others.
+        // The output of a command that only looks at something is other people's text.
         Some((_, call)) if call.is(ToolAction::RunCommand) && !failed && !call.looks => {
             errors(text)
         }
@@ -357,7 +360,8 @@ pub(crate) fn result(
     }
 }
 
-/// Makes an item the state of the list of tasks; it replaces the state before.
+/// Marks an item (a candidate line) as the current state of the task list. The item with the previous state is no
+/// longer printed.
 pub(crate) fn tasks(
     gathered: &mut Gathered,
     newest: &mut Option<usize>,
@@ -379,8 +383,7 @@ pub(crate) fn tasks(
     }
 }
 
-/// Adds the outcome of a call that did not fail. Returns the last lines of the output from which it was
-/// chosen.
+/// Adds the outcome of a successful call. Returns the last lines of the output from which the outcome was chosen.
 fn succeeded(gathered: &mut Gathered, at: usize, call: &Call, text: &str) -> Option<Vec<String>> {
     let item = gathered.items.get_mut(at)?;
     let all = |text: &str| verbatim(text, RESULT_BYTES, RESULT_BYTES);
@@ -389,7 +392,7 @@ fn succeeded(gathered: &mut Gathered, at: usize, call: &Call, text: &str) -> Opt
     if call.is(ToolAction::Delegate) {
         item.outcome = all(text);
     } else if call.is(ToolAction::RunCommand) && (!call.looks || short) {
-        // The output of a look is not an outcome, unless it is short.
+        // The output of a command that only looks at something is an outcome only if it is short.
         let (outcome, ends) = outcome(text);
         item.outcome = outcome;
         last = Some(ends);
@@ -401,7 +404,7 @@ fn succeeded(gathered: &mut Gathered, at: usize, call: &Call, text: &str) -> Opt
     last
 }
 
-/// A call, named as in `Read: a.rs` or `$ ls`.
+/// Returns the label and subject of a call: `Read: a.rs` or `$ ls`.
 fn about(call: Option<&(usize, Call)>) -> String {
     match call {
         Some((_, call)) if call.about.is_empty() => call.name.clone(),
@@ -411,8 +414,8 @@ fn about(call: Option<&(usize, Call)>) -> String {
     }
 }
 
-/// Adds a call that the user refused, with its changes and the user's reason. Returns whether there is
-/// a reason.
+/// Adds a call that the user refused, with the intended changes and the user's reason. Returns whether the user gave a
+/// reason.
 fn refusal(
     gathered: &mut Gathered,
     call: Option<&(usize, Call)>,
@@ -436,13 +439,13 @@ fn refusal(
     if let Some((at, _)) = call
         && let Some(act) = gathered.items.get_mut(*at)
     {
-        // The refusal names the call; a plan or a similar text is printed, too.
+        // The refusal line names the call. A plan or a similar text is printed, too.
         match act.lines.len() > 2 {
             true => act.outcome = vec!["refused by the user".to_owned()],
             false => act.weight = 0,
         }
     }
-    // The words in which a program reports it tell something once.
+    // A program's fixed words about a refusal are informative only once.
     if seen.insert(squeeze(notice)) {
         let name = call.map_or("a tool", |(_, call)| &call.name);
         let mut item = Item::new(range, Kind::Error, "Error", 5).with_lines(vec![name.to_owned()]);
@@ -452,7 +455,7 @@ fn refusal(
     told
 }
 
-/// Adds a call that failed or that reports errors in its output. Returns whether it is more than a search without hits.
+/// Adds a call that failed or that reports errors in its output. Returns false for a search without hits.
 fn error(
     gathered: &mut Gathered,
     call: Option<&(usize, Call)>,
@@ -460,13 +463,13 @@ fn error(
     text: &str,
     output: Vec<String>,
 ) -> bool {
-    // What a line overwrote was a line.
+    // Text that was overwritten on a line (`\r`) counts as a separate line.
     let text = &*match text.contains('\r') {
         true => Cow::Owned(text.replace('\r', "\n")),
         false => Cow::Borrowed(text),
     };
     let all = || verbatim(text, RESULT_BYTES, RESULT_BYTES);
-    // A search without hits fails, too, and has no message.
+    // A search without hits also fails, but has no message.
     let says = |line: &&str| !line.trim().is_empty() && !is_exit_code(line);
     let looks = call.is_some_and(|(_, call)| call.looks);
     let miss = output.is_empty() && looks && text.lines().filter(says).count() == 0;
@@ -488,7 +491,7 @@ fn error(
     if let Some((at, call)) = call
         && let Some(act) = gathered.items.get_mut(*at)
     {
-        // The error names the call; the call need not be printed again.
+        // The error line names the call, so the call is not printed again.
         act.weight = 0;
         item.detail.splice(0..0, std::mem::take(&mut act.detail));
         item.file = call.path().map(str::to_owned);

@@ -1,6 +1,6 @@
-//! Words and phrases of rules and of their changes, in the languages of transcripts.
+//! Words and phrases that mark rules and changes of rules, in several languages.
 
-/// Phrases that mark a rule for all steps to come. English ones are whole words.
+/// Phrases that mark a rule for all later steps. English phrases match only as whole words.
 pub(crate) const STANDING: &[&str] = &[
     "from now on",
     "from here on",
@@ -80,7 +80,7 @@ pub(crate) const STANDING: &[&str] = &[
     "不再",
 ];
 
-/// Phrases that mark a wish; with a value it is a rule.
+/// Phrases that mark a wish. A wish with a value counts as a rule.
 pub(crate) const ASKS: &[&str] = &[
     "please",
     "should",
@@ -113,7 +113,7 @@ pub(crate) const ASKS: &[&str] = &[
     "要用",
 ];
 
-/// Words that begin an imperative which sets a rule.
+/// First words of an imperative that sets a rule.
 pub(crate) const IMPERATIVES: &[&str] = &[
     "add", "answer", "apply", "begin", "call", "choose", "end", "format", "follow", "give",
     "import", "include", "keep", "leave", "limit", "make", "name", "prefix", "put", "reply",
@@ -161,7 +161,7 @@ pub(crate) const SMALL_TALK: &[&str] = &[
     "不客气",
 ];
 
-/// Phrases that say that something is other than before.
+/// Phrases that say that something differs from before.
 pub(crate) const CHANGES: &[&str] = &[
     "instead",
     "no longer",
@@ -208,7 +208,7 @@ pub(crate) const CHANGES: &[&str] = &[
     "不再",
 ];
 
-/// Phrases that withdraw an earlier statement.
+/// Phrases with which a user withdraws an earlier statement.
 pub(crate) const WITHDRAWS: &[&str] = &[
     "no longer",
     "any more",
@@ -234,13 +234,13 @@ pub(crate) const WITHDRAWS: &[&str] = &[
     "别再",
 ];
 
-/// Words directly before the value that a subject has.
+/// Words that may come directly before the value of a subject.
 pub(crate) const LINKS: &[&str] = &[
     "as", "to", "is", "are", "be", "at", "called", "named", "now", "prefix", "suffix", "into",
     "ist", "sind", "auf", "heißt", "zu", "präfix", "suffix",
 ];
 
-/// Beginnings of words that add a value to others.
+/// Beginnings of words that add a value to other values.
 pub(crate) const ADDS: &[&str] = &["add", "includ", "import", "append", "insert", "install"];
 
 /// Words that refer to earlier words.
@@ -248,7 +248,7 @@ pub(crate) const REFERS: &[&str] = &[
     "them", "it", "they", "these", "those", "their", "its", "ones", "one",
 ];
 
-/// Words that begin a clause with the subject of the next one.
+/// First words of a clause that names the subject of the next clause.
 pub(crate) const TOPICS: &[&str] = &[
     "when",
     "whenever",
@@ -286,7 +286,7 @@ pub(crate) const CHANGING: &[&str] = &[
     "adjust",
 ];
 
-/// The two ends of something.
+/// Words for the beginning or the end of something.
 pub(crate) const EDGES: &[&str] = &[
     "präfix",
     "anfang",
@@ -332,12 +332,13 @@ pub(crate) const UNIVERSAL: &[&str] = &[
     "always", "all", "every", "each", "any", "never", "immer", "alle", "jede",
 ];
 
-/// Words after a value that begin the reason for it.
+/// Words after a value that begin a reason or another clause.
 pub(crate) const ENDS: &[&str] = &[
     "to", "so", "that", "which", "because", "since", "even", "this", "and", "but", "or",
 ];
 
-/// Words without their endings, and others that mean the same of a name.
+/// Synonyms in descriptions of names: a word without its ending, and the word by which it is replaced before a
+/// comparison.
 pub(crate) const SAME: &[(&str, &str)] = &[
     ("begin", "start"),
     ("prefix", "start"),

@@ -5,27 +5,27 @@ use crate::value_cues::{LETTER_CASES, ZONES};
 /// Kinds of values, by form.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Class {
-    /// A quoted one, or a name of code.
+    /// A quoted text, or a name of code.
     Code,
-    /// A number, or a number of something.
+    /// A number, with or without a unit.
     Amount,
     Date,
     TimeZone,
     LetterCase,
     /// A system of units.
     Units,
-    /// A person, a place, a product: only its capital shows it.
+    /// A person, a place or a product. Only the capital letter marks it.
     Name,
-    /// A word that only its place shows: `is main`.
+    /// A word that is a value only by its place in the sentence: `main` in `is main`.
     Word,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Value {
-    /// As the sentence has it.
+    /// Text of the value, as in the sentence.
     pub(crate) text: String,
     pub(crate) class: Class,
-    /// The same for all forms of a value: `500` for `five hundred`.
+    /// Normal form, which is equal for all forms of a value: `500` for `five hundred`.
     pub(crate) key: String,
 }
 
@@ -50,7 +50,7 @@ impl Value {
         }
     }
 
-    /// Reads a value from its form: `snake_case`, `2030-01-31`, `$20`, `v2`.
+    /// Creates a value and derives its class from its form: `snake_case`, `2030-01-31`, `$20`, `v2`.
     pub(crate) fn of(text: &str) -> Self {
         let digits = |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit());
         let dashed: Vec<&str> = text.split('-').collect();
@@ -75,18 +75,18 @@ impl Value {
         }
     }
 
-    /// Whether two values are one.
+    /// Returns whether two values are the same.
     pub(crate) fn is(&self, other: &Self) -> bool {
         self.key == other.key
     }
 
-    /// Whether one may be in the place of the other.
+    /// Returns whether one value can replace the other.
     pub(crate) fn is_like(&self, other: &Self) -> bool {
         let free = |value: &Self| matches!(value.class, Class::Code | Class::Name | Class::Word);
         self.class == other.class || free(self) || free(other)
     }
 
-    /// Whether both are paths in one folder, such as `feature/a` and `feature/b`.
+    /// Returns whether both values are paths in one folder, such as `feature/a` and `feature/b`.
     pub(crate) fn is_beside(&self, other: &Self) -> bool {
         let folder = |text: &str| {
             let length = text.find('/')?;
@@ -96,7 +96,7 @@ impl Value {
         own.is_some_and(|own| other.text.starts_with(own))
     }
 
-    /// Whether both are names of one form with digits in them, such as `ab-12` and `xyz-7`.
+    /// Returns whether both values are names of the same form with digits, such as `ab-12` and `xyz-7`.
     pub(crate) fn is_formed_like(&self, other: &Self) -> bool {
         let form = |value: &Self| {
             let mut form = String::new();
@@ -121,16 +121,16 @@ impl Value {
             && own == form(other)
     }
 
-    /// Whether its form alone does not distinguish a value from another word.
+    /// Returns whether the value has the form of an ordinary word.
     pub(crate) fn is_weak(&self) -> bool {
         matches!(self.class, Class::Name | Class::Word)
     }
 }
 
-/// Signs before a number that make it an amount of money.
+/// Currency signs, which mark a number as an amount of money.
 pub(crate) const CURRENCIES: [char; 4] = ['$', '€', '£', '¥'];
 
-/// Whether a text names a letter case, such as `snake case` or `PascalCase`.
+/// Returns whether a text names a letter case, such as `snake case` or `PascalCase`.
 pub(crate) fn is_letter_case(text: &str) -> bool {
     let ends = |text: &str, end: &str| {
         let at = text.len().checked_sub(end.len());

@@ -1,4 +1,4 @@
-//! Values that an assistant says a name of code has now: "`width` is now `80`".
+//! Settings in an assistant's replies: sentences that give a name of code a value, such as "`width` is now `80`".
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use crate::item::{Forgotten, Item, Kind};
 use crate::later::Later;
 use crate::replies::take_out;
 
-/// Words between a name and its value.
+/// Words that may be between a name and its value.
 const SETS: [&str; 10] = [
     ":",
     "=",
@@ -24,7 +24,7 @@ const SETS: [&str; 10] = [
 /// Maximum length of a name or a value, in bytes.
 const MOST: usize = 48;
 
-/// Takes sentences out of replies if a later reply sets the same name to another value.
+/// Removes sentences from replies if a later reply sets the same name to another value. Returns the removed sentences.
 pub(crate) fn forget_overtaken(items: &mut [Item]) -> Vec<Forgotten> {
     let mut later: BTreeMap<String, (Seq, String)> = BTreeMap::new();
     let mut forgotten = Vec::new();
@@ -58,7 +58,7 @@ pub(crate) fn forget_overtaken(items: &mut [Item]) -> Vec<Forgotten> {
     forgotten
 }
 
-/// Returns the names in a sentence that it sets, with their values.
+/// Returns the names that a sentence sets, with their values.
 fn settings(sentence: &str) -> Vec<(&str, &str)> {
     let parts: Vec<&str> = sentence.split('`').collect();
     let code = |n: usize| parts.get(n).copied().filter(|_| n + 1 < parts.len());
@@ -72,7 +72,7 @@ fn settings(sentence: &str) -> Vec<(&str, &str)> {
         let Some(name) = code(n).filter(|name| is_name(name)) else {
             continue;
         };
-        // "from `58` to `66`" sets the second value.
+        // In "from `58` to `66`", the second value counts.
         let at = if between(n + 1) == "from" { n + 2 } else { n };
         if let Some(value) = code(at + 2).filter(|value| is_literal(value))
             && SETS.contains(&between(at + 1))
@@ -91,7 +91,7 @@ fn is_name(text: &str) -> bool {
             .all(|c| c.is_alphanumeric() || "_.-".contains(c))
 }
 
-/// Whether a text is a number, a color, a quoted text or a truth value, and no name of something else.
+/// Returns whether a text is a literal: a number, a color, a quoted text or a truth value. Names do not count.
 fn is_literal(text: &str) -> bool {
     text.len() <= MOST
         && (text.starts_with(|first: char| first.is_ascii_digit() || "#\"'".contains(first))

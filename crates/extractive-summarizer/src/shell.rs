@@ -1,18 +1,18 @@
-//! Command lines: their folder, their parts, and whether one repeats another.
+//! Command lines: their folder, their commands, and whether one repeats another.
 
 use std::borrow::Cow;
 
-/// Words of git that join histories, and the words that continue or publish the result.
+/// Subcommands of git that join histories. The next constant has the words that continue or publish the result.
 const JOINING: [&str; 5] = ["merge", "rebase", "pull", "cherry-pick", "stash"];
 const JOINED: [&str; 3] = ["commit", "push", "--continue"];
-/// Maximum number of files of a command.
+/// Maximum number of files that are read from a command.
 const FILES: usize = 12;
-/// Commands that only take part in a chain.
+/// Beginnings of commands that only prepare others in a chain.
 const ASIDE: [&str; 9] = [
     "cd ", "pushd ", "popd", "export ", "set ", "sleep ", "true", "source ", "mkdir ",
 ];
 
-/// Options with which a call of an API changes something.
+/// Options that make an API call change something.
 const SENDING: [&str; 4] = [" -X P", " --method P", " -f ", " -F "];
 
 /// Beginnings of commands that only look at something.
@@ -69,10 +69,11 @@ const LOOKING: &[&str] = &[
     "date",
 ];
 
-/// A folder that only the shell knows: the target of `cd -`.
+/// Folder that only the shell knows: the target of `cd -`.
 pub(crate) const BEFORE: &str = "-";
 
-/// The folder of the `cd`s at the beginning of a command line, and the rest of the line. Empty without a `cd`.
+/// Splits off the `cd` commands at the start of a command line. Returns their folder, which is empty without a `cd`,
+/// and the rest of the line.
 pub(crate) fn split_cd(line: &str) -> (String, &str) {
     let mut rest = line.trim();
     if let Some(inside) = rest
@@ -101,7 +102,7 @@ pub(crate) fn split_cd(line: &str) -> (String, &str) {
     (folder, rest)
 }
 
-/// The folder after a `cd`, and the command behind it.
+/// Splits a text after `cd` into the folder and the rest of the line.
 fn cut_folder(text: &str) -> Option<(&str, &str)> {
     let at = text.find(['&', ';', '|'])?;
     let (folder, rest) = text.split_at_checked(at)?;
@@ -117,7 +118,7 @@ fn cut_folder(text: &str) -> Option<(&str, &str)> {
     (is_one && !rest.is_empty()).then_some((bare, rest))
 }
 
-/// A path from a folder, without `.` and `..`.
+/// Returns `path`, resolved relative to `folder`, without `.` and `..`.
 pub(crate) fn joined(folder: &str, path: &str) -> String {
     if path.starts_with(['/', '~']) || folder.is_empty() {
         return path.to_owned();
@@ -139,7 +140,7 @@ pub(crate) fn joined(folder: &str, path: &str) -> String {
     names.join("/")
 }
 
-/// The marks between the commands of a line, outside of quotes, with their positions.
+/// Returns the separators between the commands of a line, outside of quotes, with their byte offsets.
 fn marks(line: &str) -> impl Iterator<Item = (usize, &str)> {
     let mut quote = None;
     let mut skip = 0;
@@ -166,7 +167,7 @@ fn marks(line: &str) -> impl Iterator<Item = (usize, &str)> {
     })
 }
 
-/// The commands of a chain, without pipes and redirections of their output.
+/// Returns the commands of a chain, without pipes and redirections of their output.
 pub(crate) fn parts(line: &str) -> Vec<&str> {
     let mut parts = Vec::new();
     let (mut start, mut piped) = (0, None);
@@ -186,7 +187,7 @@ pub(crate) fn parts(line: &str) -> Vec<&str> {
 /// Options of `grep` and `rg` that take the next word as their value.
 const TAKES_VALUE: [&str; 8] = ["-A", "-B", "-C", "-m", "-g", "-t", "-T", "-f"];
 
-/// The patterns of the searches in a command line.
+/// Returns the patterns of the searches in a command line.
 pub(crate) fn patterns(line: &str) -> impl Iterator<Item = &str> {
     parts(command(line)).into_iter().filter_map(|part| {
         let rest = ["grep ", "rg ", "git grep "]
@@ -213,7 +214,7 @@ pub(crate) fn patterns(line: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// The files that a command names: words with a folder and an extension.
+/// Returns the files that a command names: words with a folder and an extension.
 pub(crate) fn files(command: &str) -> impl Iterator<Item = &str> {
     let words = command.split(|c: char| {
         c.is_whitespace() || matches!(c, '\'' | '"' | '=' | '(' | ')' | ';' | ',' | '`')
@@ -234,7 +235,7 @@ fn is_file(word: &str) -> bool {
         && word
             .starts_with(|c: char| c.is_alphanumeric() || matches!(c, '/' | '.' | '~' | '@' | '_'))
         && word.chars().all(plain)
-        // A range of revisions is no file.
+        // A range of revisions, such as `a..b`, is no file.
         && !word.trim_start_matches("../").contains("..")
         && !["/dev/", "/tmp/"]
             .iter()
@@ -244,10 +245,10 @@ fn is_file(word: &str) -> bool {
         && extension.bytes().all(|b| b.is_ascii_alphanumeric())
 }
 
-/// A command line without filters and redirections of its output.
+/// Returns a command line without filters and redirections of its output.
 pub(crate) fn without_filters(line: &str) -> &str {
     let mut line = line.trim_end();
-    // The offset of the filters after the last command.
+    // Byte offset of the filters after the last command.
     let mut filters: Option<usize> = None;
     for (at, mark) in marks(line) {
         let is_pipe = mark == "|";
@@ -276,7 +277,7 @@ fn is_filter(part: &str) -> bool {
     .contains(&program)
 }
 
-/// Whether a command sends its output to a file.
+/// Returns whether a command writes its output to a file.
 pub(crate) fn writes(part: &str) -> bool {
     let mut before = ' ';
     let mut quote = None;
@@ -302,12 +303,12 @@ pub(crate) fn writes(part: &str) -> bool {
     false
 }
 
-/// A command without the `cd` before it.
+/// Returns a command line without the `cd` at its start.
 pub(crate) fn command(line: &str) -> &str {
     split_cd(line).1
 }
 
-/// A command of git without the option for its folder.
+/// Returns a git command without the option for its folder.
 pub(crate) fn anywhere(command: &str) -> Cow<'_, str> {
     let told = command.strip_prefix("git -C ");
     match told.and_then(|after| after.split_once(' ')) {
@@ -316,20 +317,20 @@ pub(crate) fn anywhere(command: &str) -> Cow<'_, str> {
     }
 }
 
-/// Whether a command line only looks at something; a `cd` before it does not count.
+/// Returns whether a command line only looks at something, apart from a `cd` at its start.
 pub(crate) fn is_look(line: &str) -> bool {
     let command = command(line);
     looks(command) && parts(command).into_iter().all(looks)
 }
 
-/// Whether a command only looks at something.
+/// Returns whether a command only looks at something.
 fn looks(part: &str) -> bool {
     let part = anywhere(part);
     let sends = || part.starts_with("gh api") && SENDING.iter().any(|mark| part.contains(mark));
     LOOKING.iter().any(|start| part.starts_with(start)) && !writes(&part) && !sends()
 }
 
-/// The effect of a command line: its folder, and each command's program and targets.
+/// Effect of a command line: its folder, and the program and targets of each command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Does {
     folder: String,
@@ -337,7 +338,7 @@ pub(crate) struct Does {
 }
 
 impl Does {
-    /// Reads a command line.
+    /// Parses a command line.
     pub(crate) fn of(line: &str) -> Self {
         let (folder, rest) = split_cd(line);
         let acts =
@@ -357,21 +358,22 @@ impl Does {
         }
     }
 
-    /// The programs, by which command lines that may do the same are found.
+    /// Returns the programs of the command line. Command lines that may do the same are found by them.
     pub(crate) fn programs(&self) -> impl Iterator<Item = &str> {
         self.parts
             .iter()
             .filter_map(|words| Some(words.first()?.as_str()))
     }
 
-    /// Whether a good run of this command line mends a failed one: it runs the last program of the other in the same
-    /// folder, with the same targets or wider ones.
+    /// Returns whether a successful run of this command line resolves the failure of another. It must run all commands
+    /// of the other, with the same targets or more, in the same folder or in one that contains it. If all commands of
+    /// the other are git commands, the last one is enough. An unknown folder counts as the same.
     pub(crate) fn makes_good(&self, failed: &Self) -> bool {
         let is_known = |folder: &str| !folder.is_empty() && folder != BEFORE;
         let same_folder = !is_known(&self.folder)
             || !is_known(&failed.folder)
             || covers(&self.folder, &failed.folder);
-        // In a chain of git commands only the last one is the goal.
+        // In a chain of git commands, only the last command is the goal.
         let is_git = |part: &Vec<String>| part.first().is_some_and(|program| program == "git");
         let wanted = match failed.parts.iter().all(is_git) {
             true => failed.parts.len().saturating_sub(1),
@@ -387,7 +389,7 @@ impl Does {
 /// Programs that run the scripts of a package.
 const RUNNERS: [&str; 5] = ["bun", "deno", "npm", "pnpm", "yarn"];
 
-/// The words of a command without options, quoted texts and settings of variables.
+/// Returns the words of a command, without options, quoted texts and assignments of variables.
 fn words(part: &str) -> Vec<String> {
     let part = anywhere(part);
     let mut words = Vec::new();
@@ -413,7 +415,7 @@ fn words(part: &str) -> Vec<String> {
         }
         words.push(word.trim_matches(['(', ')']).to_owned());
     }
-    // `npm run check` runs what `npm check` names.
+    // `npm run check` and `npm check` run the same script.
     let runs = words
         .first()
         .is_some_and(|program| RUNNERS.contains(&program.as_str()));
@@ -423,7 +425,7 @@ fn words(part: &str) -> Vec<String> {
     words
 }
 
-/// Whether a command does all that another did.
+/// Returns whether a command does at least the same as another.
 fn does_all(own: &[String], other: &[String]) -> bool {
     let (Some((program, own)), Some((other_program, other))) =
         (own.split_first(), other.split_first())
@@ -443,13 +445,14 @@ fn does_all(own: &[String], other: &[String]) -> bool {
         return own.first() == other.first() || goes_on;
     }
     let Some((first, own)) = own.split_first() else {
-        // A program without files as arguments works on all of them.
+        // Without files as arguments, a program works on all files.
         return other.iter().all(|word| word.contains(['/', '.']));
     };
     let Some((other_first, other)) = other.split_first() else {
         return first.contains(['/', '.']) && covers(first, "./");
     };
-    // A command with fewer words does more, except for files.
+    // Each further word of this command must occur in the other, so fewer words cover more. If this command has paths,
+    // they must also cover the other's paths.
     let is_path = |word: &&String| word.contains('/');
     let paths = || own.iter().filter(is_path);
     let mut others = other.iter().filter(is_path);
@@ -460,7 +463,7 @@ fn does_all(own: &[String], other: &[String]) -> bool {
         && (paths().next().is_none() || others.all(|word| paths().any(|own| covers(own, word))))
 }
 
-/// Whether a word is another one, or a folder with it.
+/// Returns whether a word equals another, or is a folder that contains it.
 fn covers(own: &str, other: &str) -> bool {
     if own == other {
         return true;

@@ -1,4 +1,4 @@
-//! The messages and earlier summaries that an extract or a summary is made of.
+//! Messages and earlier summaries from which an extract or a summary is made.
 
 use memory_model::{LogEntry, Seq, SeqRange, Summary, Timestamp};
 
@@ -19,7 +19,8 @@ pub struct SummarySource<'a> {
     pub id: &'a str,
     /// Positions of the messages that the summary covers.
     pub range: SeqRange,
-    /// Depth of the summary in the tree of summaries; 0 for a summary made directly of messages.
+    /// Depth of the summary: 0 if it was made directly of messages, otherwise 1 + the depth of the deepest summary in
+    /// its source.
     pub depth: u32,
     /// Text of the earlier summary.
     pub text: &'a str,
@@ -62,7 +63,7 @@ impl<'a> From<&'a LogEntry> for Source<'a> {
 }
 
 impl Source<'_> {
-    /// Returns the positions of the messages that the piece covers.
+    /// Returns the positions of the messages that this piece covers.
     pub fn range(&self) -> SeqRange {
         match self {
             Source::Message(entry) => SeqRange::single(entry.seq),
@@ -70,7 +71,7 @@ impl Source<'_> {
         }
     }
 
-    /// Returns the cost of the piece, in tokens, as the log or the summary records it.
+    /// Returns the cost of this piece, in tokens, as the log or the summary records it.
     pub fn tokens(&self) -> u64 {
         match self {
             Source::Message(entry) => entry.tokens,

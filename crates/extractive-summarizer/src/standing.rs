@@ -1,10 +1,11 @@
-//! Puts users' rules on separate lines, and leaves out or marks sentences that a later one replaces.
+//! Separation of users' messages into rules and other sentences, and detection of sentences that a later one replaces.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use memory_model::Seq;
 
+use crate::doubts::mark_contradicted;
 use crate::force::{Force, force, refers};
 use crate::item::{Forgotten, Item, Kind, PASTED, REPLACED, RULE, TYPED, VALUED};
 use crate::later::Later;
@@ -13,15 +14,15 @@ use crate::settings::forget_overtaken;
 use crate::statement::{Statement, understood};
 use crate::text::{line_sentences, reads_as_code};
 
-/// Maximum number of statements that are compared, from the last one back.
+/// Maximum number of users' statements (sentences that set a value) that are compared, counted from the last one back.
 const COMPARED: usize = 256;
-/// Maximum number of sentences of a message that are read.
+/// Maximum number of sentences that are read of a message.
 const SENTENCES: usize = 400;
-/// Number of letters and digits below which a message with a rule stays as it is.
+/// Number of letters and digits in the rest of a message with a rule. Below this number, the message is not split.
 const BESIDE: usize = 40;
-/// Number of messages at the end that stay as they are, except for replaced sentences.
+/// Number of messages at the end that are not split. Only replaced sentences are removed from them.
 const WHOLE: usize = 5;
-/// Maximum length of a message that stays as it is, in bytes.
+/// Maximum length of a message that is not split, in bytes.
 const SHORT: usize = 130;
 /// Maximum length of a sentence that is printed with the rule that refers to it, in bytes.
 const LEAD: usize = 240;
@@ -35,7 +36,7 @@ struct Sentence {
     force: Force,
     statements: Vec<Statement>,
     fate: Fate,
-    /// Whether the next sentence is a rule that refers to this one.
+    /// Whether the next sentence is a rule that refers to this sentence.
     leads: bool,
 }
 
@@ -44,12 +45,12 @@ enum Fate {
     Live,
     /// A later sentence says the same.
     Repeated,
-    /// A later sentence replaces it, or replaces it for one of several things.
+    /// A later sentence replaces this sentence, or replaces it for one of the things that it is about.
     Changed(Later),
 }
 
 impl Sentence {
-    /// Its text, with a mark if a part of it was replaced.
+    /// Returns the text of the sentence, with a note if a part of it was replaced.
     fn printed(&self) -> Cow<'_, str> {
         match &self.fate {
             Fate::Changed(later) if later.in_part => Cow::Owned(format!("{}{later}", self.text)),
@@ -58,14 +59,14 @@ impl Sentence {
     }
 }
 
-/// A user's message, read sentence by sentence.
+/// A user's message, divided into sentences.
 struct Told {
     item: usize,
     seq: Seq,
     sentences: Vec<Sentence>,
 }
 
-/// Splits users' messages into talk, rules and replaced sentences. Returns the sentences that were taken out of
+/// Splits users' messages into rules, other text, and replaced sentences. Returns the sentences that were removed from
 /// replies.
 pub(crate) fn apply(items: &mut Vec<Item>) -> Vec<Forgotten> {
     let mut told: Vec<Told> = Vec::new();
@@ -78,6 +79,7 @@ pub(crate) fn apply(items: &mut Vec<Item>) -> Vec<Forgotten> {
     replaced.truncate(COMPARED);
     let mut forgotten = forget(items, &replaced);
     forgotten.extend(forget_overtaken(items));
+    forgotten.extend(mark_contradicted(items));
     let newest = told.iter().rev().nth(WHOLE).map_or(0, |told| told.item + 1);
     let mut told = told.into_iter().peekable();
     let mut out = Vec::with_capacity(items.len());
@@ -112,14 +114,6 @@ fn read(at: usize, item: &Item) -> Told {
                 None => (text.as_str(), None),
             };
             let fate = later.map_or(Fate::Live, Fate::Changed);
-            // A note behind the end of a sentence.
-            if let Some(before) = sentences
-                .last_mut()
-                .filter(|_| said.is_empty() && fate != Fate::Live)
-            {
-                before.fate = fate;
-                continue;
-            }
             let before = sentences.last().filter(|before| before.line == line);
             let before = before.map(|before| before.text.as_str());
             let (force, statements) = match plain {
@@ -152,26 +146,26 @@ fn read(at: usize, item: &Item) -> Told {
     }
 }
 
-/// The sentences of a message that state a rule.
+/// Returns the sentences of a message that state a rule.
 pub(crate) fn rules(item: &Item) -> Vec<String> {
     let told = read(0, item).sentences.into_iter();
     let rules = told.filter(|one| one.force >= Force::Rule || one.leads);
     rules.map(|one| one.printed().into_owned()).collect()
 }
 
-/// A statement that a later one replaces.
+/// A user's statement (a sentence that sets a value) that a later one replaces.
 struct Replaced {
     statement: Statement,
-    /// Index of the later item.
+    /// Index of the item (candidate line) with the later statement.
     by: usize,
-    /// The later value.
+    /// Value that the later statement sets.
     value: Option<String>,
 }
 
-/// Finds the sentences that later ones repeat or replace, from the last one back. Returns the replaced statements.
+/// Finds the sentences that later ones repeat or replace, from the last sentence back. Returns the replaced statements.
 fn compare(told: &mut [Told]) -> Vec<Replaced> {
     struct Stated {
-        /// Indices of its message and its sentence.
+        /// Indices of the message and the sentence.
         place: (usize, usize),
         item: usize,
         seq: Seq,
@@ -191,10 +185,10 @@ fn compare(told: &mut [Told]) -> Vec<Replaced> {
             let all = sentence.statements.len();
             let mut live = Vec::new();
             for statement in &sentence.statements {
-                // The last statement about the subject.
+                // Finds the last statement about the same subject.
                 let about = later.iter().find_map(|later| match () {
                     () if later.statement.replaces(statement) => Some((later, true)),
-                    // Sentences that are not rules are printed last, and may be left out.
+                    // Only a rule can repeat a rule, because other sentences are printed last and may be left out.
                     () if later.force >= sentence.force.min(Force::Rule)
                         && later.statement.repeats(statement) =>
                     {
@@ -248,7 +242,7 @@ fn compare(told: &mut [Told]) -> Vec<Replaced> {
                 None if all > 0 && repeated == all && sentence.force >= Force::Rule => {
                     Fate::Repeated
                 }
-                // Word for word.
+                // Sentences that later sentences repeat word for word.
                 None if sentence.force >= Force::Rule
                     && !rules
                         .insert(sentence.text.trim_start_matches(['…', ' ']).to_lowercase()) =>
@@ -275,7 +269,8 @@ fn compare(told: &mut [Told]) -> Vec<Replaced> {
     replaced
 }
 
-/// Leaves out the rest of a message with a replaced sentence if later messages repeat it. `said` has their sentences.
+/// Removes the other sentences of a message with a replaced sentence if later messages repeat them. `said` contains the
+/// sentences of later messages.
 fn forget_rest(sentences: &mut [Sentence], said: &mut BTreeSet<String>) {
     let text = |one: &Sentence| one.text.trim_start_matches(['…', ' ']).to_lowercase();
     let is_rest = |one: &Sentence| {
@@ -291,7 +286,7 @@ fn forget_rest(sentences: &mut [Sentence], said: &mut BTreeSet<String>) {
     said.extend(sentences.iter().map(text));
 }
 
-/// Removes the sentences of short replies that name a value that a user replaced later.
+/// Removes the sentences of short replies that name a value that a user replaced later. Returns these sentences.
 fn forget(items: &mut [Item], replaced: &[Replaced]) -> Vec<Forgotten> {
     let mut forgotten = Vec::new();
     let laters = replaced.iter().map(|one| {
@@ -322,7 +317,8 @@ fn forget(items: &mut [Item], replaced: &[Replaced]) -> Vec<Forgotten> {
     forgotten
 }
 
-/// Adds a message: its text, its rules, and its replaced sentences. One of the newest messages stays whole.
+/// Adds a user's message as several items (candidate lines): its text, its rules, and its replaced sentences. If
+/// `newest` is true, the message stays whole.
 fn split(item: Item, sentences: Vec<Sentence>, newest: bool, out: &mut Vec<Item>) {
     let kept = |one: &Sentence| match &one.fate {
         Fate::Live => true,

@@ -1,4 +1,4 @@
-//! The state of a conversation: goal, rules, conclusions, open tasks and failures.
+//! State of a conversation: goal, rules, conclusions, open tasks and failures.
 
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
@@ -20,31 +20,33 @@ use crate::standing;
 use crate::tasks;
 use crate::text::{clip, digest, is_wide, sentences, squeeze};
 
-/// Says how positions are read.
+/// Line that explains the positions in brackets to the reader.
 const LEGEND: &str = "[n] is the message to expand.";
 
-/// Length below which a user's message is not a goal, in characters.
+/// Minimum length of a user's message that can be the goal, in characters.
 const GOAL: usize = 24;
-/// Letters that a character of a script without spaces counts for.
+/// Number of letters that a character of a script without spaces counts for.
 const WIDE: usize = 3;
-/// Maximum number of requests that are listed, from the last one back.
+/// Maximum number of listed requests. The last ones are listed.
 const REQUESTS: usize = 5;
-/// Maximum number of the assistant's answers that are listed, from the last one back.
+/// Maximum number of listed answers of the assistant. The last ones are listed.
 const CONCLUSIONS: usize = 2;
-/// Maximum number of failing commands that are listed, from the last one back.
+/// Maximum number of listed failing commands. The last ones are listed.
 const FAILING: usize = 4;
-/// Minimum weight of a failed command that is listed: more than a failed search.
+/// Minimum weight of a listed failed command. It excludes commands that only look at something, such as searches.
 const FAILED: u32 = 30;
-/// Number of changed files that are listed, of other files, and of searches.
+/// Maximum number of listed changed files. The next constants are the maximums for other files and for searches.
 const FILES: usize = 12;
 const READ: usize = 5;
 const SEARCHES: usize = 4;
-/// Characters of a line in a state of 512 tokens, which other sizes have in proportion.
+/// Length up to which a rule is never cut, in characters. A rule without its end may say something else.
+const WHOLE_RULE: usize = 160;
+/// Maximum number of characters of a line in a state of 512 tokens. Other sizes have proportional lines.
 const LINE: u64 = 320;
-/// Least and most characters of a line.
+/// Lower and upper limit of the maximum number of characters of a line.
 const LINES: (u64, u64) = (80, 400);
 
-/// A part of the state, in the order in which it is printed.
+/// Section of the state, in the order of printing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Section {
     Goal,
@@ -75,26 +77,26 @@ impl Section {
 /// A line of the state.
 struct Line {
     section: Section,
-    /// Its place in a section that is ordered by place; else the first position.
+    /// Position by which the section is ordered; the first position in sections without this order.
     place: Seq,
-    /// Lines with a smaller number are kept if not all fit.
+    /// Priority of the line. If not all lines fit, lines with smaller numbers are kept.
     priority: usize,
     text: String,
 }
 
-/// The current state of a conversation, read from its summaries and messages: requests, rules, tasks, changed files,
+/// Current state of a conversation, read from its summaries and messages: requests, rules, tasks, changed files,
 /// failures.
 #[derive(Debug)]
 pub struct ConversationState {
     gathered: Gathered,
-    /// Positions of the messages with rules that summaries do not have first: they are in messages, or replace an
-    /// earlier summary's rule.
+    /// Positions of messages with new rules. A rule is new if it is in a message and not in a summary, or if it
+    /// replaces a summary's rule.
     news: BTreeSet<Seq>,
     overtaken: Vec<Overtaken>,
 }
 
 impl ConversationState {
-    /// Reads the state from the pieces of a view, oldest first. Takes time proportional to the length of their texts.
+    /// Reads the state from messages and summaries, oldest first. Takes time proportional to the length of their texts.
     pub fn of(pieces: &[Source<'_>], conventions: &dyn AgentConventions) -> Self {
         let gathered = gather(pieces, conventions);
         Self {
@@ -106,7 +108,7 @@ impl ConversationState {
 
     /// Returns the state as text of at most `max_tokens` tokens: the first request, new rules of the user, later
     /// requests, the last answers, the task list, changed files, and commands that fail. For a conversation without
-    /// tool calls, returns only the rules. `None` if the state is empty or no line fits.
+    /// tool calls, the text has only the new rules. `None` if the state is empty or no line fits.
     ///
     /// Messages at the positions `shown` are left out, because the reader sees them already.
     pub fn text(
@@ -117,14 +119,15 @@ impl ConversationState {
     ) -> Option<String> {
         let chars = chars(max_tokens);
         let mut lines = self.rules(shown, chars);
-        // Without tools there is no work in progress: the rest is talk, which summaries and messages show better.
+        // Without tool calls there is no work in progress. Summaries and messages show talk better.
         if self.gathered.calls > 0 {
             work(&self.gathered, shown, chars, &mut lines);
         }
         print(lines, max_tokens, estimator)
     }
 
-    /// Returns the new rules of the user as text of at most `max_tokens` tokens; `None` if there are none.
+    /// Returns the user's rules that are not in earlier summaries, as text of at most `max_tokens` tokens. `None` if
+    /// there are none, or if none fits.
     pub fn new_rules(&self, max_tokens: u64, estimator: &dyn TokenEstimator) -> Option<String> {
         print(self.rules(&[], chars(max_tokens)), max_tokens, estimator)
     }
@@ -144,19 +147,19 @@ impl ConversationState {
                 section: Section::Rules,
                 place: Seq::FIRST,
                 priority: 10 + 3 * n,
-                text: at(item, &clip(text.trim(), chars)),
+                text: at(item, &clip(text.trim(), chars.max(WHOLE_RULE))),
             })
         });
         lines.collect()
     }
 }
 
-/// Characters of a line in a state of `max_tokens` tokens.
+/// Returns the maximum number of characters of a line in a state of `max_tokens` tokens.
 fn chars(max_tokens: u64) -> usize {
     (max_tokens * LINE / 512).clamp(LINES.0, LINES.1) as usize
 }
 
-/// Prints lines under their headings. If not all fit, lines of smaller priorities come first.
+/// Prints lines under the headings of their sections. If not all fit, lines with smaller priority numbers are kept.
 fn print(mut lines: Vec<Line>, max_tokens: u64, estimator: &dyn TokenEstimator) -> Option<String> {
     lines.sort_by_key(|line| line.priority);
     let mut headed: BTreeSet<Section> = BTreeSet::new();
@@ -191,8 +194,8 @@ fn print(mut lines: Vec<Line>, max_tokens: u64, estimator: &dyn TokenEstimator) 
     Some(out)
 }
 
-/// A sentence in a message or a summary that a later message replaces. It is a sentence of the user, or of the
-/// assistant repeating the user.
+/// A sentence in a message or a summary that a later message replaces or contradicts. The sentence is from the user or
+/// from the assistant.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Overtaken {
     /// Position of the message that contains the sentence.
@@ -201,9 +204,10 @@ pub struct Overtaken {
     pub sentence: String,
     /// Position of the later message that replaces the sentence.
     pub later: Seq,
-    /// Whether the later message replaces the sentence for only one of the things that it is about.
+    /// Whether the later message replaces only a part of the sentence: it changes one of several things that the
+    /// sentence is about.
     pub in_part: bool,
-    /// The value that the later message sets in place of the sentence's; `None` if it sets no value.
+    /// Value that the later message sets instead, or quoted words of the later message; `None` if there are neither.
     pub value: Option<String>,
 }
 
@@ -286,13 +290,13 @@ fn news(pieces: &[Source<'_>], gathered: &Gathered) -> BTreeSet<Seq> {
         .collect()
 }
 
-/// Whether an item is a text that a user typed and that was not replaced.
+/// Returns whether an item (a candidate line) is a text that a user typed and that no later message replaced.
 fn asks(item: &Item) -> bool {
     let typed = item.kind == Kind::User && item.weight >= TYPED && item.label != ASKED;
     typed && item.later.is_none() && !is_mark(item)
 }
 
-/// Adds the lines of a conversation in which something is worked on.
+/// Adds the lines about work in progress.
 fn work(gathered: &Gathered, shown: &[Seq], chars: usize, lines: &mut Vec<Line>) {
     let mut add = |section, priority, text| {
         lines.push(Line {
@@ -311,7 +315,7 @@ fn work(gathered: &Gathered, shown: &[Seq], chars: usize, lines: &mut Vec<Line>)
     let items = gathered.items.iter();
     let items: Vec<&Item> = items.filter(|item| item.weight > 0).collect();
     let is_shown = |item: &Item| shown.contains(&item.range.first);
-    // A command's template is a request, too.
+    // The text that a program adds for a user's command is a request, too.
     let template = |item: &Item| {
         let begin = item.lines.first().filter(|_| item.kind == Kind::Injected);
         begin.is_some_and(|line| line.starts_with("# "))
@@ -388,7 +392,7 @@ fn work(gathered: &Gathered, shown: &[Seq], chars: usize, lines: &mut Vec<Line>)
     if !searches.is_empty() {
         add(Section::Searches, 16, searches.join(" · "));
     }
-    // Failures before the last requests were dealt with, or do not matter.
+    // Failures before the last requests were resolved, or are no longer relevant.
     let asked = items.iter().filter(|item| asks(item)).rev().nth(1);
     let since = asked.map_or(Seq::FIRST, |item| item.range.first);
     let failing = failing(&items).into_iter();
@@ -402,17 +406,17 @@ fn work(gathered: &Gathered, shown: &[Seq], chars: usize, lines: &mut Vec<Line>)
     lines.append(&mut talked);
 }
 
-/// A line that names the position of its item.
+/// Returns a line that begins with the position of the message of an item, such as `[12]`.
 fn at(item: &Item, text: &str) -> String {
     format!("[{}] {text}", item.range.last)
 }
 
-/// Shortens a message to `chars` characters.
+/// Returns a message, shortened to `chars` characters.
 fn words(item: &Item, chars: usize) -> String {
     digest(&sentences(&item.lines.join("\n")), chars, true)
 }
 
-/// The last state of a task list.
+/// Returns the last state of the task list; `None` if no task is open or in progress.
 fn tasks(items: &[&Item]) -> Option<String> {
     let acts = items
         .iter()
@@ -423,7 +427,7 @@ fn tasks(items: &[&Item]) -> Option<String> {
     tasks::is_open(text).then(|| at(item, text))
 }
 
-/// Commands that failed and did not run again without an error, the last one first.
+/// Returns the commands that failed and did not succeed later, last one first.
 fn failing<'a>(items: &[&'a Item]) -> Vec<&'a Item> {
     let mut failing: Vec<(Does, &Item)> = Vec::new();
     for item in items.iter().rev() {
@@ -435,7 +439,7 @@ fn failing<'a>(items: &[&'a Item]) -> Vec<&'a Item> {
             continue;
         };
         if item.weight >= FAILED && item.later.is_none() {
-            // A newer run of the same command shows the state.
+            // A later run of the same command shows the current state.
             let does = Does::of(line.trim_start());
             if !failing.iter().any(|(newer, _)| newer.makes_good(&does)) {
                 failing.push((does, item));

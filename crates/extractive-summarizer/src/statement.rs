@@ -12,32 +12,35 @@ use crate::words::{Words, words};
 /// Maximum number of values of a sentence that are read.
 const VALUES: usize = 4;
 
-/// The value that a sentence gives a subject.
+/// Statement of a sentence: the value that it gives a subject. For example, `Use port 8080` gives the port the value
+/// `8080`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Statement {
-    /// Telling words around the first value, in order, without the values.
+    /// Informative words around the value, in order, without the values.
     pub(crate) subject: Vec<String>,
-    /// Number of the first ones that say when it holds.
+    /// Number of words at the beginning of `subject` that give the condition of the statement, such as `naming
+    /// functions` in `When naming functions, use snake_case`.
     pub(crate) topic: usize,
-    /// Number of the first ones that come from an earlier clause.
+    /// Number of words at the beginning of `subject` that do not come from the clause with the value, but from an
+    /// earlier clause of the sentence. Between words of two clauses, comparisons ignore the order.
     pub(crate) lead: usize,
     pub(crate) value: Option<Value>,
-    /// Whether the subject has one value: it starts *with*, is, or is set *to* it.
+    /// Whether the subject has only one value: it starts *with*, is, or is set *to* the value.
     pub(crate) single: bool,
-    /// Whether it says that something has changed.
+    /// Whether the sentence says that something has changed.
     pub(crate) changes: bool,
-    /// Whether it says that something is so from now on.
+    /// Whether the sentence says that something applies from now on.
     pub(crate) fresh: bool,
-    /// Whether it applies to all things of its kind.
+    /// Whether the statement applies to all things of its kind.
     pub(crate) universal: bool,
     pub(crate) withdraws: bool,
-    /// Whether the value is one of several: it is added.
+    /// Whether the value is added to other values of the subject.
     pub(crate) adds: bool,
-    /// Words of the subject that follow each other directly.
+    /// Pairs of directly neighbouring words of the subject.
     pub(crate) pairs: Arc<[(String, String)]>,
 }
 
-/// Returns the force of a sentence and its [`statements`], read once.
+/// Returns the force of a sentence and its [`statements`]. The sentence is usually parsed only once.
 pub(crate) fn understood(sentence: &str, before: Option<&str>) -> (Force, Vec<Statement>) {
     if sentence.len() > RULE_BYTES {
         return (Force::None, Vec::new());
@@ -46,14 +49,15 @@ pub(crate) fn understood(sentence: &str, before: Option<&str>) -> (Force, Vec<St
     let has_value = said.has_value();
     let force = force_of(&mut said, sentence);
     if said.has_value() != has_value {
-        // Statements look for a value in another way.
+        // Determining the force changed the values. Statements look for values in another way, so the sentence is
+        // parsed again.
         said = words(sentence);
     }
     (force, statements_of(said, sentence, before))
 }
 
-/// Reads a sentence: a statement for each of its values, or one that withdraws something. `before` is the sentence
-/// before it, which its pronouns may mean.
+/// Returns the statements of a sentence: one for each of its values, or one that withdraws an earlier statement.
+/// `before` is the previous sentence, to which pronouns may refer.
 pub(crate) fn statements(sentence: &str, before: Option<&str>) -> Vec<Statement> {
     match sentence.len() {
         ..=RULE_BYTES => statements_of(words(sentence), sentence, before),
@@ -150,10 +154,10 @@ fn statements_of(mut said: Words<'_>, sentence: &str, before: Option<&str>) -> V
             }
             first.clone_from(&subject);
         } else if subject.len() < 2 {
-            // `… and end them with`: of the same thing as the part before.
+            // `… and end them with` is about the same thing as the part before.
             subject.extend(first.iter().skip(1).cloned());
         } else if subject.len() < 3 {
-            // `… and all method names with`: the same is done.
+            // `… and all method names with` repeats the action of the part before.
             subject.splice(0..0, first.first().cloned());
         }
         start = said.end(at);
@@ -193,8 +197,8 @@ fn statements_of(mut said: Words<'_>, sentence: &str, before: Option<&str>) -> V
     found
 }
 
-/// Returns the word before a compound in the previous sentence, and the word that it belongs to: `table` of `table
-/// column names`, for `column names` in this sentence.
+/// Finds a compound of this sentence in the previous one with a word before it. Returns that word and the word that
+/// follows it. For `column names` after `table column names`, these are `table` and `column`.
 fn named_part(pairs: &[(String, String)], before: &str) -> Option<(String, String)> {
     if pairs.is_empty() {
         return None;
@@ -204,15 +208,15 @@ fn named_part(pairs: &[(String, String)], before: &str) -> Option<(String, Strin
     same.find_map(|(first, _)| {
         let mut longer = earlier.iter().filter(|(_, of)| of == first);
         let (part, of) = longer.next()?;
-        // `end names` is no compound.
+        // A pair such as `end names` is no compound.
         let own = pairs.iter().any(|(_, whole)| whole == first);
         let known = pairs.iter().any(|(a, b)| a == part || b == part);
         (!own && !known).then(|| (part.clone(), of.clone()))
     })
 }
 
-/// Whether the words ask to rename or to replace something without a replacement: their value is the object of the
-/// task.
+/// Returns whether the words ask to rename or replace something and give no replacement. The value is then the object
+/// of the task.
 fn is_task(said: &Words<'_>) -> bool {
     let has = |words: &[&str]| words.iter().any(|word| said.has(word));
     has(&["rename", "replace"]) && !has(&["to", "with", "by", "into", "as", "instead", "should"])

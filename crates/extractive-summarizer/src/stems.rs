@@ -6,12 +6,12 @@ use std::sync::LazyLock;
 use crate::rule_cues::{CHANGES, CHANGING, SAME, SINCE};
 use crate::words::{VALUE, Word, is_little};
 
-/// The stem of words for a name.
+/// Stem of the words for a name.
 pub(crate) const NAME: &str = "nam";
 
 static SAME_AS: LazyLock<HashMap<&str, &str>> = LazyLock::new(|| SAME.iter().copied().collect());
 
-/// The telling words of one word of a sentence, without their endings.
+/// Returns the informative words in one word of a sentence, without their endings.
 pub(crate) fn stems<'w>(word: &'w Word<'_>, sentence: &str) -> &'w [String] {
     word.stems
         .get_or_init(|| stemmed(word.text, &word.lower, sentence))
@@ -22,7 +22,7 @@ fn stemmed(word: &str, lower: &str, sentence: &str) -> Vec<String> {
         return Vec::new();
     };
     match first {
-        // Endings and particles.
+        // Hiragana: endings and particles.
         '\u{3040}'..='\u{309f}' => Vec::new(),
         '\u{30a0}'..='\u{30ff}' => vec![word.to_owned()],
         '\u{3400}'..='\u{9fff}' => {
@@ -57,7 +57,7 @@ fn stemmed(word: &str, lower: &str, sentence: &str) -> Vec<String> {
     }
 }
 
-/// An English word without its ending: `names` and `naming` are one.
+/// Returns an English word without its ending. `names` and `naming` give the same stem.
 pub(crate) fn stem(word: &str) -> String {
     let same = |word: &str| SAME_AS.get(word).map(|same| (*same).to_owned());
     if let Some(same) = same(word) {

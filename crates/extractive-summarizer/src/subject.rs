@@ -1,4 +1,4 @@
-//! The subject of a statement: the words of a sentence that are about a value.
+//! Subject of a statement: the words of a sentence that describe a value.
 
 use std::sync::LazyLock;
 
@@ -7,15 +7,15 @@ use crate::said_value::Class;
 use crate::stems::{NAME, stem, stems};
 use crate::words::{Word, Words, is_little};
 
-/// Number of words before a value among which `with` links it to its subject.
+/// Number of words before a value in which `with` can link the value to its subject.
 const LINKED: usize = 4;
-/// Verbs behind `and` that continue the same subject.
+/// Verbs after `and` that continue the same subject.
 const MODAL: [&str; 4] = ["must", "should", "may", "shall"];
 
 static LIMIT: LazyLock<[String; 1]> = LazyLock::new(|| ["limit".to_owned()]);
 
 impl Words<'_> {
-    /// The place from which words are about a value: behind `I want to say that we` and `add a test and`.
+    /// Returns the index from which words can be about a value: after `I want to say that we` and `add a test and`.
     pub(crate) fn begin(&self, from: usize, at: usize) -> usize {
         let clause = self.clause(at);
         let inside = (from..at).rev().take_while(|n| self.clause(*n) == clause);
@@ -31,7 +31,7 @@ impl Words<'_> {
         cut.map_or(from, |n| n + 1)
     }
 
-    /// Telling words that follow each other directly.
+    /// Returns pairs of informative words that follow each other directly.
     pub(crate) fn pairs(&self, sentence: &str) -> Vec<(String, String)> {
         let mut pairs = Vec::new();
         let mut last: Option<(usize, &String)> = None;
@@ -49,7 +49,7 @@ impl Words<'_> {
         pairs
     }
 
-    /// Returns the place behind a value and its purpose: `'a' for files and …`.
+    /// Returns the index after a value and its purpose: `'a' for files and …`.
     pub(crate) fn end(&self, at: usize) -> usize {
         let clause = self.clause(at);
         if !matches!(self.at(at + 1), "for" | "in" | "of" | "on") || self.clause(at + 1) != clause {
@@ -63,7 +63,7 @@ impl Words<'_> {
         }
     }
 
-    /// Telling words at the wanted places. To start doing something is to do it.
+    /// Returns the informative words at the indices that `wanted` accepts. `start` before another verb is ignored.
     pub(crate) fn telling(&self, sentence: &str, wanted: impl Fn(usize) -> bool) -> Vec<String> {
         let places = (0..self.words.len()).filter(|n| wanted(*n));
         places
@@ -72,11 +72,11 @@ impl Words<'_> {
             .collect()
     }
 
-    /// Telling words of the word at an index.
+    /// Returns the informative words in the word at an index.
     fn tells(&self, n: usize, sentence: &str) -> &[String] {
         let little = match self.at(n) {
             "start" => self.at(n + 1).ends_with("ing"),
-            // `Your code` is anything, and `the access code` is not.
+            // In `your code` the word says little, but not in `the access code`.
             "code" => {
                 let before = self.before(n, 1);
                 let whole = self.clause(n) == self.clause(n + 1)
@@ -93,7 +93,7 @@ impl Words<'_> {
         }
     }
 
-    /// Whether a value only names the owner of the value before it: `the 'a' of the 'b'`.
+    /// Returns whether a value only names the owner of the value before: `'b'` in `the 'a' of the 'b'`.
     pub(crate) fn qualifies(&self, at: usize) -> bool {
         let before = |n: usize| at.checked_sub(n).map_or("", |n| self.at(n));
         let word = if before(1) == "the" {
@@ -104,7 +104,8 @@ impl Words<'_> {
         matches!(word, "from" | "of" | "in")
     }
 
-    /// Whether a value names the subject of the next value in its clause: `the service 'a' runs version 2`.
+    /// Returns whether a value names the subject of the next value in its clause: `'a'` in `the service 'a' runs
+    /// version 2`.
     pub(crate) fn names(&self, at: usize) -> bool {
         let clause = self.clause(at);
         let code = self
@@ -119,7 +120,7 @@ impl Words<'_> {
         code && is_verb && rest.any(|n| self.is_value(n))
     }
 
-    /// Whether a sentence says that it is not this value: `not 'a' but 'b'`.
+    /// Returns whether the sentence rejects a value: `'a'` in `not 'a' but 'b'`.
     pub(crate) fn rejects(&self, at: usize) -> bool {
         let before = self.before(at, 1);
         let after = self.words.get(at + 1).map_or("", |word| word.text);
@@ -132,7 +133,7 @@ impl Words<'_> {
                 .any(|not| after.starts_with(not))
     }
 
-    /// A subject of two things, `start method names and variable names with`, as one of each.
+    /// Splits a subject of two things into one subject for each: `start method names and variable names with`.
     pub(crate) fn parts(
         &self,
         subject: Vec<String>,
@@ -153,13 +154,13 @@ impl Words<'_> {
         vec![one, other]
     }
 
-    /// Whether there is a pronoun between two places.
+    /// Returns whether there is a pronoun between two indices.
     pub(crate) fn refers(&self, from: usize, to: usize) -> bool {
         (from..to).any(|n| REFERS.contains(&self.at(n)))
     }
 
-    /// Telling words of the clauses before the clause of the value, which name its subject: `when naming functions,`.
-    /// Words for an action on the subject are returned separately.
+    /// Returns the informative words of the clauses before the value's clause, which name its subject: `when naming
+    /// functions,`. The second list has the words for an action on the subject.
     pub(crate) fn topic(&self, at: usize, sentence: &str) -> (Vec<String>, Vec<String>) {
         let (mut out, mut done) = (Vec::new(), Vec::new());
         let clause = self.clause(at);
@@ -198,8 +199,8 @@ impl Words<'_> {
         (out, done)
     }
 
-    /// Whether the word at an index only repeats the subject by another word: `the variable name`, after an earlier
-    /// clause that names it.
+    /// Returns whether the word at an index only repeats the subject: `variable` in `the variable name`, after an
+    /// earlier clause about a name.
     fn repeats(&self, n: usize, topic: &[String], sentence: &str) -> bool {
         let known = |n: usize| {
             let words = self.tells(n, sentence);
@@ -211,7 +212,7 @@ impl Words<'_> {
             && known(n + 1)
     }
 
-    /// Whether a clause names why something is so: `for consistency`.
+    /// Returns whether a clause gives a reason: `for consistency`.
     fn is_purpose(&self, at: usize) -> bool {
         let clause = self.clause(at);
         let mut words = self.words.iter().skip(at);
@@ -222,8 +223,8 @@ impl Words<'_> {
             .any(abstracts)
     }
 
-    /// Returns telling words of a value's clause: those before it, and those after it if these are few. With `known`,
-    /// an earlier clause names the subject, in the words `told`.
+    /// Returns the informative words of a value's clause: the words before the value, and the words after it if they
+    /// are few. If `known` is true, an earlier clause names the subject, in the words `told`.
     pub(crate) fn about(
         &self,
         from: usize,
@@ -233,7 +234,7 @@ impl Words<'_> {
         sentence: &str,
     ) -> Vec<String> {
         let clause = self.clause(at);
-        // Words between `with` and the value are about the value.
+        // Words between `with` and the value describe the value.
         let link = (1..=LINKED).filter_map(|n| at.checked_sub(n));
         let link = link
             .into_iter()
@@ -243,7 +244,7 @@ impl Words<'_> {
                     .is_some_and(|value| value.class == Class::Code)
             })
             .unwrap_or(at);
-        // A tool for a purpose: the words before it say how firmly it is wished.
+        // In `use 'x' for …`, the words before the value only say how firm the wish is.
         let user = (1..4).any(|n| matches!(self.before(at, n), "use" | "using"));
         let case = self
             .value(at)
@@ -262,9 +263,9 @@ impl Words<'_> {
         let ends = |n: usize| {
             let target = ["all", "every", "each", "the", "your", "our", "my"];
             let towards = self.at(n) == "to" && target.contains(&self.at(n + 1));
-            // `and must`: of the same subject.
+            // A clause after `and must` has the same subject.
             let goes_on = MODAL.contains(&self.at(n + 1));
-            // `instead of what I said before`
+            // A clause such as `instead of what I said before` names no subject.
             let instead = (self.at(n), self.at(n + 1)) == ("instead", "of")
                 && matches!(self.at(n + 2), "what" | "that" | "this" | "it");
             instead || (ENDS.contains(&self.at(n)) && !towards && !goes_on)
@@ -280,7 +281,7 @@ impl Words<'_> {
     }
 }
 
-/// Whether the value at an index is the one that its subject has, and not one of several.
+/// Returns whether the value at an index is the only value of its subject, and not one of several.
 pub(crate) fn is_single(said: &Words<'_>, sentence: &str, from: usize, at: usize) -> bool {
     let clause = said.clause(at);
     let before = |n: usize| {
@@ -290,7 +291,7 @@ pub(crate) fn is_single(said: &Words<'_>, sentence: &str, from: usize, at: usize
     };
     let article = |word: Option<&str>| matches!(word, Some("a" | "an" | "the"));
     let next = if article(before(1)) { 2 } else { 1 };
-    // Of which there is one, such as the time zone in which times are told.
+    // Classes with only one value, such as the time zone of printed times.
     let sort = said.value(at).is_some_and(|value| {
         matches!(
             value.class,
@@ -300,7 +301,7 @@ pub(crate) fn is_single(said: &Words<'_>, sentence: &str, from: usize, at: usize
     let linked = before(next).is_some_and(|word| LINKS.contains(&word) || stem(word) == NAME)
         || (1..=LINKED).any(|n| matches!(before(n), Some("with" | "mit")))
         || sort;
-    // A tool for a purpose; `the 'x' tool for all` may be one of several.
+    // A tool for a purpose is the only one. `the 'x' tool for all` may be one of several.
     let next_word = match said.clause(at + 1) == clause {
         true => said.at(at + 1),
         false => "",
@@ -317,18 +318,19 @@ pub(crate) fn is_single(said: &Words<'_>, sentence: &str, from: usize, at: usize
         word.ends_with(['は', '以', '用', '为', '為', '是', '成', '到', '은', '는'])
     });
     let used = used && !for_all.iter().any(|phrase| said.has(phrase));
-    // `add 'x' to the end of`
+    // `add 'x' to the end of` sets the only value of an end.
     let added = edge(said, at) && (said.has("add") || said.has("append") || said.has("include"));
     !adds && (linked || used || itself || added || particle || marked)
 }
 
-/// Whether the clause of a value is about the beginning or the end of something.
+/// Returns whether the clause of a value is about the beginning or the end of something.
 fn edge(said: &Words<'_>, at: usize) -> bool {
     let clause = said.clause(at);
     (0..said.words.len()).any(|n| EDGES.contains(&said.at(n)) && said.clause(n) == clause)
 }
 
-/// Whether the value at an index is one of several. An end has one value, even if it is `added`.
+/// Returns whether the value at an index is added to other values. The beginning or end of something has only one
+/// value, even if a sentence says `add`.
 pub(crate) fn adds(said: &Words<'_>, sentence: &str, from: usize, at: usize) -> bool {
     let clause = said.clause(at);
     let next =

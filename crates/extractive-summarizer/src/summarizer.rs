@@ -1,4 +1,4 @@
-//! The entry point.
+//! Entry point of the crate: [`ExtractiveSummarizer`].
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -11,16 +11,17 @@ use crate::source::Source;
 use crate::{compose, gather};
 
 /// Name and version of the extracts.
-const ID: &str = "extractive@9";
+const ID: &str = "extractive@10";
 
 /// Summarizes conversations without a model, by extracting their most important lines. The same source gives the same
 /// text.
 ///
-/// From messages it takes the user's rules in their latest form, the user's requests, and the assistant's explanations,
-/// conclusions and decisions. It also takes errors and the words right after them, the actions of tools and their
-/// outcomes, the changes of edits, and the files read and changed. From summaries it takes their most valuable lines.
-/// In conversations with hardly any calls of tools, users' words come before the assistant's. Newer lines rank higher.
-/// The lines of an extract are in the order of the conversation, and each contains the `[seq]` of its message.
+/// From messages, the extract takes the user's rules in their latest form, the user's requests, and the assistant's
+/// explanations, conclusions and decisions. It also takes errors and the words right after them, the actions of tools
+/// and their outcomes, the changes of edits, and the files read and changed. From summaries, it takes the most valuable
+/// lines. In conversations with hardly any tool calls, users' words come before the assistant's. Later lines rank
+/// higher. The items of an extract are in the order of the conversation, and each begins with the position of its
+/// message in brackets, such as `[12]`. The first line and the lists of files and commands have no position.
 ///
 /// Takes time proportional to the length of the source. Only the beginning and the end of a huge message are read.
 ///
@@ -55,14 +56,14 @@ impl ExtractiveSummarizer {
         self
     }
 
-    /// Returns the summarizer's name and version, such as `extractive@9`. Summarizers that may write different texts
+    /// Returns the summarizer's name and version, such as `extractive@10`. Summarizers that may write different texts
     /// have different ids.
     pub fn id(&self) -> &str {
         &self.id
     }
 
-    /// Returns an extract of `source` that costs at most `max_tokens` tokens, as `estimator` counts them. If not even
-    /// one whole line fits, it is the beginning of the most important line. A budget of 0 gives an empty text.
+    /// Returns an extract of `source` that costs at most `max_tokens` tokens, as `estimator` counts them. If no whole
+    /// line fits, the extract is the beginning of the most important line. A budget of 0 gives an empty text.
     pub fn extract(
         &self,
         source: &[Source<'_>],

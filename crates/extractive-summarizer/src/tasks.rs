@@ -1,26 +1,27 @@
-//! Lists of tasks. A list that an agent changes task by task is printed like one that it replaces as a whole.
+//! Lists of tasks. A list that an agent changes task by task is printed in the same form as a list that the agent
+//! replaces as a whole.
 
 use memory_model::conventions::{TaskChange, TaskState};
 
-/// Beginnings of the parts of a list, in the order in which they are printed.
+/// Words at the start of the parts of a list, in the order of printing.
 const PARTS: [(&str, TaskState); 4] = [
     ("doing: ", TaskState::Doing),
     ("open: ", TaskState::Open),
     ("done: ", TaskState::Done),
     ("dropped: ", TaskState::Dropped),
 ];
-/// Separators of the parts of a list and of its tasks.
+/// Separator between the parts of a list. The next constant separates tasks.
 const BETWEEN_PARTS: &str = " | ";
 const BETWEEN: &str = "; ";
-/// Beginning of the id of a task.
+/// First character of the id of a task.
 const ID: char = '#';
 
-/// Whether a text is a list of tasks.
+/// Returns whether a text is a list of tasks.
 pub(crate) fn is_list(text: &str) -> bool {
     PARTS.iter().any(|(start, _)| text.starts_with(start))
 }
 
-/// Whether a list has a task that is not done.
+/// Returns whether a list has a task that is not done.
 pub(crate) fn is_open(text: &str) -> bool {
     let open = PARTS.iter().take(2);
     open.map(|(start, _)| start)
@@ -34,14 +35,14 @@ struct Task {
     state: TaskState,
 }
 
-/// The tasks that an agent changes one by one.
+/// Task list that an agent changes task by task.
 #[derive(Debug, Default)]
 pub(crate) struct Board {
     tasks: Vec<Task>,
 }
 
 impl Board {
-    /// Applies a change; `id` is the id of a new task.
+    /// Applies a change to the list. `id` is the id of a new task.
     pub(crate) fn apply(&mut self, change: &TaskChange, id: &str) {
         let at = self.tasks.iter().position(|task| task.id == id);
         let at = at.unwrap_or_else(|| {
@@ -60,8 +61,8 @@ impl Board {
         }
     }
 
-    /// Takes over a list in the form of [`Board::line`]; tasks that it does not name stay. Returns whether the line is
-    /// a list. After a list without ids no task is known.
+    /// Reads a list in the form of [`Board::line`] and updates its tasks. Tasks that the line does not name stay. A
+    /// list without ids removes all tasks. Returns whether the line has ids.
     pub(crate) fn read(&mut self, line: &str) -> bool {
         let has_ids = line
             .split_once(": ")
@@ -87,7 +88,7 @@ impl Board {
         true
     }
 
-    /// The list in a line, with tasks in work first. Of finished and dropped tasks it has the ids alone.
+    /// Returns the list as one line, with tasks in progress first. Done and dropped tasks are given only by their ids.
     pub(crate) fn line(&self) -> String {
         let parts = PARTS.iter().filter_map(|(start, state)| {
             let tasks = self.tasks.iter().filter(|task| task.state == *state);

@@ -5,17 +5,18 @@ use std::sync::LazyLock;
 
 use aho_corasick::AhoCorasick;
 
-use crate::cues::{DECISIONS, DIRECTIVES, LEADS, STEPS};
+use crate::cues::{CLAIMS, CORRECTIONS, DECISIONS, DIRECTIVES, LEADS, STEPS, STILL};
+use crate::later::BEGIN;
 
-/// Maximum length that is read of a text's start, in bytes.
+/// Number of bytes that are read at the start of a long text.
 const HEAD_BYTES: usize = 24 * 1024;
-/// Maximum length that is read of a text's end, in bytes.
+/// Number of bytes that are read at the end of a long text.
 const TAIL_BYTES: usize = 8 * 1024;
-/// Length from which a sentence says more than the next step, in bytes.
+/// Length from which a sentence says more than the assistant's next step, in bytes.
 const STEP: usize = 200;
-/// Length of a sentence's beginning that announces a step, in bytes.
+/// Length of the start of a sentence that is searched for an announcement of a step, in bytes.
 const STEP_BEGINS: usize = 32;
-/// Number of lines of a code block that are kept.
+/// Number of kept lines of a code block.
 const CODE_LINES: usize = 2;
 
 /// Returns the beginning of `text`, at most `bytes` bytes long, without cutting a character.
@@ -29,7 +30,8 @@ pub fn tail(text: &str, bytes: usize) -> &str {
     text.get(text.ceil_char_boundary(start)..).unwrap_or(text)
 }
 
-/// Returns a text as `(text, "")`, or its first `start` and its last `end` bytes if it is longer.
+/// Returns the first `start` and the last `end` bytes of a text. A text that is not longer than both together is
+/// returned as `(text, "")`.
 pub(crate) fn window(text: &str, start: usize, end: usize) -> (&str, &str) {
     if text.len() <= start + end {
         (text, "")
@@ -38,7 +40,7 @@ pub(crate) fn window(text: &str, start: usize, end: usize) -> (&str, &str) {
     }
 }
 
-/// The sentences of a text without layout markup.
+/// Returns the sentences of a text, without layout markup.
 pub(crate) fn sentences(text: &str) -> Vec<String> {
     let (start, end) = window(text, HEAD_BYTES, TAIL_BYTES);
     let mut out = Vec::new();
@@ -79,7 +81,7 @@ fn push_sentences(text: &str, out: &mut Vec<String>) {
     }
 }
 
-/// A line without layout markup: heading and list marks, emphasis, table bars.
+/// Returns a line without layout markup: heading and list marks, emphasis, table bars.
 fn layout_free(line: &str) -> String {
     let line = line.trim_start_matches(['#', '>', '*', '-', '+', '•', ' ']);
     let line: Cow<'_, str> = if line.starts_with('|') {
@@ -95,7 +97,7 @@ fn layout_free(line: &str) -> String {
     squeeze(&line.replace("**", ""))
 }
 
-/// A text on one line with single spaces, without control characters and rules of dots or dashes.
+/// Returns a text on one line with single spaces, without control characters and rules of dots or dashes.
 pub(crate) fn squeeze(text: &str) -> String {
     let mut out = String::with_capacity(text.len().min(4096));
     let mut space = false;
@@ -119,8 +121,8 @@ pub(crate) fn squeeze(text: &str) -> String {
     out
 }
 
-/// The lines of a text, verbatim but for empty lines, trailing space and control characters; only the
-/// first `start` and the last `end` bytes of a longer text.
+/// Returns the lines of a text, verbatim except that empty lines and trailing space are removed, and that control
+/// characters become spaces. Of a longer text, only the first `start` and the last `end` bytes are read.
 pub(crate) fn verbatim(text: &str, start: usize, end: usize) -> Vec<String> {
     let (start, end) = window(text, start, end);
     let line = |line: &str| {
@@ -145,8 +147,8 @@ pub(crate) fn verbatim(text: &str, start: usize, end: usize) -> Vec<String> {
 /// Minimum and maximum length of the lines of a paragraph that was wrapped by hand or by a mail program, in characters.
 const WRAPPED: std::ops::RangeInclusive<usize> = 40..=100;
 
-/// A text with each hard-wrapped paragraph on one line. Lines count as wrapped if each is as full as it can be: the
-/// first word of the next one would not have fitted.
+/// Returns a text with each hard-wrapped paragraph on one line. Lines count as wrapped if each is full: the first word
+/// of the next line would not have fitted.
 pub(crate) fn unwrapped(text: &str) -> Cow<'_, str> {
     let lines: Vec<&str> = text.lines().collect();
     let mut out: Vec<Cow<'_, str>> = Vec::with_capacity(lines.len());
@@ -170,7 +172,7 @@ pub(crate) fn unwrapped(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// Number of lines of the wrapped paragraph that begins here; 1 if there is none.
+/// Returns the number of lines of the wrapped paragraph at the start of `lines`; 1 if there is none.
 fn paragraph(lines: &[&str]) -> usize {
     let length = |line: &str| line.trim_end().chars().count();
     let plain = |line: &&&str| {
@@ -218,9 +220,10 @@ fn split_sentences(line: &str, out: &mut Vec<String>) {
     let mut chars = line.char_indices().peekable();
     while let Some((at, c)) = chars.next() {
         let ends = match c {
-            // Devanagari's and Urdu's full stops, and the Arabic question mark.
+            // Full stops of Devanagari and Urdu, and the Arabic question mark.
             '।' | '۔' | '؟' => true,
-            // Nor does the end of a quotation: of a question and its answer, the answer is more informative.
+            // A mark before a closing quote does not end the sentence: of a quoted question and its answer, the answer
+            // is more informative.
             '。' | '！' | '？' | '．' => !matches!(
                 chars.peek(),
                 Some((_, '」' | '』' | '）' | '。' | '"' | '”'))
@@ -228,7 +231,7 @@ fn split_sentences(line: &str, out: &mut Vec<String>) {
             '.' | '!' | '?' => {
                 let word = line.get(start..at).unwrap_or("");
                 let word = word.rsplit(' ').next().unwrap_or("");
-                // Neither initials nor `e.g.` nor `1.` end a sentence.
+                // Initials, `e.g.` and `1.` do not end a sentence.
                 matches!(chars.peek(), None | Some((_, ' ')))
                     && word.chars().count() > 1
                     && !word.contains('.')
@@ -236,12 +239,29 @@ fn split_sentences(line: &str, out: &mut Vec<String>) {
             _ => false,
         };
         if ends {
-            let end = at + c.len_utf8();
+            let mut end = at + c.len_utf8();
+            end += note(line.get(end..).unwrap_or("")).unwrap_or(0);
+            while chars.next_if(|(next, _)| *next < end).is_some() {}
             push(line.get(start..end).unwrap_or(""), out);
             start = end;
         }
     }
     push(line.get(start..).unwrap_or(""), out);
+}
+
+/// Returns the length in bytes of the note about a later message at the start of a text; `None` if there is no note.
+fn note(text: &str) -> Option<usize> {
+    let mut depth = 0;
+    let opened = text.starts_with(BEGIN).then_some(text)?.char_indices();
+    for (at, c) in opened {
+        match c {
+            '(' => depth += 1,
+            ')' if depth == 1 => return Some(at + 1),
+            ')' => depth -= 1,
+            _ => {}
+        }
+    }
+    None
 }
 
 fn push(sentence: &str, out: &mut Vec<String>) {
@@ -251,12 +271,13 @@ fn push(sentence: &str, out: &mut Vec<String>) {
     }
 }
 
-/// Whether a line begins or ends a block of code.
+/// Returns whether a line begins or ends a block of code.
 pub(crate) fn is_fence(line: &str) -> bool {
     line.trim_start().starts_with("```")
 }
 
-/// Whether a line is code, judged by its ends: an extract shows lines of code without the fences around them.
+/// Returns whether a line looks like code, judged by its first and last characters. Extracts show lines of code without
+/// fences.
 pub(crate) fn reads_as_code(line: &str) -> bool {
     let line = line.trim();
     let imports = line.starts_with("import ") && line.contains(" from ");
@@ -267,19 +288,37 @@ pub(crate) fn reads_as_code(line: &str) -> bool {
     imports || is_tag || ends || is_comment
 }
 
-/// Whether a sentence states a wish or a rule.
+/// Returns whether a sentence states a wish or a rule.
 pub(crate) fn is_directive(sentence: &str) -> bool {
     static WORDS: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| matcher(DIRECTIVES));
     holds(&WORDS, sentence)
 }
 
-/// Whether a sentence states a decision or a finding.
+/// Returns whether a sentence states a decision or a finding.
 pub(crate) fn is_decision(sentence: &str) -> bool {
     static WORDS: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| matcher(DECISIONS));
     holds(&WORDS, sentence)
 }
 
-/// Whether a sentence only announces the assistant's next step: `Now let me check the tests.`
+/// Returns whether a sentence of an assistant claims to have found a cause or fixed something.
+pub(crate) fn is_claim(sentence: &str) -> bool {
+    static WORDS: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| matcher(CLAIMS));
+    holds(&WORDS, sentence)
+}
+
+/// Returns whether a sentence of a user reports that a problem still exists.
+pub(crate) fn reports_failure(sentence: &str) -> bool {
+    static WORDS: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| matcher(STILL));
+    holds(&WORDS, sentence)
+}
+
+/// Returns whether a sentence of an assistant corrects a cause that it named before.
+pub(crate) fn corrects_cause(sentence: &str) -> bool {
+    static WORDS: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| matcher(CORRECTIONS));
+    holds(&WORDS, sentence)
+}
+
+/// Returns whether a sentence only announces the assistant's next step: `Now let me check the tests.`
 pub(crate) fn is_step(sentence: &str) -> bool {
     let mut rest = sentence.trim_start_matches(|c: char| !c.is_alphanumeric());
     while let Some((word, after)) = rest.split_once(' ') {
@@ -299,7 +338,7 @@ pub(crate) fn is_step(sentence: &str) -> bool {
     })
 }
 
-/// A matcher of words that ignores the case of ASCII letters. A few hundred words always fit into one.
+/// Returns a matcher of words that ignores the case of ASCII letters. A few hundred words always fit into one matcher.
 pub(crate) fn matcher(words: &[&str]) -> Option<AhoCorasick> {
     let mut builder = AhoCorasick::builder();
     builder.ascii_case_insensitive(true).build(words).ok()
@@ -309,10 +348,10 @@ fn holds(words: &Option<AhoCorasick>, text: &str) -> bool {
     words.as_ref().is_some_and(|words| words.is_match(text))
 }
 
-/// Returns at most `max` characters of a list of sentences: all if they fit, else the first, the last,
-/// directives and decisions, and then the others from the start. `…` marks gaps.
+/// Returns a digest of sentences of at most `max` characters. All sentences are kept if they fit. Otherwise the first,
+/// the last, directives and decisions come first, and then the others from the start. `…` marks gaps.
 ///
-/// Without `ends`, directives and decisions come first.
+/// If `ends` is false, only directives and decisions come before the others.
 pub(crate) fn digest(sentences: &[String], max: usize, ends: bool) -> String {
     let count = |text: &str| text.chars().count();
     let total: usize = sentences.iter().map(|s| count(s) + 1).sum();
@@ -344,7 +383,7 @@ pub(crate) fn digest(sentences: &[String], max: usize, ends: bool) -> String {
         let Some(sentence) = sentences.get(n) else {
             continue;
         };
-        // The first may take two thirds; every other one the rest.
+        // The sentence that is chosen first may take two thirds of the length, and every other sentence the rest.
         let share = if Some(n) == lead && last > 0 {
             max * 2 / 3
         } else {
@@ -382,8 +421,8 @@ pub(crate) fn digest(sentences: &[String], max: usize, ends: bool) -> String {
     out
 }
 
-/// Returns at most `max` characters of a line, cut after a word if one ends past the half; `…` marks the
-/// cut.
+/// Returns at most `max` characters of a line. The cut is after a word if one ends in the second half, and `…` is added
+/// to mark it.
 pub(crate) fn clip(line: &str, max: usize) -> String {
     let Some((end, _)) = line.char_indices().nth(max) else {
         return line.to_owned();
@@ -396,7 +435,7 @@ pub(crate) fn clip(line: &str, max: usize) -> String {
     format!("{}…", kept.trim_end())
 }
 
-/// Whether a text has a name, a path or a number, in any script.
+/// Returns whether a text contains a name, a path or a number, in any script.
 pub(crate) fn has_name(text: &str) -> bool {
     // A path: letters on both sides of a slash.
     let path = |word: &str| {
@@ -419,7 +458,7 @@ pub(crate) fn visit_names(text: &str, f: &mut dyn FnMut(&str)) {
             break;
         };
         let length = name.chars().count();
-        // A single common word in quotes names little.
+        // A single common word in quotes is hardly a name.
         let telling = length > 5 || !name.bytes().all(|b| b.is_ascii_lowercase());
         let plain = !name.contains(['\n', '\\']) && name.split(' ').count() < 4;
         if (3..=50).contains(&length) && telling && plain && name.trim() == name {
@@ -471,12 +510,13 @@ fn is_name(word: &str) -> bool {
             && bytes.iter().skip(1).all(|b| b.is_ascii_digit() || *b == b'.'))
 }
 
-/// Whether a character is a syllable or a word: kana, Hangul or a Chinese character.
+/// Returns whether a character is a syllable or a word: kana, Hangul or a Chinese character.
 pub(crate) fn is_wide(c: char) -> bool {
     matches!(c, '\u{3040}'..='\u{30ff}' | '\u{3400}'..='\u{9fff}' | '\u{ac00}'..='\u{d7af}')
 }
 
-/// A word with an underscore or a hump, or of letters and digits.
+/// Returns whether a word looks like a name in code: it has an underscore, a capital after a small letter, or letters
+/// and digits.
 fn is_code_name(bytes: &[u8]) -> bool {
     let word = |b: &u8| b.is_ascii_alphanumeric() || *b == b'_';
     let hump =
@@ -491,10 +531,10 @@ fn is_code_name(bytes: &[u8]) -> bool {
             || bytes.windows(2).any(hump))
 }
 
-/// Number of letters below which an assistant's message may have no content.
+/// Number of letters below which an assistant's message may be a mere confirmation.
 const NOD: usize = 40;
 
-/// Whether an assistant only says that it heard.
+/// Returns whether an assistant's message is a mere confirmation.
 pub(crate) fn is_nod(all: &[String]) -> bool {
     let length = |c: char| match is_wide(c) {
         true => 3,

@@ -1,4 +1,4 @@
-//! A tool call in a line, and the telling lines of its result.
+//! A tool call as one line, and the informative lines of its result.
 
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
@@ -11,16 +11,16 @@ use crate::item::COMMAND;
 use crate::shell::{command, is_look};
 use crate::text::{clip, squeeze, verbatim, window};
 
-/// Maximum length that is read of a result's start and of its end, in bytes each.
+/// Number of bytes that are read at the start of a tool result, and again at its end.
 pub(crate) const RESULT_BYTES: usize = 16 * 1024;
 /// Maximum length that is read of a call's subject, in bytes.
 const ABOUT_BYTES: usize = 4_000;
-/// Maximum number of a result's lines of which those that say most of an error are chosen.
+/// Maximum number of candidate lines of a tool result, from which the lines that describe an error best are chosen.
 const ERRORS: usize = 12;
-/// Maximum length of the name of a call with a text as its subject, such as a plan, in characters.
+/// Maximum length of a call's subject in its line if the subject is a text such as a plan, in characters.
 const ABOUT_CHARS: usize = 80;
 
-/// Command words that change something beyond a file.
+/// Words of commands that change something beyond a file, such as `commit`.
 const LASTING: &[&str] = &[
     "commit",
     "push",
@@ -50,19 +50,19 @@ const LASTING: &[&str] = &[
 #[derive(Debug, Clone)]
 pub(crate) struct Call {
     pub(crate) name: String,
-    /// Action of the call.
+    /// Action, subject and files of the call, by the agent's conventions.
     pub(crate) told: ToolUse,
     /// Subject of the call, on one line.
     pub(crate) about: String,
     /// Subject of the call, line by line, if it is a text such as a plan.
     pub(crate) text: Vec<String>,
-    /// Changes in a file, as lines.
+    /// Changes that the call makes in a file, as lines of a diff.
     pub(crate) changed: Vec<String>,
-    /// Other arguments, line by line.
+    /// Other arguments of the call, line by line.
     pub(crate) detail: Vec<String>,
-    /// Whether it changes something that lasts.
+    /// Whether the call runs a command that changes something lasting.
     pub(crate) lasting: bool,
-    /// Whether it only looks at something.
+    /// Whether the call only looks at something.
     pub(crate) looks: bool,
 }
 
@@ -103,7 +103,7 @@ impl Call {
         self.told.action == action
     }
 
-    /// How a line names it: the tool, or the mark of a command.
+    /// Returns the label of the call's line: the tool's name, or the label of a command.
     pub(crate) fn label(&self) -> &str {
         match self.is(ToolAction::RunCommand) {
             true => COMMAND,
@@ -116,7 +116,7 @@ impl Call {
     }
 }
 
-/// The texts of arguments, line by line.
+/// Returns the texts of arguments, line by line.
 fn detail(arguments: &[(String, String)]) -> Vec<String> {
     let mut out = Vec::new();
     for (name, text) in arguments {
@@ -133,7 +133,7 @@ fn detail(arguments: &[(String, String)]) -> Vec<String> {
 }
 
 impl Call {
-    /// Whether `changed` shows all of its arguments.
+    /// Returns whether the lines in `changed` show all of the call's arguments.
     pub(crate) fn tells_all(&self) -> bool {
         let told = |text: &str| self.changed.iter().any(|line| line.contains(text));
         !self.changed.is_empty()
@@ -144,8 +144,8 @@ impl Call {
     }
 }
 
-/// The part of a chain of commands that changes something that lasts, with the commands after it; else the command
-/// without the `cd` before it.
+/// Returns the part of a chain of commands that changes something lasting, with the commands after it. Otherwise
+/// returns the chain without the `cd` at its start.
 pub(crate) fn lasting(line: &str) -> &str {
     let line = command(line);
     let mut rest = line;
@@ -161,13 +161,13 @@ pub(crate) fn lasting(line: &str) -> &str {
     }
 }
 
-/// Whether a command changes something that lasts.
+/// Returns whether a command changes something lasting.
 pub(crate) fn is_lasting(line: &str) -> bool {
     let lower = line.to_lowercase();
     !is_look(line) && LASTING.iter().any(|word| lower.contains(word))
 }
 
-/// A command or another subject on one line, otherwise verbatim.
+/// Returns a command or another subject on one line, otherwise verbatim.
 fn one_line(text: &str) -> String {
     let mut rest = window(text, ABOUT_BYTES, 0).0.trim();
     for shell in ["bash -lc ", "bash -c ", "sh -c "] {
@@ -182,7 +182,8 @@ fn is_prose(path: &str) -> bool {
     matches!(end, "md" | "mdx" | "markdown" | "txt" | "rst" | "adoc")
 }
 
-/// The three lines of a result that say most of an error, from its head and its tail, each once.
+/// Returns the three lines of a tool result that describe an error best, from its start and its end, without
+/// repetitions.
 pub(crate) fn errors(text: &str) -> Vec<String> {
     let (head, tail) = window(text, RESULT_BYTES, RESULT_BYTES);
     let mut out: Vec<String> = Vec::new();
@@ -210,7 +211,7 @@ pub(crate) fn errors(text: &str) -> Vec<String> {
     out
 }
 
-/// The last four lines of a result with words, the last one first.
+/// Returns the last four lines of a tool result with words, last line first.
 pub(crate) fn last_lines(text: &str) -> Vec<String> {
     let lines = window(text, 0, RESULT_BYTES);
     let end = if lines.1.is_empty() { lines.0 } else { lines.1 };

@@ -1,4 +1,4 @@
-//! Chooses sentences of users' texts when not all of them fit.
+//! Selection of sentences of users' texts, if not all of them fit.
 
 use std::collections::BTreeSet;
 
@@ -10,18 +10,18 @@ use crate::news::News;
 use crate::print::{MORE, add_note, beginning};
 use crate::text::{has_name, is_directive, is_fence, line_sentences, reads_as_code};
 
-/// Factor by which a line of code is worth less than a sentence.
+/// Factor by which the value of a line of code is below that of a sentence.
 pub(crate) const CODE: u64 = 4;
 
-/// Number of letters below which a first sentence may be a greeting.
+/// Number of letters below which the first sentence of a message may be a greeting.
 const GREETING: usize = 16;
 
 fn letters(text: &str) -> usize {
     text.chars().filter(|c| c.is_alphanumeric()).count()
 }
 
-/// The sentence of a text with the most content: one with a name or a number, else one that asks for something, else
-/// the first.
+/// Returns the most informative sentence of a text: one with a name or a number, otherwise one that asks for something,
+/// otherwise the first.
 pub(crate) fn telling_sentence(text: &str) -> Option<String> {
     let sentences: Vec<String> = text.lines().flat_map(line_sentences).collect();
     let named = sentences.iter().find(|sentence| has_name(sentence));
@@ -29,7 +29,7 @@ pub(crate) fn telling_sentence(text: &str) -> Option<String> {
     named.or_else(asks).or(sentences.first()).cloned()
 }
 
-/// A sentence of an item.
+/// A sentence of an item (a candidate line) that comes from a user's message.
 struct Sentence {
     at: usize,
     line: usize,
@@ -38,7 +38,7 @@ struct Sentence {
     value: u64,
 }
 
-/// Sentences of items of users.
+/// Sentences of the items (candidate lines) that come from users' messages.
 pub(crate) struct Sentences<'a> {
     items: &'a [&'a Item],
     estimator: &'a dyn TokenEstimator,
@@ -47,14 +47,14 @@ pub(crate) struct Sentences<'a> {
 }
 
 impl<'a> Sentences<'a> {
-    /// Reads the items at these indices.
+    /// Reads the sentences of the items (candidate lines) at these indices.
     pub(crate) fn of(
         items: &'a [&'a Item],
         users: &[usize],
         estimator: &'a dyn TokenEstimator,
     ) -> Self {
         let mut sentences: Vec<Sentence> = Vec::new();
-        // If only users speak, as in a mail or a note, short sentences are not the most informative ones.
+        // If only users speak, as in a mail or a note, the shortest sentences are not the most informative ones.
         let prose = items.iter().all(|item| item.kind.users());
         for (age, at) in users.iter().rev().enumerate() {
             let Some(item) = items.get(*at) else { continue };
@@ -78,7 +78,7 @@ impl<'a> Sentences<'a> {
                         _ => 70,
                     };
                     let named = has_name(&text);
-                    // A greeting begins a message and is not informative.
+                    // A greeting at the start of a message is not informative.
                     if line == 0 && n == 0 && (named || letters(&text) >= GREETING) {
                         value *= if ends && !prose { 4 } else { 2 };
                     }
@@ -94,7 +94,7 @@ impl<'a> Sentences<'a> {
                     if code || reads_as_code(&text) {
                         value /= CODE;
                     }
-                    // Newer ones are worth up to a third more.
+                    // Later sentences are worth up to a third more.
                     value += value * (users.len() - age) as u64 / (3 * users.len() as u64);
                     sentences.push(Sentence {
                         at: *at,
@@ -114,15 +114,15 @@ impl<'a> Sentences<'a> {
         }
     }
 
-    /// Chooses sentences until they cost `room` tokens together, and returns the printed texts of their items by index.
-    /// Typed sentences come before pasted and injected ones, those that tell something new before others, and newer
-    /// ones before older ones.
+    /// Chooses sentences that together cost at most `room` tokens. Returns the printed texts of their items (candidate
+    /// lines), by the index of the item. Typed sentences come before pasted and injected ones. Then sentences with
+    /// something new come before others, and later sentences before earlier ones.
     pub(crate) fn within(&self, room: u64) -> Vec<(usize, String)> {
         let chosen = self.chosen(room);
         self.printed(&chosen)
     }
 
-    /// Whether each sentence is chosen.
+    /// Returns for each sentence whether it is chosen.
     fn chosen(&self, room: u64) -> Vec<bool> {
         let sentences = &self.sentences;
         let worth = |n: usize| {
@@ -148,7 +148,7 @@ impl<'a> Sentences<'a> {
                     .get(sentence.at)
                     .map_or(0, |item| self.estimator.text(&beginning(item)) + 2),
             };
-            // A gap may have to be marked, unless the sentence is next to a printed one.
+            // The cost includes the mark of a gap, unless a neighbouring sentence is printed.
             let printed = |n: Option<usize>| n.and_then(|n| chosen.get(n)) == Some(&true);
             let gap = !printed(n.checked_sub(1)) && !printed(n.checked_add(1));
             let cost = head + sentence.cost + u64::from(gap);
@@ -165,7 +165,8 @@ impl<'a> Sentences<'a> {
         chosen
     }
 
-    /// The printed texts of the items with a chosen sentence.
+    /// Returns the printed texts of the items (candidate lines) with at least one chosen sentence, by the index of the
+    /// item.
     fn printed(&self, chosen: &[bool]) -> Vec<(usize, String)> {
         let opened: BTreeSet<usize> = self
             .sentences

@@ -1,4 +1,5 @@
-//! Values of the lines of an item, among the lines of the same topic.
+//! Values of the lines of an item (a candidate line of an extract, which may continue on further lines), compared with
+//! lines of the same topic.
 
 use crate::force::is_small_talk;
 use crate::item::{ASKED, Item, Kind, PASTED, RULE, TYPED, VALUED, is_mark};
@@ -9,32 +10,34 @@ use crate::results::REFUSAL;
 use crate::shell::is_look;
 use crate::text::{has_name, is_decision, is_directive, is_fence, is_step, is_wide};
 
-/// Number of letters and digits from which a user's message counts in full. A shorter one says less: `thanks`, or
-/// `please continue`.
+/// Number of letters and digits from which a user's message has its full value. A shorter message, such as `thanks` or
+/// `please continue`, is less informative.
 const SAYS_MUCH: u64 = 32;
-/// The same for a line of an assistant's.
+/// Number of letters and digits from which a line of an assistant has its full value.
 const TELLS: u64 = 80;
 
-/// Effects of an item's place on its value.
+/// Data about an item (a candidate line of an extract) and its place in the conversation, on which its value depends.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Place {
-    /// Value of the item as a whole.
+    /// Value of the whole item: its weight, plus up to 30 for a later position in the conversation. The value of each
+    /// line is a multiple of this number.
     pub(crate) score: u64,
-    /// Whether it is a user's first or last.
+    /// Whether the item is the first or the last one from a user's message.
     pub(crate) end: bool,
-    /// Position among the items, in per cent.
+    /// Position of the item in the list of all items, in per cent. 100 is the latest.
     pub(crate) newness: u64,
-    /// Whether a later item says the same, or an earlier error names it.
+    /// Whether another line of the extract already gives the content of the item: a later item says the same, or an
+    /// earlier error names this item.
     pub(crate) told: bool,
 }
 
-/// Minimum weight of a call that changed something that lasts, or that holds a text.
+/// Minimum weight of a call that changed something lasting, or that has a text as its subject.
 const LASTING: u32 = 40;
 
-/// Number of lines of a pasted document that count as the user's own words.
+/// Number of first lines of a pasted document that count as the user's own words.
 const SAID_LINES: usize = 4;
 
-/// The topic of an item's `n`th line.
+/// Returns the topic of line `n` of an item (a candidate line of an extract).
 pub(crate) fn topic(item: &Item, line: &str, n: usize, place: Place) -> Topic {
     match item.kind {
         _ if line.starts_with(DETAIL) && !item.kind.users() => Topic::Details,
@@ -43,7 +46,7 @@ pub(crate) fn topic(item: &Item, line: &str, n: usize, place: Place) -> Topic {
         Kind::User | Kind::Error | Kind::Act if place.told => Topic::Details,
         Kind::Error if item.weight < LISTED_ERROR => Topic::Details,
         Kind::User if is_mark(item) => Topic::Details,
-        // A look says less than the files that were changed.
+        // A call that only looks at something is less informative than the list of changed files.
         Kind::Act if item.weight < LASTING && n == 0 => match item.runs() && !looks(item) {
             true => Topic::Commands,
             false => Topic::Details,
@@ -59,8 +62,8 @@ pub(crate) fn topic(item: &Item, line: &str, n: usize, place: Place) -> Topic {
     }
 }
 
-/// Whether a further line of a user's item is not the user's own: the rest of a refused call, or a program's text
-/// between the answers to its questions. `first` says whether the line continues the item's first one.
+/// Returns whether a continuation line of a user's item is not the user's own text: the rest of a refused call, or a
+/// program's text between the answers to its questions. `first` says whether the line continues the item's first line.
 pub(crate) fn is_quoted(item: &Item, line: &str, first: bool) -> bool {
     if item.kind != Kind::User {
         return false;
@@ -71,7 +74,7 @@ pub(crate) fn is_quoted(item: &Item, line: &str, first: bool) -> bool {
     }
 }
 
-/// Whether a line is a heading: alone it says little.
+/// Returns whether a line is a heading, which is not informative alone.
 fn is_heading(line: &str) -> bool {
     let line = line.trim();
     line.starts_with('#') || line.trim_end_matches('*').ends_with([':', '：'])
@@ -81,14 +84,15 @@ fn looks(item: &Item) -> bool {
     item.lines.first().is_some_and(|line| is_look(line))
 }
 
-/// Whether a user's words are about a call that the user refused.
+/// Returns whether a user's words are about a call that the user refused.
 fn is_refusal(item: &Item) -> bool {
     item.lines
         .first()
         .is_some_and(|line| line.starts_with(REFUSAL))
 }
 
-/// The value of the `n`th line of an item that costs `cost` tokens.
+/// Returns the value of line `n` of an item (a candidate line of an extract). `cost` is the cost of the line, in
+/// tokens.
 pub(crate) fn of_line(item: &Item, line: &str, n: usize, cost: u64, place: Place) -> u64 {
     let value = of_new_line(item, line, n, cost, place);
     if place.told { value / 6 } else { value }
@@ -97,7 +101,7 @@ pub(crate) fn of_line(item: &Item, line: &str, n: usize, cost: u64, place: Place
 fn of_new_line(item: &Item, line: &str, n: usize, cost: u64, place: Place) -> u64 {
     let depth = n as u64;
     match item.kind {
-        // Newer rules come first.
+        // Later rules come first.
         Kind::User if item.weight >= RULE => {
             let value = if item.weight >= VALUED {
                 400_000
@@ -114,7 +118,7 @@ fn of_new_line(item: &Item, line: &str, n: usize, cost: u64, place: Place) -> u6
         Kind::User | Kind::Injected => {
             let mut value = 1_000 * base(item);
             if is_refusal(item) {
-                // The reason below says more than the refused call.
+                // The user's reason in the lines below is more informative than the refused call.
                 value = if n > 0 { value } else { value / 2 };
             } else if n > 0 {
                 value = value * (8 + letters(line, SAYS_MUCH)) / (8 + SAYS_MUCH);
@@ -134,7 +138,7 @@ fn of_new_line(item: &Item, line: &str, n: usize, cost: u64, place: Place) -> u6
             value / (cost + 4) / (1 + depth / 8)
         }
         Kind::Reply | Kind::Note => {
-            // Causes and decisions are below the first line.
+            // Causes and decisions may be below the first line, so the value falls slowly.
             let mut value = 8_000 * place.score / (8 + depth);
             if is_step(said(line)) {
                 value /= 4;
@@ -148,13 +152,13 @@ fn of_new_line(item: &Item, line: &str, n: usize, cost: u64, place: Place) -> u6
             if has_name(said(line)) {
                 value = value * 3 / 2;
             }
-            // Short lines say little.
+            // Short lines are less informative.
             value * letters(said(line), TELLS) / TELLS / (cost + 20)
         }
         Kind::Error => {
             let value = match n {
                 0 => 1_000 * place.score,
-                // The message.
+                // The error message.
                 1 => 900 * place.score,
                 _ => 300 * place.score / depth,
             };
@@ -166,7 +170,7 @@ fn of_new_line(item: &Item, line: &str, n: usize, cost: u64, place: Place) -> u6
                 _ if line.starts_with(DETAIL) => 60 * place.score / depth,
                 _ => 300 * place.score / depth,
             };
-            // Files are listed, and other actions of tools rarely matter.
+            // Files are in a separate list, and other actions of tools rarely matter.
             if !item.runs() {
                 value = value * 2 / 5;
             }
@@ -175,7 +179,8 @@ fn of_new_line(item: &Item, line: &str, n: usize, cost: u64, place: Place) -> u6
     }
 }
 
-/// Number of letters and digits of a text, at most `most`. In scripts with short words, a character counts as four.
+/// Returns the number of letters and digits of a text, at most `most`. In scripts with short words, a character counts
+/// as four.
 fn letters(text: &str, most: u64) -> u64 {
     let letters = text.chars().filter(|c| c.is_alphanumeric());
     let letters = letters.map(|c| if is_wide(c) { 4 } else { 1 });
@@ -189,7 +194,7 @@ fn letters(text: &str, most: u64) -> u64 {
     sum
 }
 
-/// Value of a user's words.
+/// Returns the value of a user's words before the effects of place and cost.
 fn base(item: &Item) -> u64 {
     let letters = letters(&item.lines.join(" "), SAYS_MUCH);
     match item.kind {

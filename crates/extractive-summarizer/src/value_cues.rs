@@ -1,6 +1,6 @@
-//! Words that are values, and words that are part of none.
+//! Words that are values or occur with values, and words that do not describe a subject.
 
-/// Words that do not describe a rule's subject, with spaces between them.
+/// Words that do not describe the subject of a rule, separated by spaces.
 pub(crate) const STOP_WORDS: &str = "\
     a about additionally again all also always am an and any anymore are as at be been but by can come comes could \
     do does each ensure every first firstly for forward from going had has have he here how if in instead into is it \
@@ -30,13 +30,13 @@ pub(crate) const ANSWERS: &[&str] = &[
     "summaries",
 ];
 
-/// Words of a speaker who wishes to have something in some manner.
+/// Words with which a speaker asks for a certain manner of an answer.
 pub(crate) const WISHES: &[&str] = &[
     "want", "wants", "prefer", "prefers", "get", "give", "like", "keep", "make", "write", "rather",
     "need", "use",
 ];
 
-/// Letter cases, without spaces or dashes.
+/// Names of letter cases, without spaces or dashes.
 pub(crate) const LETTER_CASES: &[&str] = &[
     "uppercase",
     "lowercase",
@@ -50,7 +50,7 @@ pub(crate) const LETTER_CASES: &[&str] = &[
     "capitals",
 ];
 
-/// Words of which one is chosen, if they name a system of units.
+/// Names of systems of units, of which only one can apply.
 pub(crate) const SYSTEMS: &[&str] = &["metric", "imperial", "metrisch", "metrische", "metrischen"];
 
 /// Subjects of rules about a system of units.
@@ -156,7 +156,7 @@ pub(crate) const SCALES: &[(&str, u64)] = &[
     ("million", 1_000_000),
 ];
 
-/// Units of numbers.
+/// Units that follow numbers.
 pub(crate) const UNITS: &[&str] = &[
     "dollars",
     "euros",

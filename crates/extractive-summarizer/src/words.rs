@@ -1,4 +1,4 @@
-//! The words of a sentence, and the values among them: quoted ones, names of code, numbers, dates.
+//! Words of a sentence, and the values among them: quoted texts, names of code, numbers, dates.
 
 use std::cell::OnceCell;
 use std::collections::HashSet;
@@ -10,17 +10,17 @@ use crate::value_cues::{
     ANSWERS, MEASURES, MONTHS, NUMBERS, SCALES, STOP_WORDS, SYSTEMS, UNITS, WEEKDAYS, WISHES, ZONES,
 };
 
-/// Maximum length of a quoted value, in characters, and number of its words.
+/// Maximum length of a quoted value, in characters. The next constant is its maximum number of words.
 const QUOTED: usize = 40;
 const QUOTED_WORDS: usize = 3;
 /// Maximum number of words of a name.
 const NAME_WORDS: usize = 3;
-/// Marks a value among the words of a sentence.
+/// Placeholder for a value among the words of a sentence.
 pub(crate) const VALUE: &str = "\0";
 
 static LITTLE: LazyLock<HashSet<&str>> = LazyLock::new(|| STOP_WORDS.split_whitespace().collect());
 
-/// Whether a word does not describe a subject.
+/// Returns whether a word does not describe a subject.
 pub(crate) fn is_little(word: &str) -> bool {
     LITTLE.contains(word)
 }
@@ -29,10 +29,10 @@ pub(crate) fn is_little(word: &str) -> bool {
 pub(crate) struct Word<'a> {
     pub(crate) text: &'a str,
     pub(crate) lower: String,
-    /// Number of its clause.
+    /// Number of the clause that contains the word.
     pub(crate) clause: usize,
     pub(crate) value: Option<Value>,
-    /// Its stems, computed at the first use.
+    /// Stems of the word, computed when first used.
     pub(crate) stems: OnceCell<Vec<String>>,
 }
 
@@ -48,14 +48,14 @@ impl<'a> Word<'a> {
     }
 }
 
-/// The words of a sentence, lower-cased, and its values. Values are [`VALUE`] among the words.
+/// Words of a sentence in lower case, and its values. Each value has the placeholder [`VALUE`] among the words.
 pub(crate) struct Words<'a> {
     pub(crate) words: Vec<Word<'a>>,
-    /// Whether a value is quoted.
+    /// Whether a value of the sentence is quoted.
     pub(crate) quoted: bool,
-    /// The clauses that end in a colon.
+    /// Numbers of the clauses that end in a colon.
     headings: Vec<usize>,
-    /// Index of the value that says how answers are to be.
+    /// Index of the value that describes the manner of answers, such as `short` in `keep answers short`.
     manner: Option<usize>,
 }
 
@@ -71,7 +71,7 @@ fn closing(open: char) -> Option<char> {
     })
 }
 
-/// The text in quotation marks with which `text` begins, and the length of all.
+/// Returns the text in the quotation marks at the start of `text`, and the length with the marks.
 fn quoted(text: &str) -> Option<(&str, usize)> {
     let open = text.chars().next()?;
     let close = closing(open)?;
@@ -89,8 +89,8 @@ fn quoted(text: &str) -> Option<(&str, usize)> {
     (ends && fits && value.trim() == value).then_some((value, length))
 }
 
-/// Whether a word names a value by its form: with a digit, an underscore or a hump, or in capitals after a word that
-/// takes a value.
+/// Returns whether a word has the form of a value: a digit, an underscore, a capital after a small letter, a path, or
+/// capitals after a word that takes a value.
 fn is_value(word: &str, before: &str) -> bool {
     let upper = word.chars().filter(|c| c.is_uppercase()).count();
     let hump = word.len() > 3
@@ -103,14 +103,14 @@ fn is_value(word: &str, before: &str) -> bool {
         before,
         "use" | "using" | "all" | "in" | "as" | "to" | "is" | "are"
     );
-    // `src/Main` and not `and/or` or `CI/CD`.
+    // `src/Main` is a path, but `and/or` and `CI/CD` are not.
     let path = word.contains('/')
         && (word.contains(['.', '-']) || word.matches('/').count() > 1 || upper > 0)
         && word.contains(char::is_lowercase);
     word.contains(|c: char| c.is_numeric() || c == '_') || path || hump || (capitals && named)
 }
 
-/// Reads the words of a sentence.
+/// Splits a sentence into words and finds its values.
 pub(crate) fn words(sentence: &str) -> Words<'_> {
     let mut found = Words {
         words: Vec::new(),
@@ -217,7 +217,7 @@ impl<'a> Words<'a> {
         self.words.get(n).map_or("", |word| word.lower.as_str())
     }
 
-    /// The word some places before an index, if it is of the same clause.
+    /// Returns the word `places` words before an index, if it is in the same clause; otherwise an empty text.
     pub(crate) fn before(&self, at: usize, places: usize) -> &str {
         match at.checked_sub(places) {
             Some(n) if self.clause(n) == self.clause(at) => self.at(n),
@@ -233,7 +233,7 @@ impl<'a> Words<'a> {
         self.value(n).is_some()
     }
 
-    /// Whether there is a value.
+    /// Returns whether the sentence has a value.
     pub(crate) fn has_value(&self) -> bool {
         self.words.iter().any(|word| word.value.is_some())
     }
@@ -242,7 +242,7 @@ impl<'a> Words<'a> {
         self.words.get(n).map(|word| word.clause)
     }
 
-    /// Whether the word at an index is of a clause that a colon ends, and no label in capitals.
+    /// Returns whether the word at an index is in a clause that ends in a colon. A label in capitals does not count.
     pub(crate) fn is_heading(&self, n: usize) -> bool {
         let is_label = |word: &&Word<'_>| word.text.chars().all(char::is_uppercase);
         self.words
@@ -250,7 +250,7 @@ impl<'a> Words<'a> {
             .is_some_and(|word| self.headings.contains(&word.clause) && !is_label(&word))
     }
 
-    /// Whether the words contain a phrase.
+    /// Returns whether the words contain a phrase.
     pub(crate) fn has(&self, phrase: &str) -> bool {
         let begins = |n: usize| {
             phrase
@@ -261,7 +261,7 @@ impl<'a> Words<'a> {
         (0..self.words.len()).any(begins)
     }
 
-    /// Whether the word at an index begins a clause, or follows a word that begins one and says little.
+    /// Returns whether the word at an index begins a clause, or follows an uninformative first word of a clause.
     pub(crate) fn begins(&self, n: usize) -> bool {
         let mut n = n;
         while let Some(before) = n.checked_sub(1) {
@@ -288,7 +288,7 @@ impl<'a> Words<'a> {
         true
     }
 
-    /// Makes one value of words that are one: `March 4`, `five hundred`, `snake case`.
+    /// Joins words that form one value: `March 4`, `five hundred`, `snake case`.
     fn join(&mut self) {
         let mut at = 0;
         while at < self.words.len() {
@@ -302,7 +302,8 @@ impl<'a> Words<'a> {
         }
     }
 
-    /// The number of words that are one value, and the value; `None` for a value that the one before it has already.
+    /// Returns the number of words that form one value at an index, and the value. The value is `None` if the value
+    /// before already contains it.
     fn joined(&self, at: usize) -> Option<(usize, Option<Value>)> {
         let word = self.words.get(at)?;
         let next = self.words.get(at + 1);
@@ -396,9 +397,9 @@ impl<'a> Words<'a> {
         self.number(at)
     }
 
-    /// A number in words, if it is one of several or of something that is counted.
+    /// Returns the number in words at an index, if it has several words or counts something.
     fn number(&self, at: usize) -> Option<(usize, Option<Value>)> {
-        // No other letter begins one.
+        // Number words begin only with these letters.
         if !self.at(at).starts_with(['e', 'f', 'n', 'o', 's', 't', 'z']) {
             return None;
         }
@@ -435,12 +436,12 @@ impl<'a> Words<'a> {
         Some((length, Some(value)))
     }
 
-    /// Takes a name, or a word that a subject *is* or is set *to*, as the value if there is no other.
-    /// Without `plain`, a name alone.
+    /// If the sentence has no value, uses a name, or a word that a subject *is* or is set *to*, as the value. If
+    /// `plain` is false, only a name.
     pub(crate) fn find_weak(&mut self, plain: bool) {
         let mut values = self.words.iter().filter_map(|word| word.value.as_ref());
         if values.all(|value| value.class == Class::Units) && self.has_value() && plain {
-            // `short answers with metric units`
+            // The manner in `short answers with metric units` is a value, too.
             if let Some(at) = self.manner() {
                 self.manner = Some(at);
                 self.set_value(at, 1, Class::Word);
@@ -462,7 +463,7 @@ impl<'a> Words<'a> {
         self.set_value(at, length, class);
     }
 
-    /// Makes a value of some words.
+    /// Turns `length` words from an index on into one value.
     fn set_value(&mut self, at: usize, length: usize, class: Class) {
         let words = self.words.get(at..at + length).unwrap_or_default();
         let text: Vec<&str> = words.iter().map(|word| word.text).collect();
@@ -472,12 +473,12 @@ impl<'a> Words<'a> {
         self.words.splice(at..at + length, [word]);
     }
 
-    /// Whether the value at an index is how answers are to be: `keep answers short`.
+    /// Returns whether the value at an index describes the manner of answers: `keep answers short`.
     pub(crate) fn is_manner(&self, at: usize) -> bool {
         self.manner == Some(at)
     }
 
-    /// The place of the word that says how answers are to be.
+    /// Returns the index of the word that describes the manner of answers.
     fn manner(&self) -> Option<usize> {
         let telling = |n: usize| {
             let word = self.at(n);
@@ -496,7 +497,8 @@ impl<'a> Words<'a> {
         (keeps && self.clause(after) == self.clause(at) && telling(after)).then_some(after)
     }
 
-    /// The place and number of words that are a value by their place, from an index on.
+    /// Returns the index, the number of words and the class of the value at an index that only its place in the
+    /// sentence marks; `None` if there is none.
     fn weak(&self, at: usize) -> Option<(usize, usize, Class)> {
         let clause = self.clause(at);
         let inside = |n: usize| self.clause(n) == clause;
@@ -553,7 +555,7 @@ impl<'a> Words<'a> {
         if !link {
             return None;
         }
-        // A name before the verb is of the subject: `the flight to Rome is`.
+        // A name before the verb belongs to the subject: `the flight to Rome is`.
         let mut rest = (at..self.words.len()).take_while(|n| inside(*n));
         if rest.any(|n| {
             matches!(
@@ -585,7 +587,7 @@ impl<'a> Words<'a> {
         (is_one && ends && self.at(at).len() > 2).then_some((at, 1, Class::Word))
     }
 
-    /// Whether a clause is a label in capitals.
+    /// Returns whether a clause is a label in capitals.
     fn is_label(&self, at: usize) -> bool {
         let clause = self.clause(at);
         let words = self.words.iter().filter(|word| Some(word.clause) == clause);

@@ -1,4 +1,5 @@
-//! Breaks long lines into several short ones, so that a shorter form of a summary can keep the beginning of one.
+//! Breaking of long lines into several short ones, so that a context that shows only some lines of a summary can keep
+//! the beginning of a long one.
 
 use crate::print::{ARROW, DETAIL};
 use crate::results::REFUSAL;
@@ -6,17 +7,18 @@ use crate::results::REFUSAL;
 /// Beginning of a line that continues the line before it in the middle of a sentence.
 pub(crate) const REST: &str = "   ";
 
-/// Width from which a line is broken, in fourths of a token: some 45 tokens.
+/// Width from which a line is broken, in quarters of a token: about 45 tokens.
 const WIDTH: usize = 180;
-/// The same for the line of a call: the part before its outcome takes at most some 20 tokens.
+/// Width from which the line of a call is broken, in quarters of a token. It is smaller, so that the part before the
+/// outcome takes at most about 30 tokens.
 const CALL_WIDTH: usize = 120;
-/// The same for a call that the user refused: the call comes before the reason.
+/// Width from which the line of a refused call is broken, in quarters of a token. The call precedes the user's reason.
 const REFUSAL_WIDTH: usize = 80;
-/// Minimum length of a call, and of its outcome, that are on separate lines, in bytes.
+/// Minimum length of a call and of its outcome for separate lines, in bytes.
 const OUTCOME: usize = 30;
 
-/// Breaks the lines of an item's printed text. A line is broken after a sentence or before a space, and the line of a
-/// call also before its outcome; [`joined`] makes it whole again.
+/// Breaks the long lines of a printed item (a line about a message or a call) of an extract. A line is broken after a
+/// sentence or before a space, and the line of a call also before its outcome. [`joined`] restores the whole lines.
 pub(crate) fn wrapped(text: &str, call: bool) -> Vec<String> {
     let mut out = Vec::new();
     for line in text.split('\n') {
@@ -41,13 +43,14 @@ pub(crate) fn wrapped(text: &str, call: bool) -> Vec<String> {
     out
 }
 
-/// Whether a line shows a call that the user refused.
+/// Returns whether a line shows a call that the user refused.
 fn is_refusal(line: &str) -> bool {
     line.split_once(": ")
         .is_some_and(|(_, said)| said.starts_with(REFUSAL))
 }
 
-/// Adds the parts of a line, of at most a width. Returns false: the next part is not the first.
+/// Breaks a line into parts of at most `width` and adds them to `out`. `first` says whether the first part begins a
+/// printed line. Always returns false, because the next part is not the first.
 fn parts(line: &str, width: usize, mut first: bool, out: &mut Vec<String>) -> bool {
     let mut rest = line;
     while let Some(at) = place(rest, width) {
@@ -67,8 +70,8 @@ fn push(out: &mut Vec<String>, text: &str, first: bool) {
     }
 }
 
-/// Returns the offset at which a line is broken: after the last sentence that ends in the second half of the width,
-/// else before the last space; `None` for a line that is short or has no such offset.
+/// Returns the byte offset at which a line is broken: after the last sentence that ends beyond a third of the width,
+/// otherwise before the last space. `None` if the line or its rest is short, or if it has no such offset.
 fn place(line: &str, most: usize) -> Option<usize> {
     if line.starts_with(DETAIL) || line.len() <= most / 2 {
         return None;
@@ -79,7 +82,7 @@ fn place(line: &str, most: usize) -> Option<usize> {
     while let Some((at, c)) = chars.next() {
         width += if c.is_ascii() { 1 } else { 3 };
         if width > most {
-            // The rest must be worth a line.
+            // The rest must be long enough for a separate line.
             let rest = line.get(at..)?;
             let long = rest.len() > most / 3;
             return sentence.or(space).filter(|_| long);
@@ -90,7 +93,7 @@ fn place(line: &str, most: usize) -> Option<usize> {
         }
         let ends = match c {
             '.' | '!' | '?' | ';' | '|' => next == Some(' '),
-            // A question in quotation marks is followed by its answer.
+            // A question in quotation marks stays with its answer.
             '。' | '！' | '？' => next.is_some_and(|next| next != '"'),
             _ => false,
         };
@@ -101,7 +104,7 @@ fn place(line: &str, most: usize) -> Option<usize> {
     None
 }
 
-/// The lines of a text. Lines that [`wrapped`] broke are made whole.
+/// Returns the lines of a text, with lines that [`wrapped`] broke restored.
 pub(crate) fn joined(text: &str) -> Vec<String> {
     let mut out: Vec<String> = Vec::new();
     for line in text.lines() {
