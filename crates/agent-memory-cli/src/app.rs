@@ -1,4 +1,4 @@
-//! The context of a command: output, signals, and the database.
+//! State of one run of the program: output, signals, and the opened databases.
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashSet;
@@ -23,13 +23,13 @@ use crate::table::Table;
 /// Maximum number of sessions that an error about an ambiguous name lists.
 const CANDIDATES: usize = 10;
 
-/// Minimum length of a prefix that names a session to erase from, in characters.
+/// Minimum length of a prefix that names a session for an erasure, in characters.
 const LEAST_BEGINNING: usize = 4;
 
-/// One run of the program.
+/// State of one run of the program.
 #[derive(Debug)]
 pub(crate) struct App {
-    /// Writer of results.
+    /// Writer of the command's output to stdout.
     pub(crate) out: Output,
     /// Whether to print JSON instead of text.
     pub(crate) json: bool,
@@ -37,13 +37,13 @@ pub(crate) struct App {
     pub(crate) stop: Stop,
     store: Option<String>,
     lock_timeout: Duration,
-    /// Opened databases.
+    /// Opened databases. They are closed at the end of the run.
     opened: RefCell<Vec<Memory>>,
-    /// Whether the warning about other users' access was printed.
+    /// Whether the warning about access by other users was already printed.
     warned: Cell<bool>,
 }
 
-/// Prints on stderr that a command waits for a lock.
+/// Prints on stderr that a command waits for a locked database.
 #[derive(Debug)]
 struct LockNotice(Option<Arc<Progress>>);
 
@@ -71,7 +71,7 @@ impl App {
             out: Output::new(),
             json,
             stop: Stop::default(),
-            // An empty variable counts as none; an empty argument is a mistake, which `place` reports.
+            // An empty variable counts as no variable. An empty argument is a mistake, which `place` reports.
             store: store.filter(|store| !store.is_empty() || given()),
             lock_timeout,
             opened: RefCell::default(),
@@ -79,8 +79,8 @@ impl App {
         }
     }
 
-    /// Opens a database, to be closed at the end of the command. Warns of other users' access only if the open
-    /// succeeds: before that, the file may not be a database.
+    /// Opens a database, which is closed at the end of the command. Warns about access by other users after the
+    /// database is opened, because until then the file may not be a database.
     async fn opened(
         &self,
         place: &Place,
@@ -95,7 +95,7 @@ impl App {
         Ok(memory)
     }
 
-    /// Warns once that other users can read the database.
+    /// Prints a warning if other users can read the database. Prints it only once.
     fn warn(&self, place: &Place) {
         if let Some(warning) = place.warning()
             && !self.warned.replace(true)
@@ -136,12 +136,12 @@ impl App {
         Place::find(self.store.as_deref())
     }
 
-    /// Opens the existing database for reading. Never creates one.
+    /// Opens the existing database for reading. Does not create a database.
     pub(crate) async fn open(&self) -> anyhow::Result<Memory> {
         self.open_to_search(&Table::default()).await
     }
 
-    /// As [`open`](Self::open), for searches that also count these vectors.
+    /// Opens the existing database for reading, like [`open`](Self::open). Searches also use the vectors of `table`.
     pub(crate) async fn open_to_search(&self, table: &Table) -> anyhow::Result<Memory> {
         let place = self.place()?;
         if !place.exists() {
@@ -163,8 +163,8 @@ impl App {
         }
     }
 
-    /// Migrates an older database to this program's schema, and reports this on stderr. The stored data does not
-    /// change.
+    /// Migrates a database of an older version to this program's schema, and prints a line about this on stderr. The
+    /// stored messages and summaries do not change.
     async fn update(&self, place: &Place) -> anyhow::Result<()> {
         let options = self.options(None);
         let store = options.open(&place.path).await;
@@ -182,7 +182,8 @@ impl App {
         self.open_to_index(&Table::default()).await
     }
 
-    /// As [`open_to_change`](Self::open_to_change), to store these vectors too.
+    /// Opens the existing database for writing, like [`open_to_change`](Self::open_to_change). The vectors of `table`
+    /// can be stored in the index too.
     pub(crate) async fn open_to_index(&self, table: &Table) -> anyhow::Result<Memory> {
         let place = self.place()?;
         if !place.exists() {
@@ -195,7 +196,7 @@ impl App {
         Ok(memory)
     }
 
-    /// Returns the options of opening a database: every write survives a power cut.
+    /// Returns the options for opening a database. With them, every write survives a power cut.
     fn options(&self, progress: Option<&Arc<Progress>>) -> SqliteOptions {
         SqliteOptions::new()
             .with_durability(Durability::Power)
@@ -203,7 +204,7 @@ impl App {
             .with_lock_observer(Arc::new(LockNotice(progress.cloned())))
     }
 
-    /// Opens the database to write, creates it if needed, and prints its path on stderr.
+    /// Opens the database for writing, creates it if it does not exist, and prints its path on stderr.
     pub(crate) async fn open_for_writing(
         &self,
         progress: &Arc<Progress>,
@@ -219,8 +220,8 @@ impl App {
         Ok(memory)
     }
 
-    /// Opens the session with this name, or the only one with a name that begins so. Forks and sub-agents of such a
-    /// session do not count: their names begin with their parent's.
+    /// Opens the session with this name. If there is none, opens the only session with a name that begins with it.
+    /// Forks and sub-agents of that session do not count, because their names begin with their parent's name.
     pub(crate) async fn session(&self, memory: &Memory, name: &str) -> anyhow::Result<Session> {
         if let Some(session) = memory.find_session(name).await? {
             return Ok(session);
@@ -249,8 +250,8 @@ impl App {
         }
     }
 
-    /// Opens a session as [`session`](Self::session) does, for an erasure, which cannot be undone: a prefix of its name
-    /// must have a minimum length.
+    /// Opens a session like [`session`](Self::session), for an erasure. Because an erasure cannot be undone, a prefix
+    /// of the name must have a minimum length.
     pub(crate) async fn session_to_erase(
         &self,
         memory: &Memory,
@@ -292,7 +293,8 @@ impl App {
         ))
     }
 
-    /// Formats a command to paste into a shell, with this run's database, options and arguments.
+    /// Returns a command to paste into a shell. It uses this run's database, the given options, and the arguments
+    /// `about`.
     pub(crate) fn command(&self, options: &[&str], about: &[&str]) -> String {
         let mut words = vec![program()];
         if let Some(store) = self.store.as_deref().filter(|_| given()) {
@@ -307,12 +309,13 @@ impl App {
         words.join(" ")
     }
 
-    /// Formats this run's command to paste into a shell, with a cursor.
+    /// Returns this run's command with another cursor, to paste into a shell. The command continues an incomplete
+    /// answer.
     pub(crate) fn again(cursor: &str) -> String {
         let given = std::env::args_os().skip(1);
         let mut given = given.map(|word| word.to_string_lossy().into_owned());
         let mut words = vec![program()];
-        // Behind it come no options.
+        // Words after `--` are arguments, not options.
         let mut rest = Vec::new();
         while let Some(word) = given.next() {
             match word.as_str() {
@@ -339,7 +342,8 @@ fn without_descendants(found: Vec<Conversation>) -> Vec<Conversation> {
     found.into_iter().filter(|found| !descends(found)).collect()
 }
 
-/// Whether the command line names the database. If not, a pasted command uses the environment's again.
+/// Returns whether the command line has the option `--store`. Otherwise a pasted command takes the database from the
+/// environment again.
 fn given() -> bool {
     std::env::args_os().any(|argument| {
         let argument = argument.to_string_lossy();
@@ -347,7 +351,7 @@ fn given() -> bool {
     })
 }
 
-/// Returns the way in which this program was called: by name, or by a path, as under `cargo run`.
+/// Returns the word that called this program: its name, or a path if it was called by a path, as under `cargo run`.
 fn program() -> String {
     const NAME: &str = "agent-memory";
     let Some(called) = std::env::args_os().next() else {

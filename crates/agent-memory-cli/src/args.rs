@@ -14,7 +14,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use self::retrieval::named;
 pub(crate) use self::retrieval::{Describe, Expand, Files, Grep, Index, Recall, Vectors};
 
-/// The exit codes in `--help`, which `error.rs` assigns.
+/// Exit codes in `--help`. `error.rs` assigns them.
 const EXIT_CODES: &str = "\
 Exit codes:
   0  done, including without work or hits
@@ -214,7 +214,7 @@ fn at_least_one(text: &str) -> Result<usize, String> {
     }
 }
 
-/// Parses a share of a whole.
+/// Parses a share of a whole, above 0 and up to 1.
 fn share(text: &str) -> Result<f64, String> {
     match text.parse() {
         Ok(share) if share > 0.0 && share <= 1.0 => Ok(share),
@@ -281,7 +281,7 @@ pub(crate) enum Prompts {
     NumberedSections,
 }
 
-/// Wraps a key, so that it is never shown.
+/// Wraps a key in a type that never shows it.
 fn key(text: &str) -> Result<ApiKey, std::convert::Infallible> {
     Ok(ApiKey::new(text))
 }
@@ -395,7 +395,7 @@ pub(crate) enum Form {
 }
 
 impl Form {
-    /// The provider with this form of requests, if there is one.
+    /// Returns the provider with requests in this form; `None` for text and plain JSON.
     pub(crate) fn provider(self) -> Option<Provider> {
         match self {
             Form::Text | Form::Json => None,

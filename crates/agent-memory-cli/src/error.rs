@@ -1,4 +1,4 @@
-//! Errors for a person and a script: a sentence, a hint, a kind and an exit code.
+//! Errors for people and scripts: a message, a hint with the next step, a kind and an exit code.
 
 use std::fmt;
 
@@ -10,19 +10,19 @@ use agent_memory::{
 use serde::Serialize;
 use serde_json::json;
 
-/// Kind of a failure: its name in `--json`, and the exit code.
+/// Kind of a failure. It determines the name in `--json` and the exit code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Kind {
-    /// Anything else.
+    /// A failure of any other kind.
     Other,
-    /// The command line is wrong.
+    /// The arguments of the command line are wrong.
     Usage,
     /// A session, summary or message does not exist.
     NotFound,
-    /// The beginning of a name matches several sessions.
+    /// A prefix of a session's name matches several sessions.
     Ambiguous,
-    /// There is no database yet.
+    /// The database does not exist yet.
     NoDatabase,
     /// A file cannot be read.
     Unreadable,
@@ -30,46 +30,46 @@ pub(crate) enum Kind {
     Empty,
     /// A file is not text.
     NotText,
-    /// A file is of no known format.
+    /// The format of a transcript is not known.
     UnknownFormat,
-    /// A value is invalid.
+    /// The value of an argument is invalid.
     Invalid,
     /// A file is not a database of agent-memory.
     ForeignDatabase,
-    /// The database was written by a newer version.
+    /// The database was written by a newer version of the program.
     NewerSchema,
-    /// The database stayed locked.
+    /// Another process locked the database for the whole time limit.
     DatabaseBusy,
-    /// The database was written by an older version.
+    /// The database was written by an older version, and must be migrated first.
     OlderSchema,
     /// The database cannot be written.
     ReadOnly,
-    /// The database contradicts itself.
+    /// The database contains contradictory data.
     DatabaseCorrupt,
     /// The database cannot be read or written.
     Database,
-    /// The budget is too small.
+    /// The last messages do not fit into the budget, even if they are shortened.
     BudgetTooSmall,
-    /// Verification found violations.
+    /// The verification found violations.
     VerificationFailed,
-    /// Something was skipped under `--strict`.
+    /// A line or a file was skipped, and `--strict` is given.
     Skipped,
     /// The summarizer failed.
     Summarizer,
-    /// A limit on calls stopped a command before its first change.
+    /// The limit on model calls stopped a command before it changed anything.
     CallLimit,
-    /// Another process holds the work.
+    /// Another process is doing the same work.
     Held,
-    /// Stopped by SIGINT.
+    /// SIGINT stopped the command.
     #[serde(rename = "stopped")]
     Interrupted,
-    /// Stopped by SIGTERM.
+    /// SIGTERM stopped the command.
     #[serde(rename = "stopped")]
     Terminated,
 }
 
 impl Kind {
-    /// The exit code; `--help` lists them.
+    /// Returns the exit code. `--help` lists all exit codes.
     pub(crate) fn exit_code(self) -> u8 {
         match self {
             Kind::Other | Kind::Summarizer | Kind::CallLimit => 1,
@@ -97,7 +97,7 @@ impl Kind {
     }
 }
 
-/// Failure of a command.
+/// Failure of a command: kind, message and hint.
 #[derive(Debug)]
 pub(crate) struct Failure {
     pub(crate) kind: Kind,
@@ -114,13 +114,13 @@ impl Failure {
         }
     }
 
-    /// Adds the next step.
+    /// Sets the hint, a text about the next step.
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
         self
     }
 
-    /// The error as `--json` writes it.
+    /// Returns the failure in the form of `--json`.
     pub(crate) fn json(&self) -> serde_json::Value {
         json!({"error": {
             "kind": self.kind,
@@ -129,7 +129,7 @@ impl Failure {
         }})
     }
 
-    /// Returns the failure for an error of any layer.
+    /// Converts an error of the program or of a library into a failure.
     pub(crate) fn from_any(error: anyhow::Error) -> Self {
         let error = match error.downcast::<Failure>() {
             Ok(failure) => return failure,
@@ -147,7 +147,7 @@ impl Failure {
                 agent_memory::retrieval::ErrorKind::Search => Kind::Database,
                 _ => Kind::Other,
             };
-            // The tools speak to models; here they are commands.
+            // Errors of the tools name them as models see them: `memory_grep` is the command `grep` here.
             return advised(kind, &found.to_string().replace("memory_", ""), found);
         }
         if let Some(found) = error.downcast_ref::<agent_memory::store::Error>() {
@@ -165,7 +165,7 @@ impl fmt::Display for Failure {
 
 impl std::error::Error for Failure {}
 
-/// Another process works on everything that remains to do.
+/// Returns the failure for the case that another process does all of the remaining work.
 pub(crate) fn held(held: Option<&LeaseHolder>) -> Failure {
     let mut text = "nothing was done: ".to_owned();
     match held {
@@ -189,7 +189,7 @@ pub(crate) fn held(held: Option<&LeaseHolder>) -> Failure {
     Failure::new(Kind::Held, text).hint("run it again when that process has ended")
 }
 
-/// Returns the failure for a reader's error about the file `name`.
+/// Converts an error of reading the transcript `name` into a failure.
 pub(crate) fn from_format(name: &str, error: &agent_memory::transcripts::Error) -> Failure {
     use agent_memory::transcripts::ErrorKind;
     const GIVE: &str = "give a Claude Code or pi session, or lines such as \
@@ -218,7 +218,7 @@ pub(crate) fn from_format(name: &str, error: &agent_memory::transcripts::Error) 
     }
 }
 
-/// A file that cannot be read.
+/// Returns the failure for a file that cannot be read.
 pub(crate) fn unreadable(name: &str, cause: Option<&str>) -> Failure {
     let message = match cause {
         Some(cause) => format!("cannot read {name}: {cause}"),
@@ -244,7 +244,7 @@ fn from_memory(error: &agent_memory::Error) -> Failure {
     }
 }
 
-/// Whether a database was not opened because its schema is older than the program's.
+/// Returns whether a database was not opened because its schema is older than the program's.
 pub(crate) fn is_older(error: &anyhow::Error) -> bool {
     let error = error.downcast_ref::<agent_memory::Error>();
     error.is_some_and(|error| error.kind() == MemoryKind::Store(StoreKind::OlderSchema))
@@ -264,7 +264,8 @@ fn store_kind(kind: StoreKind) -> Kind {
     }
 }
 
-/// Splits an error of the libraries: the object, and after a colon the next step.
+/// Converts an error of a library into a failure. The error's text is a message, and after a colon a hint with the next
+/// step.
 fn advised(kind: Kind, text: &str, error: &dyn std::error::Error) -> Failure {
     let mut failure = match text.rsplit_once(": ") {
         Some((message, hint)) => Failure::new(kind, message).hint(hint),
@@ -272,7 +273,7 @@ fn advised(kind: Kind, text: &str, error: &dyn std::error::Error) -> Failure {
     };
     let mut cause = error.source();
     while let Some(error) = cause {
-        // Wrappers often repeat the text of the error inside.
+        // An error often repeats the text of the error that it wraps.
         let text = error.to_string();
         if !failure.message.contains(&text) && !text.contains(&failure.message) {
             failure.message = format!("{} ({text})", failure.message);

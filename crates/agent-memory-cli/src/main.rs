@@ -50,20 +50,20 @@ fn run_in(app: &mut App, command: Command) -> anyhow::Result<()> {
         .enable_all()
         .build()?;
     let done = runtime.block_on(commands::run(app, command));
-    // In any case, written data is on the disk before the last line is printed.
+    // Even if the command failed, written data is synced to the disk before the last line is printed.
     let closed = runtime.block_on(app.close());
-    // Results so far are shown even if the command failed later.
+    // Results are shown even if the command failed after them.
     let flushed = app.out.flush();
-    // A call that a client no longer waits for keeps nobody waiting.
+    // Background tasks for a client that has gone do not delay the end of the program.
     runtime.shutdown_background();
     done?;
     closed?;
     Ok(flushed?)
 }
 
-/// Prints help and version, or an error of the command line.
+/// Prints the help text, the version, or an error of the command line. Returns the exit code.
 fn usage(error: &clap::Error) -> ExitCode {
-    // The reader may have closed the pipe.
+    // Printing fails if the reader has closed the pipe.
     let _ = error.print();
     if !error.use_stderr() {
         return ExitCode::SUCCESS;
@@ -89,7 +89,7 @@ fn fail(failure: &Failure, json: bool) -> ExitCode {
     ExitCode::from(failure.kind.exit_code())
 }
 
-/// Whether the reader of stdout closed it, as `| head` does.
+/// Returns whether an error means that the reader of stdout has closed the pipe, as `| head` does.
 fn is_closed_pipe(error: &anyhow::Error) -> bool {
     error.chain().any(|cause| {
         let io = cause.downcast_ref::<io::Error>();

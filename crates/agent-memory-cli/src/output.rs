@@ -1,7 +1,8 @@
-//! Writes results to stdout, everything else to stderr.
+//! Writes a command's output to stdout, and all other text to stderr.
 //!
-//! All text for people passes through [`safe`], so that no text of a transcript or name of a file or session reaches
-//! the terminal as a command. Names also pass through [`one_line`], so that none can look like a line of the program.
+//! All text for people passes through [`safe`], so that no text of a transcript and no name of a file or session
+//! reaches the terminal as a control sequence. Names also pass through [`one_line`], so that a name with line ends
+//! cannot look like output of the program.
 
 use std::borrow::Cow;
 use std::io::{self, BufWriter, Stdout, Write};
@@ -9,7 +10,8 @@ use std::io::{self, BufWriter, Stdout, Write};
 use serde::Serialize;
 use unicode_width::UnicodeWidthStr as _;
 
-/// Writer of results to stdout. A closed pipe is an error of the kind `BrokenPipe`, on which `main` exits quietly.
+/// Writer of a command's output to stdout. If the reader has closed the pipe, writing fails with the kind `BrokenPipe`,
+/// and `main` exits without a message.
 #[derive(Debug)]
 pub(crate) struct Output {
     out: BufWriter<Stdout>,
@@ -22,12 +24,12 @@ impl Output {
         }
     }
 
-    /// Writes text, with control characters replaced.
+    /// Writes a text. Replaces control characters.
     pub(crate) fn text(&mut self, text: &str) -> io::Result<()> {
         self.out.write_all(safe(text).as_bytes())
     }
 
-    /// Writes any text as one line.
+    /// Writes a text as one line. Replaces control characters, tabs and line ends.
     pub(crate) fn line(&mut self, text: &str) -> io::Result<()> {
         self.out.write_all(one_line(text).as_bytes())?;
         self.out.write_all(b"\n")
@@ -56,7 +58,7 @@ impl Output {
     }
 }
 
-/// Writes any text as one line to stderr. Ignores errors, such as a closed stderr.
+/// Writes a text as one line to stderr. Ignores errors, such as a closed stderr.
 pub(crate) fn note(text: &str) {
     let _ = writeln!(io::stderr(), "{}", one_line(text));
 }
@@ -79,7 +81,7 @@ pub(crate) fn safe(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// As [`safe`], but also replaces tabs and line ends.
+/// Replaces characters like [`safe`], and also tabs and line ends.
 pub(crate) fn one_line(text: &str) -> Cow<'_, str> {
     let breaks = |c: char| c == '\n' || c == '\t' || is_unsafe(c);
     if !text.contains(breaks) {
@@ -95,13 +97,13 @@ pub(crate) fn one_line(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// Whether [`safe`] replaces a character.
+/// Returns whether [`safe`] replaces a character.
 fn is_unsafe(c: char) -> bool {
     let control = c.is_control() && c != '\n' && c != '\t';
     control || matches!(c, '\u{2028}' | '\u{2029}') || bidi_name(c).is_some()
 }
 
-/// Writes the replacement of a character.
+/// Appends the replacement of a character, such as `␛` or `⟦RLO⟧`, to `out`.
 fn picture(c: char, out: &mut String) {
     match (c, bidi_name(c)) {
         (_, Some(name)) => out.extend(["⟦", name, "⟧"]),
@@ -144,7 +146,7 @@ pub(crate) fn number(number: u64) -> String {
     out
 }
 
-/// Formats a number with its noun: `1 message`, `1,200 messages`.
+/// Formats a number with a noun in the singular or plural: `1 message`, `1,200 messages`.
 pub(crate) fn count(how_many: u64, one: &str, many: &str) -> String {
     format!(
         "{} {}",
@@ -162,7 +164,7 @@ pub(crate) fn percent(part: u64, whole: u64) -> String {
     format!("{}.{} %", tenths / 10, tenths % 10)
 }
 
-/// Formats a number of bytes with a unit.
+/// Formats a number of bytes with a unit, such as `KiB`.
 pub(crate) fn bytes(bytes: u64) -> String {
     let mut size = bytes;
     let mut unit = "bytes";
@@ -176,7 +178,7 @@ pub(crate) fn bytes(bytes: u64) -> String {
     format!("{} {unit}", number(size))
 }
 
-/// Cuts a text to at most `max` characters, and marks a cut with `…`.
+/// Cuts a text to at most `max` characters. A text that was cut ends with `…`.
 pub(crate) fn clip(text: &str, max: usize) -> Cow<'_, str> {
     match text.char_indices().nth(max) {
         None => Cow::Borrowed(text),
@@ -184,8 +186,8 @@ pub(crate) fn clip(text: &str, max: usize) -> Cow<'_, str> {
     }
 }
 
-/// Renders rows as columns: the first aligned to the left, the others to the right, by the width of characters in a
-/// terminal. Each row is one line, with any cells.
+/// Renders rows as a table. The first column is aligned to the left, the others to the right, by the width of
+/// characters in a terminal. Line ends in cells are replaced, so that each row is one line.
 pub(crate) fn table(rows: &[Vec<String>]) -> String {
     let cells = |row: &Vec<String>| row.iter().map(|cell| one_line(cell).into_owned()).collect();
     let rows: Vec<Vec<String>> = rows.iter().map(cells).collect();
@@ -215,8 +217,8 @@ pub(crate) fn table(rows: &[Vec<String>]) -> String {
     out
 }
 
-/// Quotes an argument for a shell, with escapes for the characters that [`safe`] replaces: pasted
-/// into bash, zsh or ksh it is the same argument.
+/// Quotes an argument for bash, zsh or ksh. Characters that [`safe`] replaces are written as escapes, so that the
+/// pasted argument is the same.
 pub(crate) fn quoted(argument: &str) -> Cow<'_, str> {
     let plain = |c: char| c.is_alphanumeric() || "_./:=@%+,-".contains(c);
     if !argument.is_empty() && argument.chars().all(plain) {

@@ -9,7 +9,7 @@ use crate::output::quoted;
 #[derive(Debug, Clone)]
 pub(crate) struct Place {
     pub(crate) path: PathBuf,
-    /// Whether it is the platform's default.
+    /// Whether the path is the default in the platform's data directory.
     default: bool,
 }
 
@@ -33,7 +33,7 @@ impl Place {
         })
     }
 
-    /// Whether a database exists. An empty file does not count.
+    /// Returns whether a database exists at the path. An empty file does not count as a database.
     pub(crate) fn exists(&self) -> bool {
         match std::fs::metadata(&self.path) {
             Ok(meta) => !meta.is_file() || meta.len() > 0,
@@ -41,7 +41,7 @@ impl Place {
         }
     }
 
-    /// Creates the directory of the default database.
+    /// Creates the directory of the default database. For another path, fails if the directory does not exist.
     pub(crate) fn prepare(&self) -> Result<(), Failure> {
         let Some(parent) = self.path.parent().filter(|p| !p.as_os_str().is_empty()) else {
             return Ok(());
@@ -63,8 +63,8 @@ impl Place {
             .hint("create it, or name another place with --store"))
     }
 
-    /// Returns a warning if other users may read or write the database, which is a file and was opened. The permissions
-    /// of its folder do not matter, because they can change.
+    /// Returns a warning if other users may read or write the database. Only call it after the database was opened. The
+    /// permissions of the folder are not considered, because they can change.
     #[cfg(unix)]
     pub(crate) fn warning(&self) -> Option<String> {
         use std::os::unix::fs::MetadataExt as _;
@@ -85,7 +85,7 @@ impl Place {
         None
     }
 
-    /// Returns the size of the database with its write-ahead log, in bytes.
+    /// Returns the size of the database including its write-ahead log, in bytes.
     pub(crate) fn bytes(&self) -> u64 {
         let mut log = self.path.clone().into_os_string();
         log.push("-wal");
@@ -97,7 +97,7 @@ impl Place {
     }
 }
 
-/// Creates a directory and its parents with mode 0700, for any umask, and syncs their names to the disk.
+/// Creates a directory and its parents with mode 0700, regardless of the umask, and syncs their names to the disk.
 #[cfg(unix)]
 fn create_private(directory: &Path) -> std::io::Result<()> {
     use std::fs::Permissions;
@@ -109,9 +109,9 @@ fn create_private(directory: &Path) -> std::io::Result<()> {
     let above = directory.parent().unwrap_or(Path::new("/"));
     create_private(above)?;
     match std::fs::DirBuilder::new().mode(0o700).create(directory) {
-        // The umask may have taken rights from the owner.
+        // The umask may have removed rights of the owner.
         Ok(()) => std::fs::set_permissions(directory, Permissions::from_mode(0o700))?,
-        // Another process was faster.
+        // Another process created the directory first.
         Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
         Err(error) => return Err(error),
     }

@@ -1,4 +1,4 @@
-//! The compaction policy of the command line.
+//! The compaction policy from the command line.
 
 use agent_memory::{
     Builder, DagPolicy, TurnPolicy,
@@ -8,7 +8,7 @@ use agent_memory::{
 use crate::args::Policy;
 
 impl Policy {
-    /// Returns the planner's policy: `default` changed by the options of the command line.
+    /// Returns the policy of the DAG planner: `policy` with the options of the command line.
     fn dag(&self, mut policy: DagPolicy) -> DagPolicy {
         if let Some(messages) = self.leaf_messages {
             policy.leaf_min_messages = messages;
@@ -19,7 +19,7 @@ impl Policy {
         policy
     }
 
-    /// Applies the options to a builder. `default` is the planner's policy without them.
+    /// Applies the options to a builder. `default` is the policy of the DAG planner without options.
     pub(crate) fn apply(&self, mut builder: Builder, default: DagPolicy) -> Builder {
         let mut turns = TurnPolicy::default();
         if let Some(messages) = self.fresh_tail {
@@ -27,7 +27,7 @@ impl Policy {
         }
         if let Some(of_window) = self.threshold {
             turns.hard = Trigger::Fraction { of_window };
-            // As by default, summaries are prefetched from two thirds of the threshold on.
+            // Summaries are prefetched above two thirds of the threshold, as in the default policy.
             turns.soft = Trigger::Fraction {
                 of_window: of_window * 2.0 / 3.0,
             };
@@ -35,7 +35,8 @@ impl Policy {
         builder.dag(self.dag(default)).turns(turns)
     }
 
-    /// Whether a context of `tokens` tokens crosses the threshold for a model with this window.
+    /// Returns whether a context of `tokens` tokens crosses the threshold in this window. Returns true without a
+    /// threshold or without a window.
     pub(crate) fn is_due(&self, tokens: u64, window: Option<u64>) -> bool {
         let (Some(of_window), Some(window)) = (self.threshold, window) else {
             return true;

@@ -1,4 +1,4 @@
-//! Progress on stderr: one line that is replaced on a terminal, single lines elsewhere.
+//! Progress on stderr: one line that is replaced if stderr is a terminal, otherwise single lines.
 
 use std::collections::BTreeMap;
 use std::io::{IsTerminal as _, stderr};
@@ -14,12 +14,14 @@ use tokio::time::Instant;
 
 use crate::output::{count, note, safe};
 
-/// Durations of waiting for a model after which a line is written without a terminal; the second repeats.
+/// Durations of waiting for a model after which a line is printed if stderr is not a terminal. After the second,
+/// [`TOLD_EVERY`] is the time between further lines.
 const TOLD_AFTER: [Duration; 2] = [Duration::from_secs(15), Duration::from_secs(60)];
 const TOLD_EVERY: Duration = Duration::from_secs(60);
 
-/// The current task and wait. On a terminal it is one line that is replaced and removed; without one (or with `--json`)
-/// only failed attempts and long waits for a model are printed, a line each.
+/// Progress of a command: the current task, and the waits for models. On a terminal, one line shows them and is
+/// removed at the end. Without a terminal or with `--json`, only failed attempts and long waits for a model are
+/// printed, each on a line.
 #[derive(Debug)]
 pub(crate) struct Progress {
     bar: ProgressBar,
@@ -31,11 +33,11 @@ pub(crate) struct Progress {
 struct ProgressState {
     /// The current task.
     task: String,
-    /// Attempts under way, by their numbers.
+    /// Running attempts at model calls, by their ids.
     attempts: BTreeMap<u64, Attempt>,
 }
 
-/// An attempt at a call of a model.
+/// A running attempt at a model call.
 #[derive(Debug)]
 struct Attempt {
     model: String,
@@ -43,7 +45,7 @@ struct Attempt {
     attempts: u32,
     timeout: Option<Duration>,
     since: Instant,
-    /// The last wait that was printed.
+    /// Duration of the wait that was printed last.
     told: Duration,
 }
 
@@ -62,7 +64,7 @@ impl Attempt {
 }
 
 impl ProgressState {
-    /// The current task, and the attempt that waits longest.
+    /// Returns the current task, and the attempt that has waited longest.
     fn text(&self, now: Instant) -> String {
         let Some(longest) = self.attempts.values().min_by_key(|attempt| attempt.since) else {
             return self.task.clone();
@@ -77,7 +79,7 @@ impl ProgressState {
         format!("{}; {}{others}", self.task, longest.text(now))
     }
 
-    /// The wait that a line is due for: of the attempt that waits longest.
+    /// Returns a line about the attempt that has waited longest; `None` if no line is due yet.
     fn due(&mut self, now: Instant) -> Option<String> {
         let longest = self
             .attempts
@@ -110,7 +112,7 @@ impl Progress {
         }
     }
 
-    /// Shows once a second the duration of the wait for the model, until the progress is dropped.
+    /// Updates the duration of the wait for the model once a second, until the progress is dropped.
     pub(crate) fn keep_current(self: &Arc<Self>) {
         let progress = Arc::downgrade(self);
         tokio::spawn(async move {
@@ -132,12 +134,12 @@ impl Progress {
         self.show(Instant::now());
     }
 
-    /// Writes a permanent line to stderr.
+    /// Writes a line to stderr that is not replaced.
     pub(crate) fn aside(&self, text: &str) {
         self.bar.suspend(|| note(text));
     }
 
-    /// Removes the line.
+    /// Removes the progress line from the terminal.
     pub(crate) fn done(&self) {
         self.bar.finish_and_clear();
     }
@@ -151,7 +153,7 @@ impl Progress {
         self.bar.set_message(safe(&text).into_owned());
     }
 
-    /// Updates the terminal's line; without a terminal returns the line that is due.
+    /// Updates the progress line on a terminal. Without a terminal, returns the line to print, if one is due.
     fn tick(&self, now: Instant) -> Option<String> {
         if self.terminal {
             if !self.state().attempts.is_empty() {
@@ -162,7 +164,7 @@ impl Progress {
         self.state().due(now)
     }
 
-    /// Handles an event; without a terminal returns the line about it.
+    /// Handles an event about an attempt. Without a terminal, returns the line to print about it, if any.
     fn observe(&self, event: &AttemptEvent<'_>, now: Instant) -> Option<String> {
         let mut state = self.state();
         if let AttemptKind::Started { timeout } = event.kind {

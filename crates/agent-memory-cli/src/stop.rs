@@ -1,7 +1,8 @@
 //! Handling of SIGINT and SIGTERM.
 //!
-//! The first signal cancels a command that holds leases: it releases them and closes its database. The first signal
-//! ends every other command at once, and the second one ends any command; committed data stays.
+//! While a command holds leases (reservations of compaction jobs), the first signal cancels the command: it releases
+//! the leases and closes the database. The first signal ends every other command at once, and a second signal ends any
+//! command. Committed data is kept in all cases.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
@@ -13,16 +14,16 @@ use crate::error::{Failure, Kind};
 /// The handler of signals.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Stop {
-    /// Cancelled by the first signal while leases are held.
+    /// Token that the first signal cancels while leases are held.
     cancel: CancellationToken,
     state: Arc<SignalState>,
 }
 
 #[derive(Debug, Default)]
 struct SignalState {
-    /// Whether leases are held.
+    /// Whether the command holds leases.
     held: AtomicBool,
-    /// Number of the first signal; 0 before it.
+    /// Number of the first signal, such as 15 for SIGTERM; 0 before a signal.
     signal: AtomicI32,
 }
 
@@ -44,7 +45,7 @@ impl Stop {
         Ok(())
     }
 
-    /// Does nothing: without a handler the system ends the program on these signals.
+    /// Does nothing on this platform: without a handler, the system ends the program on these signals.
     #[cfg(not(unix))]
     pub(crate) fn listen(&self) -> std::io::Result<()> {
         Ok(())
@@ -61,14 +62,14 @@ impl Stop {
         std::process::exit(128 + signal);
     }
 
-    /// Returns a guard and a cancel token. Until the guard is dropped, the first signal cancels the
-    /// token.
+    /// Returns a guard and a cancellation token. Until the guard is dropped, the first signal cancels the token
+    /// instead of ending the program.
     pub(crate) fn holding(&self) -> (Holding, CancellationToken) {
         self.state.held.store(true, Ordering::SeqCst);
         (Holding(Arc::clone(&self.state)), self.cancel.clone())
     }
 
-    /// Returns the error of a cancelled command.
+    /// Returns the failure of a command that a signal cancelled.
     pub(crate) fn failure(&self) -> Failure {
         let kind = match self.state.signal.load(Ordering::SeqCst) {
             15 => Kind::Terminated,
@@ -79,7 +80,7 @@ impl Stop {
     }
 }
 
-/// Guard of a command that holds leases.
+/// Guard that exists while a command holds leases.
 #[derive(Debug)]
 pub(crate) struct Holding(Arc<SignalState>);
 

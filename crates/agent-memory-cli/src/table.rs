@@ -1,4 +1,4 @@
-//! The table of vectors that a search counts.
+//! The table of word vectors by which searches also find texts of a similar meaning.
 
 use std::sync::Arc;
 
@@ -8,12 +8,12 @@ use agent_memory::{Builder, Memory};
 use crate::args::Vectors;
 use crate::error::{Failure, Kind};
 
-/// A table of vectors, or none.
+/// A table of word vectors; empty if the command line names none.
 #[derive(Debug, Default)]
 pub(crate) struct Table(Option<Arc<StaticTable>>);
 
 impl Table {
-    /// Returns a builder for a memory with searches that count the table's vectors.
+    /// Returns a builder for a memory that also searches with the table's vectors.
     pub(crate) fn builder(&self) -> Builder {
         match &self.0 {
             Some(table) => Memory::builder().embedder(Arc::<StaticTable>::clone(table)),
@@ -23,7 +23,7 @@ impl Table {
 }
 
 impl Vectors {
-    /// Reads the table.
+    /// Reads the table from the file that the command line names.
     pub(crate) fn read(&self) -> Result<Table, Failure> {
         let Some(path) = &self.table else {
             return Ok(Table::default());

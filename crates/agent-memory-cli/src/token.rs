@@ -1,14 +1,15 @@
-//! The token that clients of a server over HTTP send.
+//! The access token that clients of the HTTP server send.
 
 use agent_memory::retrieval::mcp::AccessToken;
 
 use crate::error::{Failure, Kind};
 use crate::output::note;
 
-/// Name of the variable with a token. A command line must not hold it: other users of the machine can read it.
+/// Name of the environment variable with a token. There is no option for it, because other users of the machine can
+/// read the command line.
 const VARIABLE: &str = "AGENT_MEMORY_TOKEN";
 
-/// Returns the token of the environment, or makes a new one and prints on stderr how to send it.
+/// Returns the token from the environment. If there is none, makes a new token and prints on stderr how to send it.
 pub(crate) fn access_token() -> Result<AccessToken, Failure> {
     if let Some(given) = std::env::var_os(VARIABLE).filter(|given| !given.is_empty()) {
         let token = given.into_string().ok().and_then(AccessToken::new);

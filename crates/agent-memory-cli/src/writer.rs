@@ -21,17 +21,17 @@ use crate::args::{Policy, Prompts, Writing};
 use crate::error::{Failure, Kind};
 use crate::progress::Progress;
 
-/// The summarizer without a model.
+/// Name of the summarizer that needs no model.
 const EXTRACTIVE: &str = "extractive";
 
-/// A provider, and the environment variable with its key.
+/// A known provider of models, and the environment variable with its key.
 struct Provider {
     name: &'static str,
     key: Option<&'static str>,
     client: Client,
 }
 
-/// Client for a provider, and the address unless one is given.
+/// Client for a provider. The value is the base URL unless the command line gives one.
 enum Client {
     Slim(Option<&'static str>),
     GenAi,
@@ -65,25 +65,26 @@ const PROVIDERS: [Provider; 5] = [
     },
 ];
 
-/// The requested summarizers; none of them for `extractive`.
+/// The summarizers that the command line requests. The list is empty for `extractive`.
 #[derive(Debug, Default)]
 pub(crate) struct Writers {
     all: Vec<Arc<dyn Summarizer>>,
-    /// Minimum share of the terms of a class that a summary retains, if it was given.
+    /// Minimum share of the names of each class (identifiers, paths, addresses, codes) that a summary must keep;
+    /// `None` for the default.
     min_retained: Option<f64>,
-    /// The compaction policy, if it was given.
+    /// Compaction policy from the command line.
     policy: Policy,
     guards: GuardPolicy,
 }
 
 impl Writers {
-    /// Compacts by this policy.
+    /// Sets the compaction policy.
     pub(crate) fn with_policy(mut self, policy: &Policy) -> Self {
         self.policy = policy.clone();
         self
     }
 
-    /// Reads the command line, and the environment for the key.
+    /// Creates the summarizers from the command line. Reads missing keys from the environment.
     pub(crate) fn find(args: &Writing) -> Result<Self, Failure> {
         refuse_key("--summarizer", &args.summarizer)?;
         refuse_key(
@@ -134,7 +135,7 @@ impl Writers {
         })
     }
 
-    /// Sets the maximum number of model calls; each retry counts.
+    /// Sets the maximum number of model calls; `None` for no limit. Each retry counts as one.
     pub(crate) fn limit_calls(&mut self, calls: Option<u64>) {
         if let Some(calls) = calls {
             let spend = SpendPolicy::calls(calls);
@@ -145,12 +146,12 @@ impl Writers {
         }
     }
 
-    /// Whether a model writes summaries.
+    /// Returns whether a model writes the summaries.
     pub(crate) fn has_model(&self) -> bool {
         !self.all.is_empty()
     }
 
-    /// Adds the guarded summarizers to a builder.
+    /// Adds the summarizers, their guards and the compaction policy to a builder.
     pub(crate) fn apply(&self, mut builder: Builder, progress: &Arc<Progress>) -> Builder {
         builder = self.policy.apply(builder, DagPolicy::default());
         let mut all = self.all.iter().cloned();
@@ -174,7 +175,7 @@ impl Writers {
     }
 }
 
-/// The default guards with the requested time-out and attempts.
+/// Returns the default guards with the requested time-out and number of attempts.
 fn guards(args: &Writing) -> GuardPolicy {
     let mut guards = GuardPolicy::default();
     if let Some(seconds) = args.model_timeout {
@@ -196,13 +197,14 @@ fn guards(args: &Writing) -> GuardPolicy {
     guards
 }
 
-/// A line about the summaries that a model did not write; `redo` is the command that asks it again.
+/// Returns a line about the summaries that the model did not write; `None` if there are none. `redo` is the command
+/// that asks the model again.
 pub(crate) fn model_failures(report: &ModelReport, redo: &str) -> Option<String> {
     let advice = report.advice().filter(|_| !report.is_ok())?;
     Some(format!("{report}: {advice}, then run {redo}"))
 }
 
-/// A model's summarizer with the requested prompts and window.
+/// Returns a summarizer that calls a model, with the requested prompts and window.
 fn summarizer(
     (provider, model): (&str, &str),
     client: impl ChatModel + 'static,
@@ -231,14 +233,15 @@ fn names() -> String {
     PROVIDERS.map(|provider| provider.name).join(", ")
 }
 
-/// A known provider, and its model. The model's name may contain colons.
+/// Splits `PROVIDER:MODEL` into a known provider and the model's name, which may contain colons. Returns `None` for an
+/// unknown provider or an empty name.
 fn split(text: &str) -> Option<(&'static Provider, &str)> {
     let (name, model) = text.split_once(':')?;
     let provider = PROVIDERS.iter().find(|provider| provider.name == name)?;
     (!model.is_empty()).then_some((provider, model))
 }
 
-/// Prefixes of providers' keys. No model's name begins with one.
+/// Prefixes of the keys of providers. No model's name begins with one of them.
 const KEY_BEGINNINGS: [&str; 12] = [
     "sk-",
     "sk_",
@@ -253,10 +256,10 @@ const KEY_BEGINNINGS: [&str; 12] = [
     "github_pat_",
     "eyJ",
 ];
-/// Number of adjacent letters and digits that is too long for a name and belongs to a key, in hexadecimal or base64.
+/// Minimum number of adjacent letters and digits that are recognized as a key. Names of models have shorter runs.
 const KEY_RUN: usize = 32;
 
-/// Whether a text that should be a name contains a key.
+/// Returns whether a text that should be a name contains a key.
 fn has_key(text: &str) -> bool {
     let word = |c: char| c.is_whitespace() || matches!(c, ':' | '/' | '=' | '"' | '\'' | ',');
     let begins = |word: &str| KEY_BEGINNINGS.iter().any(|begin| word.starts_with(begin));
@@ -268,13 +271,14 @@ fn has_key(text: &str) -> bool {
     text.split(word).any(begins) || text.split(|c: char| !c.is_ascii_alphanumeric()).any(run)
 }
 
-/// Returns an unknown summarizer's name for an error, unless it may be a key: others see errors, and logs keep them.
+/// Returns an unknown summarizer's name for an error; `None` if it may be a key, because other people can read errors
+/// and logs.
 fn shown(name: &str) -> Option<&str> {
     const LONGEST: usize = 16;
     (name.len() <= LONGEST && !has_key(name)).then_some(name)
 }
 
-/// Refuses a model's name that looks like a key: it would be printed, stored and sent as the name.
+/// Returns an error for a model's name that looks like a key. A key must not be printed, stored and sent as a name.
 fn refuse_key(option: &str, model: &str) -> Result<(), Failure> {
     if has_key(model) {
         let text = format!("what {option} gives looks like a key, not like a model's name");
@@ -285,7 +289,7 @@ fn refuse_key(option: &str, model: &str) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Largest file that is read for a key, in bytes.
+/// Maximum size of a file that is read as a key, in bytes.
 const KEY_BYTES: u64 = 16 * 1024;
 
 /// Reads a key from a file, or from standard input for `-`.
@@ -313,8 +317,8 @@ fn key_in(path: &Path) -> Result<ApiKey, Failure> {
     }
 }
 
-/// The command that redoes a session's summaries with the same provider. The provider's address
-/// is given without its user info and query.
+/// Returns the command that rewrites a session's summaries with the same provider. The provider's address in it has no
+/// user info and no query.
 pub(crate) fn redo_command(app: &App, args: &Writing, session: &str) -> String {
     let mut words = vec!["redo", "--summarizer", &args.summarizer];
     let address = args.base_url.as_deref().and_then(public_url);
@@ -324,7 +328,7 @@ pub(crate) fn redo_command(app: &App, args: &Writing, session: &str) -> String {
     app.command(&words, &[session])
 }
 
-/// A client. Address and key of the command line are for the first provider.
+/// Creates a provider's client. The address and the key of the command line apply to the first provider only.
 fn client(
     provider: &Provider,
     model: &str,

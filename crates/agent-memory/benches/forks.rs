@@ -1,5 +1,5 @@
-//! `forks/{import,verify}/{Star,Chain,Comb}-{125,250,500}`: importing a transcript with many branches into an SQLite file,
-//! and verifying what was stored.
+//! `forks/{import,verify}/{Star,Chain,Comb}-{125,250,500}`: measures importing a transcript with many branches into an
+//! SQLite file, and verifying the stored data.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, missing_docs)]
 
 #[path = "../tests/it/branched.rs"]

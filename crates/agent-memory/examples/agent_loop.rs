@@ -1,10 +1,11 @@
-//! An agent's loop in OpenAI's JSON: 300 turns with tools over a window of 16,000 tokens, a restart, a fork, and the
-//! first words found again by a tool call of the model.
+//! An agent's loop with OpenAI's JSON: 300 turns with tools in a window of 16,000 tokens, a restart and a fork. In the
+//! end the model finds the first words of the conversation again, with a tool call.
 //!
-//! The model is a script, so that the example needs no key and no network. Put a request to a server in its place.
+//! The model is a script, so that the example needs no key and no network. In a real program, send the request to a
+//! server instead.
 //!
-//! `--strategy handoff` compacts by handoff: `/compact` with instructions in the middle of the talk, and a program that dies
-//! while a model writes the summary.
+//! `--strategy handoff` compacts by handoff. It also shows `/compact` with instructions in the middle of the
+//! conversation, and a program that dies while a model writes the summary.
 
 #![allow(clippy::print_stdout, clippy::expect_used)]
 
@@ -24,13 +25,13 @@ const MODEL: &str = "gpt-5-mini";
 const SYSTEM: &str = "You look after the servers of a small harbour.";
 const TURNS: usize = 300;
 
-/// A model that calls a tool in each turn, and looks the past up when it is asked about it.
+/// A model that calls a tool in each turn, and searches the memory when the user asks about the past.
 struct ScriptedModel {
     calls: usize,
 }
 
 impl ScriptedModel {
-    /// Answers a request, as a server answers it.
+    /// Returns the response to a request, in the form of a server's response.
     fn complete(&mut self, request: &Value) -> Value {
         self.calls += 1;
         let messages = request["messages"].as_array().expect("a list of messages");
@@ -75,7 +76,8 @@ struct Arguments {
     of: String,
 }
 
-/// Runs a tool of the application, and returns the message with its result. The model is told of errors.
+/// Runs a tool of the application, and returns the message with its result. An error becomes a result too, so that the
+/// model sees it.
 fn run(call: ToolCall<'_>) -> Message {
     if call.name != "check_server" {
         return call.failed(format!("there is no tool {}", call.name));
@@ -88,7 +90,7 @@ fn run(call: ToolCall<'_>) -> Message {
     call.result(lines.collect::<Vec<_>>().join("\n"))
 }
 
-/// A model that has not answered yet when its program dies.
+/// A model that never answers. It stands for a model that is still writing when the program dies.
 #[derive(Debug)]
 struct Silent;
 
@@ -106,14 +108,14 @@ impl Summarizer for Silent {
     }
 }
 
-/// Opens the session, with what the file does not know: the window, the system prompt and the tools.
+/// Opens the session with the settings that the database does not store: the window, the system prompt and the tools.
 async fn open(memory: &Memory, window: Window) -> Result<Session> {
     let session = memory.session("harbour").window(window).system(SYSTEM);
-    // The memory's own tools find and read everything that was ever said in the conversation.
+    // The memory's own tools search and read all messages of the conversation.
     Ok(session.tools([check_server_tool()?]).memory_tools().await?)
 }
 
-/// Does what a user's line that begins with a slash asks for.
+/// Runs the command in a line of the user that begins with a slash.
 async fn command(session: &Session, line: &str) -> Result<String> {
     let Some(instructions) = line.strip_prefix("/compact") else {
         return Ok(format!("there is no command {line}: /compact is one"));
@@ -131,9 +133,10 @@ async fn command(session: &Session, line: &str) -> Result<String> {
     })
 }
 
-/// Hands over with a model that never answers, and dies meanwhile: the next process finds the session as it was.
+/// Starts a handoff with a model that never answers, and dies during the handoff. The next process finds the session
+/// unchanged.
 async fn die_in_a_handoff(path: &std::path::Path) -> Result<()> {
-    // Everything but the last message is old, so that there is something to hand over.
+    // All messages except the last are old, so that there are messages to hand over.
     let policy = HandoffPolicy {
         keep: CutPolicy::LastMessages { messages: 1 },
         min_tokens: 0,
@@ -148,11 +151,11 @@ async fn die_in_a_handoff(path: &std::path::Path) -> Result<()> {
     let handoff = tokio::time::timeout(killed, session.hand_over(&request)).await;
     assert!(handoff.is_err(), "the model did not answer");
     assert_eq!(session.current_view().await?.spans().await?, before);
-    // No farewell: the memory is dropped as a killed process drops it.
+    // The memory is dropped without closing, as when a process is killed.
     Ok(())
 }
 
-/// One turn: the user's words, calls of the model and of its tools, until the model has nothing more to do.
+/// Runs one turn: the user's message, model calls and tool calls, until the model replies without a tool call.
 async fn turn(session: &Session, model: &mut ScriptedModel, words: &str) -> Result<String> {
     session.user(words).await?;
     loop {
@@ -175,7 +178,7 @@ async fn turn(session: &Session, model: &mut ScriptedModel, words: &str) -> Resu
     }
 }
 
-/// The strategy that the command line asks for.
+/// Returns the strategy that the command line requests.
 fn strategy() -> Result<Strategy> {
     let mut words = std::env::args().skip(1);
     match (words.next().as_deref(), words.next()) {
@@ -209,7 +212,7 @@ async fn main() -> Result<()> {
         let told = command(&session, "/compact Keep what the quays are called.").await?;
         println!("/compact: {told}");
     }
-    // A program may end at any time: ingested messages are stored.
+    // Closing is optional: a program may end at any time without losing ingested messages.
     memory.close().await?;
     if strategy == Strategy::Handoff {
         die_in_a_handoff(&path).await?;
@@ -222,14 +225,14 @@ fn question(n: usize) -> String {
     format!("Look at the server on quay {n}, please, and tell me how full it is.")
 }
 
-/// The second half, by a process that knows nothing but the file.
+/// Runs the second half, as a new process that has only the database.
 async fn finish(memory: &Memory, window: Window, model: &mut ScriptedModel) -> Result<()> {
     let session = open(memory, window).await?;
     for n in TURNS / 2 + 1..TURNS {
         turn(&session, model, &question(n)).await?;
     }
 
-    // A fork goes its own way and shares what was before.
+    // A fork shares the messages before it, and has separate messages after that.
     let head = session.info().await?.conversation.head;
     let fork = session.fork(head, "harbour, another try").await?;
     let answer = turn(&fork, model, "What did I say at the very first?").await?;

@@ -1,8 +1,9 @@
-//! A web server with a conversation for each user: `POST /sessions/{key}/turns` with `{"text": …}` answers with
-//! `{"text": …}`, and `GET /sessions/{key}/search?text=…` finds what was said.
+//! A web server with a conversation for each user. `POST /sessions/{key}/turns` with `{"text": …}` returns the reply
+//! as `{"text": …}`, and `GET /sessions/{key}/search?text=…` searches the conversation.
 //!
-//! `cargo run --example web_server -- 127.0.0.1:8080` serves until it is stopped. Without an address the example asks its own
-//! router, so that it needs no network. The model is a script: put a request to a server in its place.
+//! `cargo run --example web_server -- 127.0.0.1:8080` serves until it is stopped. Without an address the example sends
+//! requests to its own router, so that it needs no network. The model is a script. In a real program, send the request
+//! to a model's server instead.
 
 #![allow(clippy::print_stdout)]
 
@@ -20,7 +21,7 @@ use tower::ServiceExt as _;
 
 const MODEL: &str = "claude-sonnet-4-5";
 
-/// What every request needs. A [`Memory`] is cheap to clone, and may be used by many requests at once.
+/// State that every request needs. A [`Memory`] is cheap to clone, and many requests can use it at once.
 #[derive(Clone)]
 struct App {
     memory: Memory,
@@ -56,7 +57,7 @@ async fn turn(
     Ok(Json(json!({"text": reply.text()})))
 }
 
-/// A model that counts what it is shown.
+/// A model that answers with the number of messages in the request.
 fn model(request: &Value) -> Value {
     let count = request["messages"].as_array().map_or(0, Vec::len);
     let text = format!("I was shown {count} messages.");
@@ -73,7 +74,7 @@ async fn search(
     Ok(Json(json!(found)))
 }
 
-/// An error as an answer.
+/// Converts an error into a response.
 struct Failure(agent_memory::Error);
 
 impl<E: Into<agent_memory::Error>> From<E> for Failure {
@@ -107,7 +108,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         return Ok(());
     }
 
-    // Many users at once, some of them twice.
+    // Many users send messages at once, and some of them send two.
     let router = router(app);
     let ask = |method: &str, path: String, body: Value| {
         let request = Request::builder()

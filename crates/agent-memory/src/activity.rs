@@ -1,4 +1,4 @@
-//! Turns of the sessions of a memory, and the compactions that wait for their ends.
+//! The running turn of each session, and the compaction that was requested for the end of that turn.
 
 use memory_model::ConversationId;
 
@@ -8,14 +8,15 @@ use crate::per_session::PerSession;
 #[derive(Debug, Default)]
 pub(crate) struct Activities(PerSession<Activity>);
 
-/// The turn of one session. A session without a turn and without a request has no entry.
+/// State of one session's turn. A session has no state if no turn is running and no compaction is requested.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 struct Activity {
     /// Whether a turn is running.
     in_turn: bool,
-    /// Whether this turn has recovered from a context that was too long.
+    /// Whether the turn has already recovered from a context that the provider refused as too long.
     recovered: bool,
-    /// Compaction requested for the end of the turn, with its instructions.
+    /// Compaction that was requested for the end of the turn; `None` if none was requested. The inner value has the
+    /// instructions for the summarizer.
     requested: Option<Option<String>>,
 }
 
@@ -28,7 +29,8 @@ impl Activities {
         activity.recovered = false;
     }
 
-    /// Ends a turn, and returns the compaction that was requested for its end, with its instructions.
+    /// Ends a turn, and returns the compaction that was requested for its end, if any. The inner value has the
+    /// instructions for the summarizer.
     pub(crate) fn end_turn(&self, id: ConversationId) -> Option<Option<String>> {
         self.0.lock().remove(&id)?.requested
     }
@@ -46,7 +48,8 @@ impl Activities {
         self.0.lock().entry(id).or_default().requested = Some(instructions);
     }
 
-    /// Whether the turn has not recovered yet from a context that was too long. Records that it has.
+    /// Returns whether the turn may recover from a context that was too long: `true` for the first call in a turn, and
+    /// `false` for later calls.
     pub(crate) fn may_recover(&self, id: ConversationId) -> bool {
         let mut all = self.0.lock();
         let activity = all.entry(id).or_default();

@@ -10,15 +10,15 @@ use crate::error::Result;
 use crate::requests::Request;
 use crate::session::Session;
 
-/// Part of the room that must stay free when the whole log of a live session is shown.
+/// Divisor of the room. A live session's whole log is shown only if this part of the room stays free for new messages.
 const ROOM_TO_GROW: u64 = 4;
 
 /// Options for assembling a context: see [`Session::assemble`]. A [`Budget`] converts into a request.
 #[derive(Debug, Clone)]
 pub struct AssembleRequest {
-    /// Maximum cost of the context.
+    /// Maximum size of the context, in tokens and optionally in bytes.
     pub budget: Budget,
-    /// Policy that selects the content of the context; `None` uses the memory's policy.
+    /// Policy that selects and shortens the content of the context; `None` uses the memory's policy.
     pub policy: Option<AssemblyPolicy>,
 }
 
@@ -42,11 +42,14 @@ impl From<Budget> for AssembleRequest {
 }
 
 impl Session {
-    /// Assembles a context within a [`Budget`]. If the request has no assembly policy, the memory's policy is used. The
-    /// estimated cost is at most the budget divided by the budget's safety factor, or by
-    /// [`SessionUsage::safety_factor`](crate::tokens::SessionUsage::safety_factor) if the budget has none. A context
-    /// that is assembled [once](AssemblyPolicy::once) is counted exactly instead if this build has the estimator's
-    /// tokenizer (feature `exact`); its exact cost is within the budget.
+    /// Assembles a context, the list of messages to send to a model, within a [`Budget`]. A request without an
+    /// assembly policy uses the memory's policy.
+    ///
+    /// The estimated cost is at most the budget divided by a safety factor. The factor is the budget's, or
+    /// [`SessionUsage::safety_factor`](crate::tokens::SessionUsage::safety_factor) if the budget has none. With the
+    /// policy [`once`](AssemblyPolicy::once), the feature `exact` and a budget without a factor, the tokens are counted
+    /// exactly instead, if this build has the tokenizer of the estimator and no other factor was learned. The context
+    /// is then assembled again to use the budget.
     ///
     /// # Errors
     /// `BudgetTooSmall` if the last messages do not fit even if they are shortened, `TooFewBytes` if they do not fit in
@@ -56,7 +59,7 @@ impl Session {
         self.assemble_at(&snapshot, request.into()).await
     }
 
-    /// Assembles a context of a state of the view.
+    /// Assembles a context from one state of the view.
     pub(crate) async fn assemble_at(
         &self,
         snapshot: &Snapshot,
@@ -75,7 +78,7 @@ impl Session {
         policy: &AssemblyPolicy,
     ) -> Result<Context> {
         let scaled = self.scaled(budget).await?;
-        // Identity files may change meanwhile: they are read once for a context.
+        // Identity files may change during the call, so they are read once for each context.
         let beginning = self.beginning();
         let preamble = beginning.preamble();
         let input = self.input(snapshot, &preamble, scaled, policy).await?;
@@ -97,7 +100,7 @@ impl Session {
         }
     }
 
-    /// Reads the input of a context within a budget that has a factor.
+    /// Reads the summaries and messages from which a context is assembled. The budget must have a safety factor.
     pub(crate) async fn input(
         &self,
         snapshot: &Snapshot,
@@ -126,7 +129,7 @@ impl Session {
             unfold(store, snapshot, limits.unfolded_tokens, &mut input).await?;
             fill(store, snapshot, (room, most), &mut input).await?;
         }
-        // Between two turns of a live session nothing is asked for, and the beginning stays as it is.
+        // Between two turns of a live session no request is running, and the beginning of the context stays unchanged.
         if policy.steps == 0 || request.reply.is_none() {
             input.requested = request.messages;
         }
@@ -139,9 +142,10 @@ impl Session {
         Ok(input)
     }
 
-    /// Reads the whole log of a live session in place of its view if only messages of more than `most` tokens prevent
-    /// the log from fitting: with each message counted with at most `most` tokens, it fits into `room` with room to
-    /// grow.
+    /// Reads the whole log of a live session, for a context that shows shortened messages in place of summaries.
+    /// Returns `None` if the view must be read instead: the log costs at most `room` tokens, or it costs more than
+    /// three quarters of `room` even if each message counts with at most `most` tokens. The last quarter is left for
+    /// new messages.
     async fn whole_log(
         &self,
         snapshot: &Snapshot,
@@ -161,8 +165,8 @@ impl Session {
         Ok(all)
     }
 
-    /// Cost of the parts of every request other than the view, in tokens: the system prompt, the tools, the identity
-    /// and the request's overhead.
+    /// Returns the cost of the parts that every request has in addition to the view, in tokens: the system prompt, the
+    /// tools, the identity and the request's overhead.
     pub(crate) fn fixed_tokens(&self) -> u64 {
         self.beginning().preamble().tokens(self.accounting())
     }

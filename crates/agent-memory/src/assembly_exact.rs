@@ -1,4 +1,4 @@
-//! Assembles a context again by its exact count, so that it fills its budget.
+//! Assembles a context again with an exact token count, so that the context fills its budget.
 
 use context_assembler::{AssemblyPolicy, Budget, Context, ContextAccounting, Preamble, assemble};
 use memory_model::Accounting;
@@ -8,7 +8,7 @@ use token_estimate::{SafetyFactor, TokenEstimator};
 use crate::error::Result;
 use crate::session::Session;
 
-/// Maximum number of contexts that are assembled by the counts of earlier ones.
+/// Maximum number of attempts. Each attempt corrects the safety factor by the exact count of the previous attempt.
 const ROUNDS: usize = 4;
 
 /// Counts tokens with the tokenizer that an estimator approximates.
@@ -18,7 +18,7 @@ pub(crate) struct ExactCounter {
 }
 
 impl ExactCounter {
-    /// Returns the counter for an estimator; `None` if its tokenizer is not public, or not in this build.
+    /// Returns the counter for an estimator; `None` if the tokenizer is not public or is not part of this build.
     pub(crate) fn of(estimator: &dyn TokenEstimator) -> Option<Self> {
         let name = match estimator.id().name() {
             "calibrated" => "o200k",
@@ -31,7 +31,8 @@ impl ExactCounter {
         })
     }
 
-    /// Counts the tokens of a request. Tools are counted by their estimate and the estimator's factor.
+    /// Counts the tokens of a request exactly, except for its tools: their estimate is multiplied by the estimator's
+    /// safety factor.
     fn count(&self, context: &Context) -> u64 {
         let messages = context.messages.iter();
         let messages = messages.map(|message| self.accounting.parts(message.role, &message.parts));
@@ -44,8 +45,9 @@ impl ExactCounter {
 }
 
 impl Session {
-    /// Assembles `context` again with the ratio of its exact to its estimated cost as the factor. The result is within
-    /// the budget by its exact count.
+    /// Assembles a context again, with the ratio of the exact to the estimated cost of `context` as the safety factor.
+    /// Returns the first context whose exact cost is within the budget. If no attempt succeeds, returns `context` if
+    /// its exact cost is within the budget, otherwise the last attempt.
     pub(crate) async fn assemble_exactly(
         &self,
         snapshot: &Snapshot,
@@ -64,7 +66,7 @@ impl Session {
             // Rounded up: a factor has three decimals.
             let rounded = SafetyFactor::new(factor + 0.001);
             let within = within.with_safety_factor(rounded);
-            // Later rounds have less room: what was read for the first one is enough.
+            // Later rounds have less room, so the input of the first round is sufficient for them.
             let input = match &input {
                 Some(input) => input,
                 None => input.insert(self.input(snapshot, preamble, within, &policy).await?),
@@ -74,7 +76,7 @@ impl Session {
             if counted <= budget {
                 return Ok(newest);
             }
-            // Less than this context costs, so that the next one is another.
+            // With this factor the limit is lower than the cost of this context, so the next context differs.
             let least = budget as f64 / (estimated(&newest).max(2) - 1) as f64;
             let scaled = factor.max(1.0) * counted as f64 / budget.max(1) as f64;
             factor = scaled.max(least);
@@ -86,7 +88,7 @@ impl Session {
     }
 }
 
-/// The estimated cost of a request with a context, in tokens.
+/// Returns the estimated cost of a context and of the other parts of its request, in tokens.
 fn estimated(context: &Context) -> u64 {
     let request = context.receipt.request_tokens;
     context.tokens.saturating_add(request)

@@ -1,4 +1,4 @@
-//! Reads the input of an assembly: the part of a view that may fit into the context.
+//! Reads the input of an assembly: the end of a view, as far as it may fit into the context.
 
 use compaction_runner::atom_start;
 use context_assembler::{AssemblyInput, InputLimits, Item};
@@ -8,13 +8,13 @@ use memory_store::{
     read_shown_summaries, read_span_page,
 };
 
-/// Last position at which the first request of a log is searched for.
+/// Last position of a log's beginning. The user's first request is searched for up to this position.
 const BEGINNING: Seq = Seq(8);
-/// Maximum number of spans of one read.
+/// Maximum number of spans in one read from the store.
 const PAGE: usize = 64;
 
-/// Reads as much of a view as an assembly needs: its summaries, newest first, up to a limit, and the last messages
-/// between them. The others are [`Item::Unread`].
+/// Reads the end of a view, up to the limits of an assembly: its latest summaries, and the latest messages between
+/// them. Older content becomes [`Item::Unread`].
 pub(crate) async fn read_view(
     store: &dyn FullStore,
     snapshot: &Snapshot,
@@ -64,8 +64,8 @@ pub(crate) async fn read_view(
     })
 }
 
-/// Replaces summaries of summaries by their children, newest first, as long as all summaries together cost less than
-/// `tokens`.
+/// Replaces condensed summaries (summaries of summaries) by their children, latest first. Stops when all summaries
+/// together cost at least `tokens` tokens, or when no condensed summary is left.
 pub(crate) async fn unfold(
     store: &dyn FullStore,
     snapshot: &Snapshot,
@@ -96,7 +96,8 @@ pub(crate) async fn unfold(
     }
 }
 
-/// Returns the summaries that an item was condensed from; `None` for a summary of messages and for other items.
+/// Returns the ids of the summaries from which an item was condensed; `None` for a summary of messages and for other
+/// items.
 fn condensed(item: &Item) -> Option<Vec<SummaryId>> {
     let Item::Summary(summary) = item else {
         return None;
@@ -108,8 +109,9 @@ fn condensed(item: &Item) -> Option<Vec<SummaryId>> {
     ids.collect()
 }
 
-/// Shows the last messages that cost `room` tokens verbatim, each counted with at most `most` tokens. A log that fits
-/// is read whole. In a longer log the summaries stay, and their messages are quoted after them.
+/// Adds the last messages to the input verbatim, about as many as `room` tokens allow. A large message is counted up to
+/// `most` tokens. A log that fits is read whole. In a longer log the summaries stay, and the messages of a summary are
+/// quoted after it.
 pub(crate) async fn fill(
     store: &dyn FullStore,
     snapshot: &Snapshot,
@@ -149,8 +151,9 @@ pub(crate) async fn fill(
     Ok(())
 }
 
-/// Reads the whole log in place of its view if it costs at most `room` tokens, with each message counted with at most
-/// `most`. A view that was compacted because of one large message then does not hide other messages that fit.
+/// Reads the whole log in place of its view if the log costs at most `room` tokens; otherwise returns `None`. The cost
+/// of each message is counted up to `most` tokens. A view that was compacted because of one large message then does not
+/// hide other messages that fit.
 pub(crate) async fn read_all(
     store: &dyn FullStore,
     snapshot: &Snapshot,
@@ -171,7 +174,8 @@ pub(crate) async fn read_all(
     }))
 }
 
-/// Reads the user's messages at the beginning of a log that an input neither shows nor mentions.
+/// Reads the user's messages at the beginning of a log that the input does not show, and that the input's first
+/// summary does not mention.
 pub(crate) async fn read_hidden_beginning(
     store: &dyn FullStore,
     snapshot: &Snapshot,
@@ -194,11 +198,11 @@ pub(crate) async fn read_hidden_beginning(
     Ok(entries)
 }
 
-/// The positions of a log or a part of it, and the running sums before and after it.
+/// A part of a log: its range, and the cost of the log before the range and through its end, in tokens.
 type Stretch = (SeqRange, u64, u64);
 
-/// Returns the position from which on the messages of a stretch cost at most `room` tokens, each counted with at most
-/// `most`; `None` if the whole stretch does.
+/// Returns the position from which the last messages of a stretch are read for `room` tokens; `None` if the whole
+/// stretch fits. The message at this position may exceed `room`. A large message is counted up to `most` tokens.
 async fn oldest_within(
     store: &dyn FullStore,
     snapshot: &Snapshot,
@@ -232,13 +236,14 @@ async fn oldest_within(
     Ok(None)
 }
 
-/// Returns the stretch of the whole log.
+/// Returns the whole log as a stretch; `None` if the log is empty.
 fn log(snapshot: &Snapshot) -> Option<Stretch> {
     let range = SeqRange::new(Seq::FIRST, snapshot.head)?;
     Some((range, 0, snapshot.log_tokens))
 }
 
-/// Returns the part of an item before `from`; `newer` are the messages of the rest.
+/// Returns the part of an item before position `from`; `None` if there is no such part. `newer` has the item's messages
+/// from that position on.
 fn older(item: Item, first: Seq, from: Seq, newer: &[LogEntry]) -> Option<Item> {
     let range = SeqRange::new(first, from.prev())?;
     Some(match item {
@@ -263,7 +268,7 @@ fn sum(entries: &[LogEntry]) -> u64 {
     tokens.fold(0, u64::saturating_add)
 }
 
-/// Reads the requested messages that the input does not have yet, and puts each after the item that covers it.
+/// Reads the requested messages that the input does not show, and inserts each after the item that covers its position.
 pub(crate) async fn quote(
     store: &dyn FullStore,
     snapshot: &Snapshot,
@@ -309,8 +314,8 @@ fn ends(item: &Item) -> (Seq, Seq) {
     }
 }
 
-/// Reads the messages of a span, or only its newer part as far as the limit allows, and subtracts their cost from the
-/// limit. The last message is always read.
+/// Reads the messages of a span from its end, as far as the limit of message tokens allows, and subtracts their cost
+/// from the limit. The last message of the view is read even if the limit is zero.
 async fn read_messages(
     store: &dyn FullStore,
     snapshot: &Snapshot,
@@ -353,7 +358,8 @@ fn is_message(entry: &LogEntry) -> bool {
     entry.kind == EntryKind::Message
 }
 
-/// Whether an item is visible in a context. Notes alone are not.
+/// Returns whether an item (a summary, or neighbouring entries of the log) adds text to a context. An item that
+/// consists only of notes adds none.
 fn shows(item: &Item) -> bool {
     match item {
         Item::Raw(entries) | Item::Trimmed(_, entries, _) => entries.iter().any(is_message),
@@ -361,8 +367,9 @@ fn shows(item: &Item) -> bool {
     }
 }
 
-/// Returns the position from which a raw span is read for `left` tokens, with each message counted with at most `most`,
-/// and the cost of the span from there.
+/// Returns the position from which a raw span is read for `left` tokens, and the full cost of the span from there. A
+/// large message is counted up to `most` tokens. The position is the beginning of an atom, so the messages from there
+/// on may exceed `left`.
 async fn raw_from(
     store: &dyn FullStore,
     snapshot: &Snapshot,

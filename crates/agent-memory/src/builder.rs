@@ -28,7 +28,8 @@ use crate::strategy::{Planners, Strategy};
 use crate::turn_policy::{Action, LiveTurnPolicy, TurnPolicy};
 use crate::writers::Writers;
 
-/// Returns an extractive summarizer with the conventions of the agents that this crate imports transcripts of.
+/// Returns a summarizer that extracts lines without a model. With the feature `import`, it recognizes the tools of the
+/// agents whose transcripts this crate imports.
 fn default_extractive() -> ExtractiveSummarizer {
     #[cfg(feature = "import")]
     let extracts =
@@ -38,7 +39,8 @@ fn default_extractive() -> ExtractiveSummarizer {
     extracts
 }
 
-/// Returns the conventions of the agents that this crate imports transcripts of.
+/// Returns the conventions for reading messages. With the feature `import`, they are the conventions of the agents
+/// whose transcripts this crate imports.
 fn default_conventions() -> Arc<dyn memory_model::conventions::AgentConventions> {
     #[cfg(feature = "import")]
     let conventions = message_formats::KnownAgents;
@@ -47,7 +49,7 @@ fn default_conventions() -> Arc<dyn memory_model::conventions::AgentConventions>
     Arc::new(conventions)
 }
 
-/// The store of conversations.
+/// Store of the conversations: an SQLite file that is still to be opened, or an open store.
 #[derive(Debug)]
 enum StoreConfig {
     #[cfg(feature = "sqlite")]
@@ -56,7 +58,8 @@ enum StoreConfig {
 }
 
 /// Builder of a [`Memory`]. A store must be set. By default, the calibrated estimator counts tokens, and sessions are
-/// compacted into a DAG of extractive summaries, which need no model and no key of a provider.
+/// compacted into a DAG of extractive summaries. Extractive summaries quote the original messages, so that they need no
+/// model and no key of a provider.
 #[derive(Debug)]
 pub struct Builder {
     store: Option<StoreConfig>,
@@ -71,7 +74,7 @@ pub struct Builder {
     handoff: LiveHandoffPolicy,
     blocks: Option<BlockPolicy>,
     strategy: Strategy,
-    /// The application's planner, in place of the strategy's.
+    /// Planner of the application; replaces the planner of the strategy.
     planner: Option<Arc<dyn Planner>>,
     clear_results: Option<ClearPolicy>,
     assembly: AssemblyPolicy,
@@ -153,8 +156,8 @@ impl Builder {
         self
     }
 
-    /// Disables the search index: the retrieval tools then read all messages. An index that the store already has stays
-    /// unchanged and is not extended.
+    /// Disables the search index. The retrieval tools then read all messages to find a text. An existing index in the
+    /// store stays unchanged and is not extended.
     pub fn without_index(mut self) -> Self {
         self.keeps_index = false;
         self
@@ -168,7 +171,7 @@ impl Builder {
         self
     }
 
-    /// Sets the estimator that counts the tokens of new conversations. Existing conversations keep their estimator.
+    /// Sets the estimator that counts the tokens of new conversations. An existing conversation keeps its estimator.
     pub fn estimator(mut self, estimator: impl TokenEstimator + 'static) -> Self {
         self.estimator = Arc::new(estimator);
         self
@@ -201,22 +204,25 @@ impl Builder {
         self
     }
 
-    /// Compacts sessions into a DAG of summaries with this policy. Sessions with a stored strategy keep theirs.
+    /// Compacts sessions into a DAG (a graph of summaries, and of summaries of summaries) with this policy. A session
+    /// that has stored a strategy by [`Session::use_strategy`](crate::Session::use_strategy) keeps that strategy.
     pub fn dag(mut self, policy: DagPolicy) -> Self {
         self.dag = policy;
         self.strategy(Strategy::Dag)
     }
 
-    /// Compacts sessions by handoff with this policy. Sessions with a stored strategy keep theirs. A
-    /// [`LiveHandoffPolicy`] is evaluated for each plan: use it for settings that change while the program runs.
+    /// Compacts sessions by handoff with this policy: one summary replaces all older messages and the previous
+    /// summary. A session that has stored a strategy by [`Session::use_strategy`](crate::Session::use_strategy) keeps
+    /// that strategy. A [`LiveHandoffPolicy`] is evaluated for each plan: use it for settings that change while the
+    /// program runs.
     pub fn handoff(mut self, policy: impl Into<LiveHandoffPolicy>) -> Self {
         self.handoff = policy.into();
         self.strategy(Strategy::Handoff)
     }
 
-    /// Compacts sessions by handoff before a turn if the view costs more than `max_tokens` tokens. The turn waits for
-    /// the model that writes the summary. The last `keep_tail` messages are kept unchanged. With zeros, the defaults
-    /// 80,000 and 20 are used. A negative `max_tokens` disables automatic handoffs;
+    /// Compacts sessions by handoff before a turn if the view (the compacted log) costs more than `max_tokens` tokens.
+    /// The turn waits for the model that writes the summary. The last `keep_tail` messages are kept unchanged. A zero
+    /// selects the default: 80,000 tokens, and 20 messages. A negative `max_tokens` disables automatic handoffs;
     /// [`Session::hand_over`](crate::Session::hand_over) still works.
     pub fn handoff_above(self, max_tokens: i64, keep_tail: usize) -> Self {
         let hard = match u64::try_from(max_tokens) {
@@ -240,52 +246,58 @@ impl Builder {
         })
     }
 
-    /// Compacts sessions by blocks with this policy. Sessions with a stored strategy keep theirs. By default the
-    /// memory's summarizer writes the summary of the turns in a block, and a model reads every message only once.
+    /// Compacts sessions by blocks with this policy. A block shows one run of an agent (such as a prompt and the turns
+    /// up to its answer): the last run as its first turns, a summary, and its recent turns, and an earlier run as a
+    /// summary. A session that has stored a strategy by
+    /// [`Session::use_strategy`](crate::Session::use_strategy) keeps that strategy. Without this call, the memory's
+    /// summarizer writes the summaries. A summarizer that calls a model extends the previous summary, so that the
+    /// model reads every message only once.
     pub fn blocks(mut self, policy: BlockPolicy) -> Self {
         self.blocks = Some(policy);
         self.strategy(Strategy::Blocks)
     }
 
-    /// Sets the strategy for sessions that have no stored strategy. The default is the DAG.
+    /// Sets the strategy for sessions that have no stored strategy. The default is [`Strategy::Dag`].
     pub fn strategy(mut self, strategy: Strategy) -> Self {
         self.strategy = strategy;
         self.planner = None;
         self
     }
 
-    /// Sets a planner for sessions that have no stored strategy. It replaces the builder's strategy.
+    /// Sets a planner for sessions that have no stored strategy. A planner selects the messages to compact. It
+    /// replaces the builder's strategy.
     pub fn planner(mut self, planner: impl Planner + 'static) -> Self {
         self.planner = Some(Arc::new(planner));
         self
     }
 
     /// Shows old tool results as placeholders, in the views of all strategies, according to this policy. Each
-    /// compaction replaces results in the messages that its strategy left unchanged. Placeholders can be expanded, and
-    /// summaries are written from the full results. By default no result is replaced.
-    /// [`ClearFigures`](crate::compaction::ClearFigures) of a plan by [`Session::plan`](crate::Session::plan) gives the
-    /// tokens that the next compaction saves.
+    /// compaction replaces results in the messages that its strategy leaves unchanged. Placeholders can be expanded,
+    /// and summaries are written from the full results. By default no result is replaced.
+    /// [`Session::plan`](crate::Session::plan) returns the tokens that the next compaction saves, as
+    /// [`ClearFigures`](crate::compaction::ClearFigures).
     pub fn clear_results(mut self, policy: ClearPolicy) -> Self {
         self.clear_results = Some(policy);
         self
     }
 
-    /// Sets the number of last messages that are not compacted, both in the DAG policy and in the assembly policy. The
-    /// order of calls does not matter. The assembly policy uses it only if it has an [`AssemblyPolicy::whole_tail`].
-    /// The limits of both policies in tokens stay. For the strategy handoff, it replaces the policy's rule for the kept
-    /// messages.
+    /// Sets the number of last messages that are not compacted, in the DAG policy, in the handoff policy if handoff is
+    /// the builder's strategy, and in the assembly policy if it has an [`AssemblyPolicy::whole_tail`]. The order of
+    /// calls does not matter. In the handoff policy it replaces the rule for the kept messages. Limits of the other
+    /// policies in tokens stay in effect.
     pub fn fresh_tail(mut self, messages: usize) -> Self {
         self.fresh_tail = Some(messages);
         self
     }
 
-    /// Sets the policy by which contexts are assembled from views.
+    /// Sets the policy for assembling contexts: how their content is selected and shortened.
     pub fn assembly(mut self, policy: AssemblyPolicy) -> Self {
         self.assembly = policy;
         self
     }
 
-    /// Sets the policy by which the jobs of compactions are carried out.
+    /// Sets the policy for carrying out compactions: the number of concurrent summaries, the duration of leases
+    /// (exclusive claims on summaries to write), and the limits of prefetching.
     pub fn runner(mut self, policy: RunnerPolicy) -> Self {
         self.runner = policy;
         self
@@ -299,28 +311,30 @@ impl Builder {
         self
     }
 
-    /// Sets the clock that gives timestamps. The default is the system's clock. The ends of leases are measured by the
-    /// store's clock.
+    /// Sets the clock for timestamps. The default is the system's clock. Leases, which reserve a compaction job for one
+    /// process, use the store's clock instead.
     pub fn clock(mut self, clock: impl Clock + 'static) -> Self {
         self.clock = Arc::new(clock);
         self
     }
 
-    /// Registers hooks that observe compactions and may prevent their jobs.
+    /// Registers hooks. Hooks observe compactions, and may prevent single changes of the view (the compacted log), such
+    /// as a summary.
     pub fn hooks(mut self, hooks: impl Hooks + 'static) -> Self {
         self.hooks = Arc::new(hooks);
         self
     }
 
-    /// Sets the steps of an agent's turn that compact, and their thresholds. A [`LiveTurnPolicy`] is evaluated at each
-    /// step: use it for settings that change while the program runs.
+    /// Sets the policy for compacting during an agent's turns: an action for the beginning of a turn, for each model
+    /// call and for the end of a turn, and the thresholds of these actions. A [`LiveTurnPolicy`] is evaluated each
+    /// time: use it for settings that change while the program runs.
     pub fn turns(mut self, policy: impl Into<LiveTurnPolicy>) -> Self {
         self.turns = policy.into();
         self
     }
 
-    /// Sets the way in which summaries are prefetched in the background. By default this is done by tasks of the Tokio
-    /// runtime in which the memory is opened (feature `tokio`).
+    /// Sets how summaries are prefetched (written before they are needed) in the background. By default, tasks of the
+    /// Tokio runtime in which the memory is opened do this (feature `tokio`).
     pub fn background(mut self, background: Background) -> Self {
         self.background = background;
         self
@@ -330,7 +344,7 @@ impl Builder {
     ///
     /// # Errors
     /// `Invalid` if no store is set, if the ladder is invalid, or if [`fresh_tail`](Self::fresh_tail) is combined with
-    /// a planner that is not the DAG planner. `Store` if the database cannot be opened, belongs to another program, or
+    /// a planner of the application. `Store` if the database cannot be opened, belongs to another program, or
     /// was written by a newer version.
     pub async fn open(self) -> Result<Memory> {
         if let Err(error) = self.ladder.validate() {

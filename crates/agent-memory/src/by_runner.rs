@@ -1,4 +1,4 @@
-//! Handing over with a summary by the agent's own runner.
+//! Handoffs with a summary by the agent's own runner.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::handing_over::{HandOver, HandOverOutcome};
 use crate::runner::Runner;
 use crate::session::Session;
 
-/// A summarizer that asks a runner.
+/// A summarizer that sends its prompts to the agent's own [`Runner`].
 #[derive(Debug)]
 struct AskRunner {
     id: String,
@@ -49,8 +49,9 @@ impl Summarizer for AskRunner {
 }
 
 impl Session {
-    /// Hands the session over with a summary by the agent's own runner, and restores the runner's model afterwards. A
-    /// runner that is not stateful is reset once if the session was handed over, and never otherwise.
+    /// Hands the session over with a summary by the agent's own runner, and restores the runner's model afterwards.
+    /// After a completed handoff, a runner that is not stateful is reset once. If the handoff is skipped or fails, no
+    /// runner is reset.
     pub(crate) async fn hand_over_by(
         &self,
         runner: &Arc<dyn Runner>,

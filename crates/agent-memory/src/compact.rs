@@ -10,14 +10,16 @@ use crate::session::Session;
 /// Options for a compaction: see [`Session::compact`]. A [`Mode`] converts into a request.
 #[derive(Debug, Clone, Default)]
 pub struct CompactRequest {
-    /// How often the passes of the planner are repeated.
+    /// Number of repetitions: each pass (planning round) of the planner runs once, or all passes run until they plan no
+    /// change.
     pub mode: Mode,
-    /// Instructions for the summarizer; `None` for no instructions. They are part of the summaries' recipe.
+    /// Instructions for the summarizer; `None` for no instructions. They are part of a summary's recipe, the
+    /// description of how the summary was made.
     pub instructions: Option<String>,
-    /// Token with which the caller can cancel the compaction. Summaries that were already published stay.
+    /// Token with which the caller can cancel the compaction. Summaries that were already published are kept.
     pub cancel: CancellationToken,
-    /// Whether to refuse the compaction while a turn is running, such as for a command of the user.
-    /// [`Session::request_compaction`] instead waits for the end of the turn.
+    /// Whether the compaction fails with `InTurn` while a turn is running. Set it for a compaction that the user
+    /// commands. [`Session::request_compaction`] instead waits for the end of the turn.
     pub between_turns: bool,
     /// Whether to publish only prefetched summaries, without calling a model. If the summarizer needs no model, the
     /// request then runs an incremental compaction.
@@ -38,10 +40,10 @@ impl From<Mode> for CompactRequest {
 pub struct RedoRequest {
     /// Selects the summaries to rewrite, and limits the number of model calls.
     pub policy: RedoPolicy,
-    /// Instructions for the summarizer; `None` for no instructions. They should be the instructions of the compaction,
-    /// and are part of the summaries' recipe.
+    /// Instructions for the summarizer; `None` for no instructions. Give the same instructions as for the compaction.
+    /// They are part of a summary's recipe, the description of how the summary was made.
     pub instructions: Option<String>,
-    /// Token with which the caller can cancel the rewriting. Summaries that were already published stay.
+    /// Token with which the caller can cancel the rewriting. Summaries that were already published are kept.
     pub cancel: CancellationToken,
 }
 
@@ -55,8 +57,10 @@ impl From<RedoPolicy> for RedoRequest {
 }
 
 impl Session {
-    /// Compacts the session's view until it is done or cancelled. Returns the published summaries and the reason for
-    /// which the compaction stopped. In full mode, extracts of older recipes are rewritten first.
+    /// Compacts the session's view, once or until there is no more work: see [`CompactRequest::mode`]. Returns the
+    /// numbers of published summaries and the reason for stopping. The first [full](Mode::Full) compaction of a session
+    /// in this process also rewrites extracts (summaries made without a model) that an older version of the summarizer
+    /// wrote.
     ///
     /// # Errors
     /// `InTurn` if the request is to run only [between turns](CompactRequest::between_turns) and a turn is running, and
@@ -93,7 +97,7 @@ impl Session {
         Ok(self.run(&compaction, request.mode).await?)
     }
 
-    /// Runs a compaction, and indexes the summaries that it published.
+    /// Runs a compaction, and adds the published summaries to the search index.
     pub(crate) async fn run(
         &self,
         compaction: &Compaction<'_>,
@@ -104,7 +108,8 @@ impl Session {
         Ok(outcome)
     }
 
-    /// Plans the next iteration of a compaction and returns the plan. Calls no model and does not write to the store.
+    /// Plans the next iteration of a compaction and returns the plan: a list of changes of the view, such as summaries
+    /// to write. Calls no model and does not write to the store.
     ///
     /// # Errors
     /// `Store` if the store fails.
@@ -112,9 +117,10 @@ impl Session {
         Ok(self.compaction(CancellationToken::new()).plan().await?)
     }
 
-    /// Rewrites the summaries of the session's view that were written without a model, and the summaries that were made
-    /// from them, with the memory's summarizer. With [`RedoPolicy::extracts`] it instead rewrites the extracts of older
-    /// recipes, without a model. The old summaries stay in earlier versions of the view.
+    /// Rewrites the summaries of the session's view (its compacted log) that were written without a model, with the
+    /// memory's summarizer. Also rewrites every summary that was made from a rewritten one. With
+    /// [`RedoPolicy::extracts`] it instead rewrites, without a model, the extracts of older versions of the extractive
+    /// summarizer. The old summaries stay in earlier versions of the view.
     ///
     /// # Errors
     /// `Invalid` if summaries need a model and the memory's summarizer calls none, and `Store` if the store fails. A
@@ -131,7 +137,7 @@ impl Session {
                 ),
             ));
         }
-        // The cache must not answer with a summary that was refused before.
+        // The cache must not return a summary that was rejected before.
         if let Some(guards) = self.memory().inner.writers.guards() {
             guards.clear_cache();
         }
@@ -169,7 +175,7 @@ impl Session {
         compaction
     }
 
-    /// Returns a compaction for contexts that have `tokens` tokens for the view.
+    /// Returns a compaction for contexts in which the view may cost at most `tokens` tokens.
     pub(crate) fn compaction_within(
         &self,
         cancel: CancellationToken,
@@ -180,7 +186,7 @@ impl Session {
         compaction
     }
 
-    /// Returns the room of contexts with at most `tokens` tokens of the view.
+    /// Returns the limit for a planner: contexts in which the view may cost at most `tokens` tokens.
     pub(crate) fn room(&self, tokens: u64) -> Room {
         Room {
             tokens,
@@ -188,12 +194,12 @@ impl Session {
         }
     }
 
-    /// Whether summaries are written without a model, and therefore without cost.
+    /// Returns whether the session's summarizer writes summaries without a model, and therefore without cost.
     pub(crate) fn needs_no_model(&self) -> bool {
         self.writer().summarizer.provisional()
     }
 
-    /// Returns the guards of the session's model calls, which give its spending and its circuit breakers.
+    /// Returns access to the guards of the session's model calls: their spending and their circuit breakers.
     pub fn guard(&self) -> CallGuards<'_> {
         CallGuards(self)
     }
@@ -223,8 +229,8 @@ impl CallGuards<'_> {
         breakers.all(|guard| guards.breaker(guard) == BreakerState::Open)
     }
 
-    /// Counts a failure that the circuit breakers did not see, such as a failed model call of the application. Returns
-    /// [`CallGuards::is_open`].
+    /// Counts a failure outside of this crate, such as a failed model call of the application, in all circuit breakers
+    /// of the session. `text` describes the failure. Returns the value of [`CallGuards::is_open`] after the failure.
     pub fn record_failure(&self, text: &str) -> bool {
         if let Some(guards) = self.0.memory().inner.writers.guards() {
             for guard in self.0.writer().guards.iter() {

@@ -1,4 +1,4 @@
-//! Compactions around turns: only between turns, at the end of a turn, and after a provider refused a context.
+//! Compactions that depend on turns: at the end of a turn, and after a provider refused a context.
 
 use compaction_plan::Mode;
 use compaction_runner::{CancellationToken, CompactionReason, Outcome};
@@ -10,11 +10,11 @@ use crate::session::Session;
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Recovery {
-    /// The view is smaller now: assemble the context again, and repeat the model call.
+    /// The view (the compacted log) is smaller now: assemble the context again, and repeat the model call.
     Compacted(Box<Outcome>),
-    /// The view could not be made smaller, so repeating the model call would not help.
+    /// The view (the compacted log) could not be made smaller, so repeating the model call would not help.
     NothingToDo,
-    /// A recovery was already tried in this turn, so none was tried again.
+    /// This turn has already tried a recovery. No second recovery was tried.
     AlreadyTried,
 }
 
@@ -30,9 +30,10 @@ impl Session {
             .request(self.id(), instructions);
     }
 
-    /// Compacts the view to three quarters of the window's budget, at most once in each turn. Call it after a provider
-    /// refused a context as too long. If the model fails, extracts take the place of its summaries. An open circuit
-    /// breaker does not prevent the recovery if the breaker's policy exempts commands.
+    /// Compacts the view (the compacted log) to three quarters of the window's budget, at most once in each turn. Call
+    /// it after a provider refused a context as too long. If the model fails, extracts (summaries written without a
+    /// model) are published instead. An open circuit breaker does not prevent the recovery if the breaker's policy
+    /// exempts commands.
     ///
     /// [`models::is_context_overflow`](crate::models::is_context_overflow) recognizes the provider's error.
     ///

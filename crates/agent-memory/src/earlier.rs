@@ -1,5 +1,5 @@
-//! Import of entries that earlier versions read differently: the stored entries stay, and are not reported as
-//! conflicts.
+//! Import of records that earlier versions of the format readers read differently. The stored entries stay, and are not
+//! reported as conflicts.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -12,7 +12,7 @@ use crate::error::Result;
 use crate::ingest::IngestReport;
 use crate::session::Session;
 
-/// Whether earlier versions stored no entry for a message's record.
+/// Returns whether earlier versions read no entry from the record of this message.
 pub(crate) fn was_passed_over(
     message: &Message,
     earlier: &BTreeMap<String, EarlierReading>,
@@ -25,8 +25,9 @@ pub(crate) fn was_passed_over(
 }
 
 impl Session {
-    /// Appends a transcript's messages, after position `head` if one is given. `earlier` has the readings of earlier
-    /// versions. Returns the outcomes, and whether they cover all messages: `false` if another append moved the head.
+    /// Appends the messages of a transcript. `earlier` has the different readings of earlier versions, by external id.
+    /// If `head` is given, the log must still end there. Returns a report, and `false` if another append changed the
+    /// end of the log, so that the report does not cover all messages.
     pub(crate) async fn ingest_log(
         &self,
         messages: &[Message],
@@ -44,7 +45,7 @@ impl Session {
                 again.push((**entry).clone());
             }
         }
-        // Each has an external id that is known, so that nothing is stored.
+        // All these entries have external ids that are already stored, so that no entry is added.
         let (known, _) = self.ingest_import(&again, None).await?;
         for (place, outcome) in places.into_iter().zip(known.outcomes) {
             if let Some(slot) = report.outcomes.get_mut(place) {
@@ -54,9 +55,9 @@ impl Session {
         Ok((report, is_all))
     }
 
-    /// Returns the messages without those that earlier versions passed over and that can no longer be inserted at their
-    /// position: the next entry is stored or, if there is no next entry, the previous one. Other passed-over messages
-    /// are ignored when looking for the next or previous entry.
+    /// Returns the messages without those that earlier versions did not read and that can no longer be inserted. A
+    /// message can no longer be inserted if the next entry is already stored or, without a next entry, if the previous
+    /// entry is stored. Other messages that earlier versions did not read do not count as next or previous entries.
     pub(crate) async fn without_passed_over<'a>(
         &self,
         messages: &'a [Message],
@@ -90,7 +91,7 @@ impl Session {
         ))
     }
 
-    /// Whether an entry with a message's external id is stored.
+    /// Returns whether an entry with the message's external id is stored.
     async fn holds(&self, message: &Message) -> Result<bool> {
         match &message.external_id {
             Some(id) => Ok(self.position(id).await?.is_some()),

@@ -1,4 +1,4 @@
-//! Embedders: a model client as an embedder, and the vectors of a session.
+//! An embedder that calls a model, and the vectors of a session.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use model_client::EmbeddingModel;
 
 use crate::session::Session;
 
-/// Maximum number of entries that are embedded while others are ingested. The rest is embedded later.
+/// Maximum number of entries that one ingest embeds. Later calls embed the rest.
 const MOST_AT_ONCE: u64 = 1_024;
 
 /// An [`Embedder`] that calls an embedding model.
@@ -60,8 +60,8 @@ impl Embedder for ModelEmbedder {
 }
 
 impl Session {
-    /// Embeds ingested messages if the embedder calls no model. A failure is logged: the search embeds messages without
-    /// a vector.
+    /// Embeds ingested messages if the embedder calls no model. A failure is only logged, because searches embed
+    /// messages that have no vector.
     pub(crate) async fn embed_cheaply(&self) {
         let inner = &self.memory().inner;
         let embedder = inner.embedder.as_ref();

@@ -1,4 +1,4 @@
-//! The facade's error.
+//! The error of this crate.
 
 use std::fmt;
 
@@ -30,12 +30,12 @@ pub enum ErrorKind {
     UnknownModel,
     /// The store failed; the value gives the reason.
     Store(memory_store::ErrorKind),
-    /// A search failed for another reason than the store.
+    /// A search failed for a reason other than the store.
     Search,
     /// A transcript cannot be read; the value gives the reason.
     #[cfg(any(feature = "import", feature = "providers"))]
     Transcript(message_formats::ErrorKind),
-    /// A client of a model failed, or its settings are invalid; the value gives the reason.
+    /// A model client failed or has invalid settings; the value gives the reason.
     Model(model_client::FailureKind),
 }
 
@@ -61,8 +61,8 @@ impl Error {
         self.kind
     }
 
-    /// Returns whether the same call may succeed later: the database was locked, another process was faster, or a model
-    /// was unreachable or too busy.
+    /// Returns whether the same call may succeed later: the database was locked, another process wrote first, or a
+    /// model was unreachable or too busy.
     pub fn is_retryable(&self) -> bool {
         use memory_store::ErrorKind as Store;
         match self.kind {
@@ -75,7 +75,7 @@ impl Error {
         }
     }
 
-    /// Returns the smallest sufficient budget, in tokens; `None` if the error is not that a budget was too small.
+    /// Returns the smallest sufficient budget, in tokens; `None` if the kind is not [`ErrorKind::BudgetTooSmall`].
     pub fn budget_needed(&self) -> Option<u64> {
         match self.kind {
             ErrorKind::BudgetTooSmall { needed } => Some(needed),
@@ -98,12 +98,12 @@ impl std::error::Error for Error {
     }
 }
 
-/// Converts an error of a lower layer: keeps its text and its causes, and sets `kind`.
+/// Converts an error of another crate into an [`Error`] with this kind. Keeps the text and the causes.
 fn convert(kind: ErrorKind, error: &dyn std::error::Error) -> Error {
     let mut causes: Vec<String> = Vec::new();
     let mut cause = error.source();
     while let Some(error) = cause {
-        // Drivers often repeat the text of what they wrap.
+        // Database drivers often repeat the text of the error that they wrap.
         let text = error.to_string();
         if causes.last().is_none_or(|last| !last.contains(&text)) {
             causes.push(text);
@@ -208,12 +208,12 @@ impl From<token_estimate::Error> for Error {
     }
 }
 
-/// JSON from an application, such as the schema of a tool, or from a model.
+/// Converts an error in JSON from an application, such as the schema of a tool, or from a model.
 impl From<serde_json::Error> for Error {
     fn from(error: serde_json::Error) -> Self {
         convert(ErrorKind::Invalid, &error)
     }
 }
 
-/// Result of an operation that fails with [`Error`] unless another error type is given.
+/// Result of this crate's operations. The error type is [`Error`] unless another type is given.
 pub type Result<T, E = Error> = std::result::Result<T, E>;

@@ -1,4 +1,5 @@
-//! Handing a session over, with its outcomes and the reasons for skipping it, named as in pi and Operator-Use.
+//! Handoffs of a session, their outcomes, and the reasons for skipping one. The names are those of the agents pi and
+//! Operator-Use.
 
 use std::sync::Arc;
 
@@ -14,7 +15,8 @@ use crate::session::Session;
 use crate::strategy::Strategy;
 use crate::supplied;
 
-/// Separator between the summary and the summary of a turn's beginning when both are one text. It is pi's text.
+/// Separator between two texts of a handoff summary in a session file: the summary of the earlier turns, and the
+/// summary of the beginning of the last turn. The coding agent pi writes the same separator.
 pub(crate) const TURN_CONTEXT: &str = "\n\n---\n\n**Turn Context (split turn):**\n\n";
 
 /// Options for a handoff: see [`Session::hand_over`].
@@ -22,31 +24,32 @@ pub(crate) const TURN_CONTEXT: &str = "\n\n---\n\n**Turn Context (split turn):**
 pub struct HandOver {
     /// Instructions of the user for the summary; `None` for no instructions.
     pub instructions: Option<String>,
-    /// Reason for the handoff, which events report.
+    /// Reason for the handoff, which is part of the events that hooks receive.
     pub reason: CompactionReason,
     /// Token with which the caller can cancel the handoff.
     pub cancel: CancellationToken,
-    /// Minimum number of messages. A session that has fewer is skipped. Default 0.
+    /// Minimum number of messages that contexts show, not counting summaries. A session with fewer messages is skipped.
+    /// Default 0.
     pub min_messages: u64,
-    /// The agent's own runner, which then writes the summary; `None` for the memory's summarizer. No other model and no
-    /// extract replaces the runner: if it fails, the session stays unchanged. After a handoff, a runner that is not
+    /// The agent's own runner, to write the summary; `None` for the memory's summarizer. No other model and no extract
+    /// replaces the runner: if the runner fails, the session stays unchanged. After a handoff, a runner that is not
     /// [stateful](Runner::stateful) is reset once.
     pub runner: Option<Arc<dyn Runner>>,
-    /// Model that the runner uses for the handoff; `None` for its current model. The current model is restored
-    /// afterwards.
+    /// Model that the runner uses for the handoff; `None` for its current model. Afterwards the runner gets its
+    /// previous model again.
     pub runner_model: Option<String>,
 }
 
-/// Outcome of a handoff.
+/// Outcome of a handoff, which replaces older messages by one summary.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum HandOverOutcome {
-    /// The session was handed over; the value reports how.
+    /// The session was handed over; the value is a report.
     Done(Box<Handoff>),
     /// The session was skipped and is unchanged; the value gives the reason.
     Skipped(HandOverSkip),
 }
 
-/// Reason for which a session was not handed over. None of these is an error.
+/// Reason for skipping a handoff. The reasons are not errors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum HandOverSkip {
@@ -65,7 +68,7 @@ pub enum HandOverSkip {
     CannotShrink,
     /// A hook prevented the handoff, or the caller cancelled it.
     Cancelled,
-    /// Another process is handing the session over, or has just done so.
+    /// Another process is handing the session over, or has just handed it over.
     Busy,
 }
 
@@ -73,30 +76,30 @@ pub enum HandOverSkip {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Handoff {
-    /// Text of the summary. If the cut is inside a turn, the summary of that turn's beginning follows.
+    /// Text of the summary. If the kept messages begin inside a turn, a summary of that turn's beginning follows.
     pub summary: String,
-    /// Ids of the summaries that were published. They are two if the cut is inside a turn, otherwise one.
+    /// Ids of the published summaries: one, or two if the kept messages begin inside a turn.
     pub summaries: Vec<SummaryId>,
     /// Position of the first message that is kept unchanged.
     pub kept_from: Seq,
-    /// External id of the message at `kept_from`; `None` if it has none.
+    /// External id of the message at [`kept_from`](Self::kept_from); `None` if the message has none.
     pub kept_from_id: Option<String>,
     /// Whether the kept messages begin inside a turn.
     pub is_split_turn: bool,
-    /// Cost of the view before the handoff, in tokens.
+    /// Cost of the view (the compacted log) before the handoff, in tokens.
     pub tokens_before: u64,
-    /// Cost of the view after the handoff, in tokens.
+    /// Cost of the view (the compacted log) after the handoff, in tokens.
     pub tokens_after: u64,
     /// Number of messages that contexts no longer show. They stay in the log.
     pub archived: u64,
     /// Cost of the summaries as contexts show them, in tokens.
     pub summary_tokens: u64,
-    /// Files that the conversation used over all of its handoffs, and the operations on them.
+    /// Files that the agent's tools read or changed, over all handoffs of the session.
     pub files: FileLedger,
 }
 
 impl Handoff {
-    /// Returns the text of the summary, followed by the lists of files.
+    /// Returns the text of the summary, followed by lists of the read and changed files.
     pub fn summary_with_files(&self) -> String {
         format!("{}{}", self.summary, self.files.footer())
     }
@@ -104,7 +107,7 @@ impl Handoff {
 
 impl Session {
     /// Hands the session over: one summary replaces the previous summary and all messages before the kept ones. No
-    /// message is lost: [`Session::retrieval`] expands the summary to all of them.
+    /// message is lost: [`Session::retrieval`] expands the summary to all of its messages.
     ///
     /// # Errors
     /// `Invalid` if the session has another strategy: see [`Session::use_strategy`]. `Model` if the summary could not
@@ -117,7 +120,8 @@ impl Session {
             .await
     }
 
-    /// As [`Session::hand_over`], with the summary of this summarizer. If it fails, no other summarizer is asked.
+    /// Hands the session over like [`Session::hand_over`], with a summary by this summarizer. If the summarizer fails,
+    /// no other summarizer is asked.
     pub(crate) async fn hand_over_with(
         &self,
         request: &HandOver,
@@ -144,7 +148,7 @@ impl Session {
         if let Some(skip) = self.skip(request).await? {
             return Ok(HandOverOutcome::Skipped(skip));
         }
-        // The two summaries of a split turn are published together, or none of them.
+        // Either both summaries of a split turn are published or none of them.
         compaction.policy.whole_passes = true;
         compaction.reason = request.reason;
         compaction.instructions.clone_from(&request.instructions);
@@ -152,8 +156,8 @@ impl Session {
         self.handed_over(outcome).await
     }
 
-    /// Hands the session over with a summary that the caller supplies: `summary` replaces everything before
-    /// `kept_from`. `details` are stored with it.
+    /// Hands the session over with a summary that the caller supplies: `summary` replaces all messages before position
+    /// `kept_from`. `details` are stored with the summary.
     ///
     /// # Errors
     /// `Invalid` if the session has another strategy, if the text is blank or costs as much as the messages that it
@@ -204,7 +208,7 @@ impl Session {
         ))
     }
 
-    /// Returns the reason for skipping the session, if there is one before planning.
+    /// Returns the reason for skipping the session if it is known before planning.
     async fn skip(&self, request: &HandOver) -> Result<Option<HandOverSkip>> {
         if self.has_open_calls().await? {
             return Ok(Some(HandOverSkip::PendingToolCalls));
@@ -217,7 +221,7 @@ impl Session {
         Ok(short.then_some(HandOverSkip::TooShort { messages }))
     }
 
-    /// Returns the number of messages that the view shows as messages.
+    /// Returns the number of messages in the spans of the view that no summary replaces.
     async fn shown_messages(&self) -> Result<u64> {
         let head = self.snapshot().await?.head;
         let mut messages = 0;
@@ -236,7 +240,7 @@ impl Session {
         Ok(messages)
     }
 
-    /// Converts the outcome of a run.
+    /// Converts the outcome of a compaction run into the outcome of a handoff.
     async fn handed_over(&self, outcome: Outcome) -> Result<HandOverOutcome> {
         if outcome.published.total() == 0 {
             return self.not_handed_over(&outcome).map(HandOverOutcome::Skipped);
@@ -266,7 +270,7 @@ impl Session {
         })))
     }
 
-    /// Returns the reason why a run published no summary.
+    /// Returns the reason for which a run published no summary.
     fn not_handed_over(&self, outcome: &Outcome) -> Result<HandOverSkip> {
         let too_long = outcome
             .model
@@ -291,7 +295,7 @@ impl Session {
     }
 }
 
-/// Returns a description of a failure with its reason, in pi's words.
+/// Returns a description of a failure with its reason, in the words of the coding agent pi.
 fn failure_label(kind: Option<&Label>, why: Option<&str>) -> String {
     let what = match kind {
         Some(kind) if *kind == TURN_PREFIX => "Turn prefix summarization failed",
@@ -301,7 +305,7 @@ fn failure_label(kind: Option<&Label>, why: Option<&str>) -> String {
     format!("{what}: {}", why.unwrap_or("Unknown error"))
 }
 
-/// Whether a summary covers the beginning of a turn.
+/// Returns whether a summary covers the beginning of a turn whose end is kept unchanged.
 fn is_turn_prefix(summary: &Summary) -> bool {
     handoff_compactor::purpose(summary) == Some(Purpose::TurnPrefix)
 }

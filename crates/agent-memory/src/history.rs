@@ -1,4 +1,4 @@
-//! Versions of a view: every version stays, and can be assembled, compared and reverted to.
+//! Versions of a view. Every version stays in the store, and can be assembled, compared and reverted to.
 
 use compaction_runner::Measure;
 use context_assembler::Context;
@@ -10,7 +10,8 @@ use crate::assembly::AssembleRequest;
 use crate::error::{Error, ErrorKind, Result};
 use crate::session::Session;
 
-/// One version of a session's view, over the log as it was at one time. Later writes do not change it.
+/// One version of a session's view, over the log at one time. The view divides the log into spans: unchanged messages,
+/// summaries, shortened messages and omissions. Later writes do not change this value.
 ///
 /// ```
 /// use agent_memory::testing::memory;
@@ -47,7 +48,8 @@ pub struct ViewAtVersion {
 pub struct Change {
     /// Range of messages that the versions show differently.
     pub range: SeqRange,
-    /// Spans of the first version in this range. The cost of a raw span is the cost of its messages.
+    /// Spans of the first version in this range. The cost of a raw span (unchanged messages) is the cost of its
+    /// messages.
     pub before: Vec<Span>,
     /// Spans of the second version in this range.
     pub after: Vec<Span>,
@@ -63,7 +65,7 @@ impl ViewAtVersion {
         &self.session
     }
 
-    /// Returns the state of the view: its version, the log's last position and the token counts.
+    /// Returns the state of the view: its version, the last position of the log, and the token counts.
     pub fn snapshot(&self) -> &Snapshot {
         &self.snapshot
     }
@@ -78,11 +80,11 @@ impl ViewAtVersion {
         self.snapshot.tokens()
     }
 
-    /// Returns the same version over a shorter log, which ends at `head`.
+    /// Returns the same version of the view over a shorter log, which ends at position `head`.
     ///
     /// # Errors
-    /// `Invalid` if the log ends before `head`, or if the version was published later, so that it replaces messages
-    /// after `head`.
+    /// `Invalid` if the log ends before `head`, or if the version replaces messages after `head` because it was
+    /// published later.
     pub async fn up_to(&self, head: Seq) -> Result<ViewAtVersion> {
         let (id, key) = (self.session.id(), self.session.key());
         if head > self.snapshot.head {
@@ -116,7 +118,8 @@ impl ViewAtVersion {
         Ok(Self::new(self.session.clone(), snapshot))
     }
 
-    /// Returns the spans of the view. The cost of a raw span is the cost of its messages. The last span has no end.
+    /// Returns the spans of the view, in the order of the log. The cost of a raw span (unchanged messages) is the cost
+    /// of its messages. A raw span at the end of the log has no last position, because new messages become part of it.
     ///
     /// # Errors
     /// `Store` if the store fails.
@@ -126,8 +129,8 @@ impl ViewAtVersion {
         Ok(spans)
     }
 
-    /// Returns the messages that are covered by the summaries `ids` but not mentioned in them. Ids of summaries that
-    /// the view does not show are ignored.
+    /// Returns the messages that the summaries `ids` cover but do not mention. Ids of summaries that the view does not
+    /// show are ignored.
     ///
     /// # Errors
     /// `Store` if the store fails.
@@ -149,7 +152,7 @@ impl ViewAtVersion {
         Ok(all)
     }
 
-    /// Returns the numbers of entries, spans and tokens of the view.
+    /// Returns the size of the view: its numbers of entries, spans and tokens.
     pub fn measure(&self) -> Measure {
         Measure::from(&self.snapshot)
     }
@@ -159,14 +162,14 @@ impl ViewAtVersion {
         Ok(fill_raw_tokens(store, &self.snapshot, spans).await?)
     }
 
-    /// Reads the spans; raw ones without a cost.
+    /// Reads the spans. Raw spans have no cost yet.
     async fn bare_spans(&self) -> Result<Vec<Span>> {
         let store = &*self.session.memory().inner.store;
         let whole = SeqRange::new(Seq::FIRST, self.snapshot.head);
         Ok(read_spans(store, &self.snapshot, whole).await?)
     }
 
-    /// Returns the starts of the spans, the open one included.
+    /// Returns the starts of all spans, including the open span at the end of the log.
     async fn starts(&self) -> Result<Vec<SpanStart>> {
         let spans = self.bare_spans().await?;
         let mut starts: Vec<SpanStart> = spans.iter().map(SpanStart::from).collect();
@@ -234,7 +237,7 @@ impl ViewAtVersion {
 
 /// Returns the shortest ranges up to `head` over which two views differ, in order.
 fn differences(a: &View, b: &View, head: Seq) -> Vec<SeqRange> {
-    // A range may end where a span of both views ends, or inside a span that can be divided.
+    // A range may end at the end of a span in both views, or inside a span that can be divided.
     let mut ends: Vec<Seq> = [a, b]
         .iter()
         .flat_map(|view| view.spans())
@@ -292,7 +295,7 @@ impl<'a> SpanCursor<'a> {
     }
 }
 
-/// Whether a span ends at this position, or can be divided there.
+/// Returns whether a span ends at this position, or can be divided there.
 fn can_end_at(span: &Span, end: Seq) -> bool {
     span.range.last == Some(end) || matches!(span.body, SpanBody::Raw | SpanBody::Omitted)
 }
@@ -310,7 +313,7 @@ impl Session {
         Ok(ViewAtVersion::new(self.clone(), self.snapshot().await?))
     }
 
-    /// Returns the spans of the session's view, raw ones with the cost of their messages.
+    /// Returns the spans of the session's view. The cost of a raw span is the cost of its messages.
     ///
     /// # Errors
     /// When the store fails.
@@ -318,10 +321,10 @@ impl Session {
         self.current_view().await?.spans().await
     }
 
-    /// Returns the given version of the session's view, over the current log. Version 0 shows all messages unchanged.
+    /// Returns an earlier version of the session's view, over the current log. Version 0 shows all messages unchanged.
     /// [`ViewAtVersion::up_to`] also shortens the log.
     ///
-    /// Reads all spans of an earlier version, to add up their costs.
+    /// Reads all spans of the earlier version to add up their costs.
     ///
     /// # Errors
     /// `Invalid` if the version does not exist, and `Store` if the store fails.
@@ -351,13 +354,14 @@ impl Session {
         let saved = i128::from(view.snapshot.log_tokens) - i128::from(cost);
         let mut snapshot = view.snapshot;
         snapshot.saved = i64::try_from(saved).unwrap_or_default();
-        // The open span is not read where all messages are compacted.
+        // The open span is not read if all messages are compacted.
         let open = spans.last().is_none_or(|last| last.body != SpanBody::Raw);
         snapshot.spans = spans.len() as u64 + u64::from(open);
         Ok(ViewAtVersion::new(self.clone(), snapshot))
     }
 
-    /// Returns the publications that made the versions after `after`, oldest first, at most `limit` of them.
+    /// Returns the publications (records of changes to the view) that made the versions after `after`, oldest first.
+    /// At most `limit` publications are returned.
     ///
     /// # Errors
     /// `Store` if the store fails.
@@ -375,8 +379,8 @@ impl Session {
     /// Publishes the spans of an earlier version as a new version. Messages that were added since then are shown
     /// unchanged. The versions in between stay.
     ///
-    /// Returns `Already` if the view already shows the same spans, and `Lost` if another process published in the
-    /// meantime. In both cases the view is unchanged.
+    /// Returns [`Published::Already`] if the view already shows the same spans, and [`Published::Lost`] if another
+    /// process published in the meantime. In both cases the view is unchanged.
     ///
     /// # Errors
     /// `Invalid` if the version does not exist, and `Store` if the store fails.

@@ -1,4 +1,5 @@
-//! The identity: a text of the application, and files that the user and the agent edit.
+//! The identity at the beginning of every context: a text of the application, and files that the user and the agent
+//! edit.
 
 use std::borrow::Cow;
 use std::fs;
@@ -9,15 +10,15 @@ use context_assembler::render_identity;
 
 use crate::error::{Error, ErrorKind, Result};
 
-/// Folder of a project. Its files replace the user's.
+/// Name of the folder in a project. Its files replace the user's files of the same names.
 const PROJECT_FOLDER: &str = ".agents";
-/// Names of the files, in their order: who the agent is, whom it serves, facts to remember.
+/// Names of the files, in the order of their texts: who the agent is, whom it serves, facts to remember.
 const NAMES: [&str; 3] = ["SOUL.md", "USER.md", "MEMORY.md"];
 /// Maximum size of a file, in bytes.
 const MOST_BYTES: u64 = 64 * 1024;
 
-/// Files of which the texts begin every context, between `<memory>` tags: `SOUL.md` (who the agent is), `USER.md` (whom
-/// it serves) and `MEMORY.md` (facts to remember).
+/// Identity files. Every context begins with their texts, between `<memory>` tags: `SOUL.md` (who the agent is),
+/// `USER.md` (whom it serves) and `MEMORY.md` (facts to remember).
 ///
 /// The files are in the user's folder; upper and lower case of their names do not matter. A file with the same name in
 /// the project's `.agents` folder replaces the user's file. The files are read for each context, so that the next
@@ -42,7 +43,7 @@ pub struct IdentityFiles {
 }
 
 impl IdentityFiles {
-    /// Creates identity files that are read from the folder `user`.
+    /// Creates identity files in the folder `user`.
     pub fn new(user: impl Into<PathBuf>) -> Self {
         Self {
             user: user.into(),
@@ -56,7 +57,8 @@ impl IdentityFiles {
         self
     }
 
-    /// Reads all existing files and returns their texts, each after a heading with its name; `None` if no file exists.
+    /// Reads all existing files and returns their texts, each after a heading with the name of its file; `None` if
+    /// there is no text.
     pub fn text(&self) -> Option<String> {
         let sections: Vec<String> = NAMES
             .iter()
@@ -69,8 +71,8 @@ impl IdentityFiles {
         (!sections.is_empty()).then(|| sections.join("\n\n"))
     }
 
-    /// Writes one of the files, for a tool of the agent. Replaces the file that is read at present, or creates the file
-    /// in the user's folder. The old text stays if writing fails.
+    /// Writes one of the three files, for a tool of the agent. Replaces the project's file if there is one, otherwise
+    /// the user's file. If neither exists, creates the file in the user's folder. The old text stays if writing fails.
     ///
     /// # Errors
     /// `Invalid` if the name is not one of the three, if the text is larger than 64 KiB, or if the file cannot be
@@ -97,13 +99,13 @@ impl IdentityFiles {
                 path.display()
             ))
         };
-        // A reader sees the old text or the new one.
+        // A reader sees either the old text or the new text.
         let new = path.with_extension("md.new");
         fs::write(&new, text).map_err(failed)?;
         fs::rename(&new, &path).map_err(failed)
     }
 
-    /// Finds the file with this name, case-insensitively: the project's, or else the user's.
+    /// Returns the path of the file with this name in any case: the project's file, otherwise the user's file.
     fn find(&self, name: &str) -> Option<PathBuf> {
         let folders = self.project.iter().chain([&self.user]);
         folders.into_iter().find_map(|folder| {
@@ -112,7 +114,7 @@ impl IdentityFiles {
                 .filter(|file| file.file_name().eq_ignore_ascii_case(name))
                 .map(|file| file.path())
                 .collect();
-            // Where two names differ in case alone, the one that is written as documented counts.
+            // Of names that differ only in case, the documented spelling is preferred.
             same.sort_by_key(|path| path.file_name().is_none_or(|found| found != name));
             same.into_iter().next()
         })
@@ -140,7 +142,7 @@ fn read(path: &Path) -> Option<String> {
 pub struct Identity {
     text: Option<String>,
     files: Option<IdentityFiles>,
-    /// The rendered text, if no files can change it.
+    /// The rendered text. Not used if the identity has files, because they may change.
     rendered: Option<Arc<str>>,
 }
 
@@ -151,7 +153,7 @@ impl Identity {
         self
     }
 
-    /// Returns the text as contexts show it; `None` if it is empty.
+    /// Returns the identity in the form that contexts show; `None` if it has no text.
     pub(crate) fn render(&self) -> Option<Arc<str>> {
         let Some(files) = &self.files else {
             return self.rendered.clone();
@@ -183,7 +185,7 @@ impl From<&str> for Identity {
     }
 }
 
-/// Creates an identity from files alone.
+/// Creates an identity from files, without an additional text.
 impl From<IdentityFiles> for Identity {
     fn from(files: IdentityFiles) -> Self {
         Self::default().with_files(files)

@@ -36,17 +36,17 @@ pub struct SessionImport {
     pub session: SessionKey,
     /// Name of the transcript's format.
     pub format: String,
-    /// Number of messages that the file has for the session, without notes.
+    /// Number of messages of the session in the file, without notes.
     pub messages: u64,
     /// Number of entries that this import stored, including notes.
     pub inserted: u64,
     /// Number of entries that had been stored by an earlier import.
     pub duplicates: u64,
-    /// Number of duplicates of which the words were erased in the meantime. They stay erased.
+    /// Number of duplicates with erased words. Importing does not restore the words.
     pub erased: u64,
     /// Number of entries that were not stored because a different entry has their external id.
     pub conflicts: u64,
-    /// Number of notes that the file has for the session.
+    /// Number of notes of the session in the file. A note is an entry that is never sent to a model.
     pub notes: u64,
     /// Whether the session is archived. Lists of sessions do not show an archived session, so its new entries are
     /// hidden too.
@@ -67,12 +67,16 @@ impl Memory {
     /// Imports all sessions of a transcript, with forks and sub-agents linked to their parents. Importing a transcript
     /// again stores only its new entries.
     ///
-    /// If a session has a name in the transcript, it continues the stored session with that name. If its entries link
-    /// to their predecessors and diverge from the stored session, the entries after the shared ones become a fork. If
-    /// the store does not have the transcript, the active branch becomes the session with that name, and the abandoned
-    /// branches become its forks. If a session has no name, it continues the stored session that begins with the same
-    /// entry, provided that one of the two logs is a prefix of the other; otherwise it becomes a new session. Summaries
-    /// of messages that the session has are skipped: see [`Memory::import_summaries`].
+    /// - A session that has a name in the transcript continues the stored session with that name. If its entries link
+    ///   to their predecessors and differ from the stored session after a common beginning, the later entries become a
+    ///   fork.
+    /// - If the store does not have the transcript, the active branch becomes the session with that name. The
+    ///   abandoned branches become its forks.
+    /// - A session without a name continues the stored session that begins with the same entry, if one of the two logs
+    ///   is a prefix of the other. Otherwise it becomes a new session.
+    ///
+    /// A summary in the transcript is skipped if the session has the summarized messages: see
+    /// [`Memory::import_summaries`].
     ///
     /// # Errors
     /// `Invalid` if a session forks off a message that its parent does not have, and `Store` if the store fails.
@@ -123,7 +127,7 @@ impl Memory {
             if is_done {
                 return Ok(imported);
             }
-            // Another process appended to a session meanwhile: the stored log may have taken another course.
+            // Another process appended to a session, so the stored log may now differ from the transcript.
         }
     }
 
@@ -221,15 +225,15 @@ pub struct SummaryImport {
     pub session: SessionKey,
     /// Number of summaries that were published in the session's handoff view.
     pub published: u64,
-    /// Number of summaries that were skipped. A summary is skipped if the view already has a summary of the same
-    /// messages, if its messages are not known, or if it costs as much as its messages.
+    /// Number of summaries that were skipped. A summary is skipped if the view (the compacted log) already has a
+    /// summary of the same messages, if its messages are not known, or if it costs as much as its messages.
     pub passed_over: u64,
 }
 
 impl Memory {
     /// Publishes the summaries of a transcript as handoffs of its sessions. The sessions must have been stored by
-    /// [`Memory::import`]. The summaries appear in the view of the strategy [`Handoff`](Strategy::Handoff), even if a
-    /// session has another strategy, and they expand to the messages. Publishing them again has no effect.
+    /// [`Memory::import`]. The summaries appear in the view of [`Strategy::Handoff`], even if a session has another
+    /// strategy. They can be expanded to the original messages. Publishing them again has no effect.
     ///
     /// # Errors
     /// `NotFound` if a session was not imported, and `Store` if the store fails.
@@ -256,7 +260,8 @@ impl Memory {
     }
 }
 
-/// Returns the index of a summary that replaces messages that the session already has; `None` if there is none.
+/// Returns the index of the log's first summary if the session already has the summarized messages, and not the
+/// summary; otherwise `None`.
 async fn known_past(session: &Session, log: &SessionLog) -> Result<Option<usize>> {
     let Some(summary) = log.summaries.first() else {
         return Ok(None);
@@ -275,7 +280,7 @@ async fn known_past(session: &Session, log: &SessionLog) -> Result<Option<usize>
 }
 
 impl Session {
-    /// Publishes a summary of the session's transcript. Returns whether it is new in the handoff view.
+    /// Publishes a summary of the session's transcript in the handoff view. Returns whether the summary was published.
     async fn publish_imported(&self, log: &SessionLog, summary: &SourceSummary) -> Result<bool> {
         let kept_from = match &summary.scope {
             SourceScope::Before {
@@ -313,7 +318,7 @@ impl Session {
         Ok(outcome.published.total() > 0)
     }
 
-    /// Records the number of duplicates that are erased, and whether the session is archived.
+    /// Adds the number of erased duplicates, and whether the session is archived, to the report.
     async fn look_at_erasures(
         &self,
         report: &mut SessionImport,
@@ -332,8 +337,8 @@ impl Session {
         Ok(())
     }
 
-    /// Returns the position of the first message after an entry of a transcript, if it is stored and is not the first
-    /// of the log.
+    /// Returns the stored position of the first message after an entry of a transcript; `None` if the message is not
+    /// stored or is the first of the log.
     async fn first_known_after(&self, log: &SessionLog, entry: &str) -> Result<Option<Seq>> {
         let mut behind = log
             .messages
@@ -348,7 +353,7 @@ impl Session {
         Ok(position.filter(|seq| *seq > Seq::FIRST))
     }
 
-    /// Returns the position of the entry with this external id.
+    /// Returns the position of the entry with this external id; `None` if there is no such entry.
     pub(crate) async fn position(&self, external_id: &str) -> Result<Option<memory_model::Seq>> {
         let ids = [external_id.to_owned()];
         let positions = self.memory().inner.store.find(self.id(), &ids).await?;

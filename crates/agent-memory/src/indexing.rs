@@ -17,8 +17,8 @@ use crate::session::Session;
 /// Number of new messages after which the index is extended.
 const STEP: u32 = 16;
 
-/// Maximum number of messages, and of summaries, that are indexed while others are ingested or published. The rest is
-/// indexed later.
+/// Maximum number of messages, and of summaries, that one ingest or compaction adds to the index. Later calls add the
+/// rest.
 const MOST_AT_ONCE: u64 = 1_024;
 
 /// Access to the search index and the vectors of one session. If the session is a fork, the entries that it shares with
@@ -30,14 +30,14 @@ pub struct SessionIndex<'a>(&'a Session);
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct IndexSize {
-    /// Number of segments of which the index consists.
+    /// Number of segments, the parts in which the index is stored.
     pub segments: u64,
     /// Number of messages and summaries in the index.
     pub documents: u64,
 }
 
 impl SessionIndex<'_> {
-    /// Adds all messages and summaries to the index that are not in it yet, except for the last few: fewer than 16
+    /// Adds the messages and summaries that are not yet in the index, except for the last few: fewer than 16
     /// messages, and at most one summary. A damaged index is first removed and then built again.
     ///
     /// Ingesting and compacting also extend the index, by a limited number of entries at a time. Call this method to
@@ -114,7 +114,7 @@ impl Session {
         SessionIndex(self)
     }
 
-    /// Extends the index if the log has grown past a step.
+    /// Extends the index if the length of the log has passed a multiple of [`STEP`].
     pub(crate) async fn index_after(&self, before: u32, head: u32) {
         if before / STEP != head / STEP {
             self.extend_index().await;
@@ -128,8 +128,8 @@ impl Session {
         }
     }
 
-    /// Extends the index. A failure is not fatal, because the search reads unindexed entries:
-    /// [`Memory::close`](crate::Memory::close) returns it.
+    /// Extends the index. A failure does not fail the caller, because searches read the entries that are not in the
+    /// index. [`Memory::close`](crate::Memory::close) returns the failure.
     async fn extend_index(&self) {
         let inner = &self.memory().inner;
         if !inner.keeps_index {

@@ -7,11 +7,11 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::requests::Said;
 use crate::session::Session;
 
-/// Error kind of an append to a log with another head than expected.
+/// Error kind of an append if the log does not end at the expected position.
 #[cfg(feature = "import")]
 const HEAD_MOVED: ErrorKind = ErrorKind::Store(memory_store::ErrorKind::HeadMoved);
 
-/// Number of an import's messages in one transaction.
+/// Maximum number of imported messages that are appended in one transaction.
 #[cfg(feature = "import")]
 const BATCH: usize = 256;
 
@@ -64,7 +64,7 @@ impl Session {
         })
     }
 
-    /// Appends messages. A conflict is an error; the messages before and after it are stored.
+    /// Appends messages. A conflict is an error, but all messages without a conflict are stored.
     pub(crate) async fn ingest_all(&self, messages: Vec<Message>) -> Result<Vec<EntryOutcome>> {
         let ids: Vec<_> = messages.iter().map(|one| one.external_id.clone()).collect();
         let outcomes = self.ingest_batch(messages).await?.outcomes;
@@ -110,8 +110,9 @@ impl Session {
         self.append(entries, AppendAt::Any, now).await
     }
 
-    /// Appends imported messages unchanged, in transactions of [`BATCH`], after position `head` if one is given.
-    /// Returns the outcomes, and whether they cover all messages: `false` if another append moved the head.
+    /// Appends imported messages unchanged, in transactions of [`BATCH`] messages. If `head` is given, the log must
+    /// still end there. Returns a report, and `false` if another append changed the end of the log, so that the report
+    /// does not cover all messages.
     #[cfg(feature = "import")]
     pub(crate) async fn ingest_import(
         &self,
@@ -173,7 +174,7 @@ impl Session {
     }
 }
 
-/// Returns an error for messages with parts that nest too deeply to be read back unchanged.
+/// Returns an error if the parts of a message nest too deeply to be read back unchanged.
 fn refuse_deep_parts(key: &SessionKey, messages: &[Message]) -> Result<()> {
     match messages.iter().position(Message::nests_too_deeply) {
         None => Ok(()),

@@ -23,8 +23,8 @@ use crate::strategy::Planners;
 use crate::turn_policy::LiveTurnPolicy;
 use crate::writers::Writers;
 
-/// Key of the state in contexts of a live session: the version of its view, the number of erasures, and the maximum
-/// number of tokens.
+/// Cache key of the conversation's state in contexts of a live session: the version of the view, the number of
+/// erasures, and the maximum number of tokens.
 pub(crate) type StateKey = (ViewVersion, u64, u64);
 
 /// Settings and resources that sessions share.
@@ -33,13 +33,13 @@ pub(crate) struct Inner {
     pub(crate) store: Arc<dyn FullStore>,
     pub(crate) search: Arc<dyn Search>,
     pub(crate) embedder: Option<Arc<dyn Embedder>>,
-    /// Whether the search index of the store is extended.
+    /// Whether ingesting and compacting extend the search index of the store.
     pub(crate) keeps_index: bool,
-    /// The first error of extending the index.
+    /// First error of extending the index since the memory was opened.
     pub(crate) not_indexed: Mutex<Option<memory_store::Error>>,
     pub(crate) estimator: Arc<dyn TokenEstimator>,
     pub(crate) writers: Writers,
-    /// Writes the summaries of the ladder's extractive tier.
+    /// Summarizer of the ladder's extractive tier, which needs no model.
     pub(crate) extractive: ExtractiveSummarizer,
     pub(crate) ladder: Ladder,
     pub(crate) planners: Planners,
@@ -54,20 +54,20 @@ pub(crate) struct Inner {
     pub(crate) spawner: Option<Spawner>,
     pub(crate) prefetches: Prefetches,
     pub(crate) activities: Activities,
-    /// Recognizes text that a person typed.
+    /// Conventions by which text that a person typed is recognized.
     pub(crate) conventions: Arc<dyn AgentConventions>,
     pub(crate) requests: Requests,
-    /// Sessions with extracts of older recipes that were already rewritten.
+    /// Sessions whose extracts of older versions were already rewritten.
     pub(crate) upgraded: PerSession<()>,
-    /// States in contexts of live sessions.
+    /// Cached states (changed rules) that contexts of live sessions show.
     pub(crate) states: PerSession<(StateKey, Option<String>)>,
-    /// Context of each session that was prepared last, until its reply is appended.
+    /// The last prepared context of each session, until the model's reply to it is appended.
     pub(crate) sent: PerSession<SentContext>,
-    /// Cancels background summarization.
+    /// Token that cancels background summarization.
     pub(crate) closing: CancellationToken,
 }
 
-/// A memory: all conversations of a store. Cloning is cheap, and clones share all state.
+/// A memory: all conversations of a store, with the settings for them. Cloning is cheap, and clones share all state.
 #[derive(Debug, Clone)]
 pub struct Memory {
     pub(crate) inner: Arc<Inner>,
@@ -98,7 +98,7 @@ impl Memory {
         Ok(self.inner.store.open(&new).await?)
     }
 
-    /// Returns the accounting of an estimator; `None` if this build does not have it.
+    /// Returns the token accounting of an estimator; `None` if this build does not have the estimator.
     pub(crate) fn accounting(&self, id: &EstimatorId) -> Option<ContextAccounting> {
         if self.inner.estimator.id() == *id {
             return Some(ContextAccounting::new(Arc::clone(&self.inner.estimator)));
@@ -106,7 +106,7 @@ impl Memory {
         estimator(id.as_str()).ok().map(ContextAccounting::new)
     }
 
-    /// Returns how much all sessions have spent on summaries in this process; zero if the memory has no guards.
+    /// Returns the total spending of all sessions on summaries in this process; zero if the memory has no guards.
     pub fn spent(&self) -> Spent {
         let guards = self.inner.writers.guards();
         guards.map(|guards| guards.spent()).unwrap_or_default()
@@ -122,12 +122,13 @@ impl Memory {
         &self.inner.store
     }
 
-    /// Closes the memory: cancels background summarization, waits until it has ended and released its leases, finishes
-    /// pending writes and closes the store. Background tasks that have not started end without using the store.
+    /// Closes the memory: cancels background summarization, waits until the running tasks have ended and released
+    /// their leases, finishes pending writes and closes the store. Background tasks that have not started yet end
+    /// without using the store.
     ///
     /// # Errors
-    /// `Store` if the store fails, or if the search index could not be extended since the memory was opened. All
-    /// messages are stored even then.
+    /// `Store` if the store fails, or if the search index could not be extended since the memory was opened. In the
+    /// second case all messages are stored.
     pub async fn close(&self) -> Result<()> {
         self.inner.closing.cancel();
         self.inner.prefetches.close().await;

@@ -1,4 +1,4 @@
-//! The calls of the last response that wait for their results.
+//! Tool calls of the last response that have no result yet.
 
 use std::collections::BTreeSet;
 
@@ -11,12 +11,12 @@ use crate::error::Result;
 use crate::session::Session;
 
 impl Session {
-    /// Returns the tool calls that still have no result, in order, in one message of the assistant. Use it to resume a
-    /// turn that was interrupted. The message has no calls if all have results and the model's next reply is due.
-    /// Returns `None` if the log is empty or its last message is a reply without open calls, so that no turn is
-    /// incomplete.
+    /// Returns the tool calls that have no result yet, in order, in one message of the assistant. Use it to resume a
+    /// turn that was interrupted. If all calls have results and the model must reply next, the message has no calls.
+    /// Returns `None` if no turn is incomplete: the log is empty, or its last message is a reply without open calls.
     ///
-    /// The session does not know whether a tool was run: only the result of a tool is in the log.
+    /// The session does not know whether a tool without a result was run: the log does not record when a tool is run,
+    /// only its call and its result.
     ///
     /// # Errors
     /// `Store` if the store fails.
@@ -27,7 +27,7 @@ impl Session {
         Ok((!is_complete).then_some(open))
     }
 
-    /// Whether a call of the latest response has no result.
+    /// Returns whether a call of the last response has no result.
     pub(crate) async fn has_open_calls(&self) -> Result<bool> {
         Ok(!self.open_calls_and_latest().await?.0.parts.is_empty())
     }

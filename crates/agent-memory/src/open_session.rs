@@ -15,7 +15,7 @@ use crate::settings::Settings;
 use crate::strategy::Strategy;
 use crate::turn_policy::Window;
 
-/// A session that is opened by `.await`, with settings for the opened handle.
+/// A session to be opened by `.await`, with settings for the opened handle.
 ///
 /// The settings are not stored: set them each time the session is opened. Forks of the session inherit them.
 #[derive(Debug, Clone)]
@@ -60,20 +60,21 @@ impl OpenSession {
         self
     }
 
-    /// Adds the memory's own tools, with which the model searches and reads the whole log. [`Session::answer`] answers
+    /// Adds the memory's own tools, by which the model searches and reads the whole log. [`Session::answer`] runs the
     /// calls of these tools.
     pub fn memory_tools(self) -> Self {
         self.tools(Retrieval::definitions())
     }
 
-    /// Sets the strategy for this handle only. Its contexts, plans and turns use the strategy's view; other views stay
-    /// unchanged. [`Session::use_strategy`] stores a strategy permanently.
+    /// Sets the strategy for this handle only. Its contexts, plans and turns use the view of this strategy. The views
+    /// of other strategies stay unchanged. [`Session::use_strategy`] stores a strategy permanently.
     pub fn strategy(mut self, strategy: Strategy) -> Self {
         self.settings.strategy = Some(strategy);
         self
     }
 
-    /// Sets a planner for this handle only. The handle uses the planner's view, which initially shows all messages.
+    /// Sets a planner, which selects the messages to compact, for this handle only. The handle uses the planner's view,
+    /// which initially shows all messages.
     pub fn planner(mut self, planner: impl Planner + 'static) -> Self {
         self.settings.planner = Some(Arc::new(planner));
         self

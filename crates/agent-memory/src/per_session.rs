@@ -1,11 +1,11 @@
-//! Values of sessions that a memory keeps in this process.
+//! Cached values of sessions, in this process.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use memory_model::ConversationId;
 
-/// Maximum number of sessions with a value.
+/// Maximum number of sessions that have a value.
 const REMEMBERED: usize = 1_024;
 
 /// A value for each session in use.
@@ -23,7 +23,7 @@ impl<T> PerSession<T> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Sets a session's value. If there are too many values, all others are removed.
+    /// Sets a session's value. If [`REMEMBERED`] other sessions have a value, their values are removed first.
     pub(crate) fn remember(&self, id: ConversationId, value: T) {
         let mut all = self.lock();
         if all.len() >= REMEMBERED && !all.contains_key(&id) {

@@ -2,10 +2,10 @@
 //!
 //! A format reads a source in file order, so that the conversations of a growing source are stable. The store may
 //! arrange them differently: it keeps the branch that it stored first, and another source with the same beginning may
-//! have been imported in between. This module matches the branches of a source with the stored ones. A branch continues
-//! the session that holds its last known entry if no entry of another branch follows that entry, and forks off there
-//! otherwise. The active branch comes first: in a store that does not know the source, it becomes the session, and the
-//! abandoned branches become forks.
+//! have been imported in between. This module matches the branches of a source with the stored branches. A branch
+//! continues the session that has the branch's last known entry, if no entry of another branch follows that entry.
+//! Otherwise it becomes a fork after that entry. The active branch is placed first: in a store that does not know the
+//! source, it becomes the session, and the abandoned branches become forks.
 
 mod map;
 mod source;
@@ -26,10 +26,10 @@ use crate::session::Session;
 use map::{Branch, Map, Moves, Row};
 use source::{Place, course, families, is_linked, own_id, renamed};
 
-/// Key of the state that marks a session with the records of one source alone.
+/// Key of a small stored value. The value marks a session that has the records of only one source.
 const ONE_SOURCE: &str = "one-source";
 
-/// The conversations of a transcript, with their positions in a store.
+/// The conversations of a transcript, with the sessions of the store that receive them.
 #[derive(Debug)]
 pub(crate) struct Placement<'a> {
     pub(crate) logs: Vec<PlacedLog<'a>>,
@@ -41,7 +41,7 @@ pub(crate) struct Placement<'a> {
 #[derive(Debug, Clone)]
 pub(crate) struct PlacedLog<'a> {
     pub(crate) log: Cow<'a, SessionLog>,
-    /// Required head of the session's log before an append; `None` for any head.
+    /// Position at which the session's log must end before an append; `None` for any position.
     pub(crate) head: Option<Seq>,
 }
 
@@ -55,7 +55,7 @@ impl<'a> PlacedLog<'a> {
 }
 
 impl Memory {
-    /// Returns the placement of a transcript's conversations. Does not write.
+    /// Returns the placement of a transcript's conversations. Does not write to the store.
     pub(crate) async fn place<'a>(&self, transcript: &'a Transcript) -> Result<Placement<'a>> {
         let logs = &transcript.sessions;
         let mut placed = Vec::with_capacity(logs.len());
@@ -112,9 +112,9 @@ impl Memory {
         Ok(self.inner.store.conversation(&key).await?)
     }
 
-    /// Returns the key of a conversation without a name in its source: the key of the stored session that shares most
-    /// entries with it, if one of the two is a prefix of the other. Otherwise its own key if a session of an older
-    /// version holds all its records, and else a new key.
+    /// Returns the key for a conversation without a name in its source. It is the key of the stored session that
+    /// shares the most entries with the conversation, if one of the two is a prefix of the other. Otherwise it is the
+    /// conversation's own key if a session of an older version has all of its records, or else a new key.
     async fn key_of(&self, family: &[&SessionLog]) -> Result<SessionKey> {
         let Some(root) = family.first() else {
             return Ok(SessionKey::new(""));
@@ -145,8 +145,8 @@ impl Memory {
         Ok(root.key.clone())
     }
 
-    /// Whether a session holds all records of a source without a name, and was written by an older version, which
-    /// stored all sources with the same first line as one session. New sessions are marked: see
+    /// Returns whether an older version stored all records of a source without a name in the session with the source's
+    /// key. Older versions stored all sources with the same first line as one session. New sessions are marked: see
     /// [`Session::mark_as_one`].
     async fn is_known_of_old(&self, log: &SessionLog) -> Result<bool> {
         let messages = log.messages.iter();
@@ -170,7 +170,7 @@ impl Memory {
                 .all(Option::is_some))
     }
 
-    /// Matches a conversation and its forks with the stored session of this key and its forks.
+    /// Matches a conversation and its forks with the stored session of this key and the stored forks.
     async fn arrange<'a>(
         &self,
         family: &[&'a SessionLog],
@@ -233,8 +233,8 @@ impl Memory {
         Ok(placed)
     }
 
-    /// Returns the head of a stored session that a source without forks continues; `None` if entries of another course
-    /// follow the source's last known entry.
+    /// Returns the last position of a stored session that a source without forks continues. Returns `None` if other
+    /// entries follow the source's last known entry in the session.
     async fn goes_on(&self, log: &SessionLog, stored: &Conversation) -> Result<Option<Seq>> {
         let session = Session::bind(self, stored.clone())?;
         let store = &self.inner.store;
@@ -339,7 +339,7 @@ impl Memory {
         Ok(map)
     }
 
-    /// Returns the branch that continues a course of the source, and adds the course's new entries to it.
+    /// Returns the branch that continues one conversation of the source, and adds the conversation's new entries to it.
     async fn target(
         &self,
         map: &mut Map,
@@ -359,7 +359,7 @@ impl Memory {
             .map_or_else(|| map.key.clone(), |log| log.key.clone());
         let (branch, at) = match last {
             Some(id) => map.owner(id, places, family, key),
-            // A source that shares nothing with the session that it names goes on there.
+            // A source that shares no entry with the session that it names continues that session.
             None if is_first && !map.branches.is_empty() => (map.base, map.branch(map.base).head),
             None if map.branches.is_empty() => (map.add(Branch::root(map.key.clone())), Seq::NONE),
             None => (map.root_of(map.base), Seq::NONE),
@@ -423,13 +423,13 @@ impl Memory {
         let new = |place: &&Place| place.id(family).is_some_and(|id| !shown(id));
         let begins = places.iter().find(new);
         let mut wanted: Vec<SessionKey> = Vec::new();
-        // The branch of the file that begins here.
+        // The key of the source's branch that begins here.
         let named = begins.and_then(|begins| {
             let log = family.get(begins.log)?;
             (begins.at == 0 && begins.log > 0).then(|| renamed(&log.key, family, &map.key))
         });
         wanted.extend(named);
-        // The session that the source names by now, if its entries behind the shared prefix name it.
+        // The session key that the source uses by now, if its entries after the shared prefix use it.
         if family.get(index).is_some_and(|log| log.in_use) {
             let mut later = places.iter().filter(new).filter_map(|place| {
                 let log = family.get(place.log)?;
@@ -455,7 +455,7 @@ impl Memory {
                 }
                 match self.stored(&key).await? {
                     None => return Ok((key, None)),
-                    // A fork that was begun, and not a message of it stored.
+                    // A fork that was created without any messages.
                     Some(stored) if map.is_empty_fork(&stored, branch, at) => {
                         return Ok((key, Some(stored)));
                     }
@@ -469,7 +469,7 @@ impl Memory {
 }
 
 impl Session {
-    /// Marks a session of a source without a name as one that holds the records of that source alone.
+    /// Marks the session of a source without a name: the session has the records of that source only.
     pub(crate) async fn mark_as_one(&self) -> Result<()> {
         let store = &self.memory().inner.store;
         if store.state(self.id(), ONE_SOURCE).await?.is_some() {
@@ -477,14 +477,15 @@ impl Session {
         }
         let mark = RawJson::from_value(&true)?;
         match store.put_state(self.id(), ONE_SOURCE, 0, Some(&mark)).await {
-            // Another process did it.
+            // Another process has set the mark.
             Err(error) if error.kind() == memory_store::ErrorKind::Stale => Ok(()),
             marked => Ok(marked.map(|_| ())?),
         }
     }
 
-    /// Returns the number of entries that the session's log shares with a course of a source, if one of the two is a
-    /// prefix of the other; the largest number of all courses. `None` if all of them diverge.
+    /// Compares the session's log with all courses of a source, the sequences of entries that its conversations show.
+    /// Returns the largest number of entries that the log shares with a course, if one of the two is a prefix of the
+    /// other. Returns `None` if all courses differ from the log.
     async fn agreement(
         &self,
         family: &[&SessionLog],
@@ -508,20 +509,20 @@ impl Session {
                             return false;
                         }
                     }
-                    // The source is a beginning of the log.
+                    // The course is a prefix of the log.
                     best = best.max(Some(*shared));
                     false
                 });
             }
             rest = page.next.filter(|_| !alive.is_empty());
         }
-        // The log is a beginning of the source.
+        // The log is a prefix of the course.
         let whole = alive.iter().map(|(shared, _)| *shared).max();
         Ok(best.max(whole))
     }
 
-    /// Whether linked entries of a transcript follow a position. For a source without these entries they are another
-    /// course. Entries of an application do not count.
+    /// Returns whether linked entries of a transcript follow a position. A source without these entries has diverged
+    /// from the session. Entries that an application appended do not count.
     async fn is_left_behind(&self, at: Seq) -> Result<bool> {
         let mut rest = SeqRange::new(at.next(), self.info().await?.conversation.head);
         while let Some(range) = rest {

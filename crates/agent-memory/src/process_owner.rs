@@ -1,4 +1,5 @@
-//! Owners of leases that are processes, and checks whether they still run.
+//! Processes as owners of leases. A lease reserves a compaction job for one owner. This module checks whether an owner
+//! still runs.
 
 use std::fs;
 use std::hash::{BuildHasher as _, RandomState};
@@ -6,14 +7,15 @@ use std::hash::{BuildHasher as _, RandomState};
 use compaction_runner::Liveness;
 use memory_store::Owner;
 
-/// Placeholder of a field that could not be determined.
+/// Text for a field that could not be determined.
 const UNKNOWN: &str = "-";
 
-/// Returns the owner of the leases of one memory of this process: `process/BOOT/NAMESPACE/PID/STARTED/RANDOM/HOST`.
+/// Returns the name under which a memory of this process leases compaction jobs:
+/// `process/BOOT/NAMESPACE/PID/STARTED/RANDOM/HOST`. Each call returns another name.
 ///
-/// The boot of their machine, their namespace of process numbers (each container has its own), their start times, and a
-/// random number distinguish two processes with the same number. Without `/proc` some fields are unknown, and the owner
-/// is never recognized as gone.
+/// Two processes with the same number differ in the boot of their machine, their namespace of process numbers (each
+/// container has its own), their start time, or the random number. Without `/proc` some fields are unknown, and the
+/// owner always counts as running.
 pub(crate) fn current() -> String {
     let known = |text: Option<String>| {
         let text = text.map(|text| text.trim().to_owned());
@@ -37,21 +39,21 @@ pub(crate) fn current() -> String {
     )
 }
 
-/// A process that owns leases, as recorded in the name of the owner.
+/// A process that holds leases on compaction jobs, parsed from the name of the leases' owner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ProcessOwner<'a> {
     /// Id of the process.
     pub pid: u32,
-    /// Name of the process's machine or container; `None` if it is not known.
+    /// Name of the machine or container in which the process runs; `None` if it is not known.
     pub host: Option<&'a str>,
-    /// Boot of its machine and namespace of process numbers, which are the same for processes that can see it.
+    /// Boot id of the machine, and namespace of process numbers. They are equal for processes that can see each other.
     place: Option<(&'a str, &'a str)>,
     started: Option<u64>,
 }
 
 impl<'a> ProcessOwner<'a> {
-    /// Parses the name of a lease's owner; `None` if the owner is not a process.
+    /// Parses the owner's name of a lease; `None` if the owner is not a process.
     pub fn parse(owner: &'a str) -> Option<Self> {
         let fields: Vec<&str> = owner.splitn(7, '/').collect();
         let ["process", boot, namespace, pid, started, _, host] = fields[..] else {
@@ -67,8 +69,8 @@ impl<'a> ProcessOwner<'a> {
     }
 }
 
-/// Recognizes owners with an ended process, by `/proc`. Processes of other machines, containers or boots count as
-/// running.
+/// Recognizes owners whose process has ended, by `/proc`. Processes of other machines, containers or boots count
+/// as running.
 #[derive(Debug)]
 pub(crate) struct SystemProcesses {
     here: String,
@@ -96,13 +98,13 @@ impl Liveness for SystemProcesses {
     }
 }
 
-/// State of a process by `/proc`.
+/// State of a process according to `/proc`.
 enum Process {
-    /// Runs, started at this time in ticks since the boot.
+    /// The process runs. `started` is its start time, in clock ticks since the boot.
     Runs {
         started: u64,
     },
-    /// Does not exist, or has ended and was not waited for.
+    /// The process does not exist, or it has ended and its parent has not waited for it yet.
     Ended,
     Unknown,
 }
@@ -110,7 +112,7 @@ enum Process {
 fn look(pid: &str) -> Process {
     let stat = match fs::read_to_string(format!("/proc/{pid}/stat")) {
         Ok(stat) => stat,
-        // Where even the first process is not to be seen, others may be hidden too.
+        // If even process 1 is not visible, other processes may be hidden too.
         Err(error)
             if error.kind() == std::io::ErrorKind::NotFound
                 && fs::exists("/proc/1").is_ok_and(|is| is) =>
@@ -119,13 +121,13 @@ fn look(pid: &str) -> Process {
         }
         Err(_) => return Process::Unknown,
     };
-    // The name of the program stands in brackets and may hold anything.
+    // The program's name is in brackets and may contain any characters.
     let fields = stat.rsplit_once(')').map_or("", |(_, fields)| fields);
     let mut fields = fields.split_ascii_whitespace();
     if matches!(fields.next(), Some("Z" | "X")) {
         return Process::Ended;
     }
-    // The twenty-second field of all; the state is the third.
+    // The start time is field 22 of the line. The state, which was already taken, is field 3.
     match fields.nth(18).and_then(|started| started.parse().ok()) {
         Some(started) => Process::Runs { started },
         None => Process::Unknown,
@@ -161,7 +163,7 @@ mod tests {
             SystemProcesses::new().is_gone(&Owner(fields.join("/")))
         };
         assert!(!gone(&[]));
-        // The number was given to another process since.
+        // The same process number with another start time belongs to another process.
         assert!(gone(&[(4, "1")]));
         let mut child = std::process::Command::new("sleep")
             .arg("600")

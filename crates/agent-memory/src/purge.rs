@@ -1,4 +1,4 @@
-//! Erasing messages that contexts no longer show, by age.
+//! Erasing old messages that contexts no longer show.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use memory_store::Erased;
 use crate::error::{Error, ErrorKind, Result};
 use crate::session::Session;
 
-/// Messages that a purge erased, or would erase.
+/// Report of a purge: the messages that were erased, or that a dry run would erase.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PurgeReport {
@@ -22,17 +22,18 @@ pub struct PurgeReport {
     pub oldest: Option<Timestamp>,
     /// Time of the latest message in the ranges; `None` if there are no messages.
     pub newest: Option<Timestamp>,
-    /// Numbers of erased entries and of erased summaries that were made from them, added up over the ranges. In a dry
+    /// Number of erased entries, and of erased summaries that were made from them, summed over the ranges. In a dry
     /// run, a summary that covers two ranges is counted twice.
     pub erased: Erased,
 }
 
 impl Session {
     /// Erases archived messages permanently if they are at least as old as `min_age`. A `min_age` of zero erases all
-    /// archived messages. A message is archived if the session's view shows a summary in its place or omits it. Each
-    /// range is an erasure like [`Session::erase`]: it is recorded with its reason, the summaries that were made from
-    /// the messages are erased too, the database is rewritten, and [`Session::verify`] still holds. If `reason` is
-    /// `None`, the session is unchanged, and the report lists the messages that would be erased.
+    /// archived messages. A message is archived if the session's view shows a summary in its place or omits it.
+    ///
+    /// Each range is erased as by [`Session::erase`]: the erasure is recorded with its reason, the summaries that were
+    /// made from the messages are erased too, and [`Session::verify`] still finds no violation. If `reason` is `None`,
+    /// the session is unchanged, and the report lists the messages that would be erased.
     ///
     /// # Errors
     /// `Invalid` if the reason is blank, and the errors of [`Session::erase`]. Ranges that were erased before the error
@@ -57,7 +58,7 @@ impl Session {
         Ok(report)
     }
 
-    /// Returns the messages that are archived, old enough and not erased yet.
+    /// Returns the messages that are archived, at least as old as `min_age`, and not erased yet.
     async fn archived(&self, min_age: Duration) -> Result<PurgeReport> {
         let now = self.memory().inner.clock.now();
         let age = i64::try_from(min_age.as_micros()).unwrap_or(i64::MAX);
@@ -92,7 +93,7 @@ impl Session {
     }
 }
 
-/// Adds a position to ascending ranges.
+/// Adds a position to ascending ranges: extends the last range, or starts a new one.
 fn extend(ranges: &mut Vec<SeqRange>, seq: Seq) {
     let before = ranges.pop_if(|last| last.last.next() == seq);
     let first = before.map_or(seq, |range| range.first);

@@ -1,8 +1,7 @@
-//! Replays messages into a session as a live agent would, and checks laws at each step.
+//! Replays messages into a session as a live agent would, and checks laws (invariants) at each step.
 //!
-//! A step ingests one message, does the compaction of the memory's [`TurnPolicy`](crate::TurnPolicy) before and after
-//! it, and assembles the context for the next model call. The laws are checked from the log, the view and the context
-//! alone.
+//! A step ingests one message, runs the compactions of the memory's [`TurnPolicy`](crate::TurnPolicy) before and after
+//! it, and assembles the context for the next model call. The checks use only the log, the view and the context.
 
 mod laws;
 mod reuse;
@@ -24,17 +23,19 @@ use laws::Laws;
 use reuse::{NewestFirst, Previous};
 use step::Step;
 
-/// Number of steps between verifications of the session. It is also verified after each step that published.
+/// Number of replayed messages between two verifications of the session. The session is also verified after each
+/// message that leads to a new summary.
 const VERIFY_EVERY: usize = 64;
 
-/// Replays messages into a session as an agent would, and checks after each message that the session still works
-/// correctly.
+/// Replays messages into a session as an agent would, and checks after each message that the [laws](Law) hold. The
+/// costly law [`Law::Verified`] is checked only after messages that lead to a new summary, after every 64 messages, and
+/// at the end.
 pub struct Replay<'a> {
     session: &'a Session,
     /// Function that returns the number of database statements executed so far; `None` to count no statements.
     pub statements: Option<&'a (dyn Fn() -> u64 + Sync)>,
-    /// Maximum number of database statements of one step; a step with more violates [`Law::Statements`]. `None` sets no
-    /// maximum.
+    /// Maximum number of database statements for one replayed message. A message with more statements violates
+    /// [`Law::Statements`]. `None` sets no maximum.
     pub most_statements: Option<u64>,
 }
 
@@ -46,7 +47,8 @@ impl fmt::Debug for Replay<'_> {
     }
 }
 
-/// Report of a replay: the costs of the log, the view and the contexts, and the violations that were found.
+/// Report of a replay: the costs of the log, the view (the compacted log) and the contexts, and the violations that
+/// were found.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct ReplayReport {
@@ -56,44 +58,50 @@ pub struct ReplayReport {
     pub window: u64,
     /// Budget of each context, in tokens.
     pub budget: u64,
-    /// Number of steps. Each entry is one step, including notes.
+    /// Number of steps of the replay. Each replayed message is one step, and each note too.
     pub steps: u64,
-    /// Number of steps in which at least one job of a compaction was published, such as a summary.
+    /// Number of steps in which a compaction changed the view (the compacted log), for example published a summary.
     pub publishing_steps: u64,
-    /// Number of published jobs, by the label that the planner gives to each kind of job.
+    /// Number of published jobs (changes to the view), by the planner's label for each kind of job.
     pub published: LabelCounts,
     /// Number of calls of the summarizer, including failed ones.
     pub calls: u64,
-    /// Number of turn methods that reported a failed compaction, because the summarizer or the store failed.
+    /// Number of calls to turn methods, such as [`Session::after_turn`], that reported a failed compaction. The
+    /// summarizer or the store failed.
     pub failures: u64,
     /// Cost of all messages in the log, in tokens.
     pub log_tokens: u64,
-    /// Cost of the view after the last step, in tokens.
+    /// Cost of the view (the compacted log) after the last step, in tokens.
     pub view_tokens: u64,
     /// Sum of the costs of the contexts of all steps, in tokens.
     pub context_tokens: u64,
     /// Cost of the largest context of a step, in tokens.
     pub largest_context: u64,
-    /// Tokens of each context that the next context began with, over the steps that published no summary.
+    /// Tokens at the beginning of a context that the next context repeats, so that a provider's prompt cache can reuse
+    /// them. Counts only steps in which no compaction changed the view (the compacted log).
     pub reuse: Reuse,
-    /// Tokens of each context that the next context began with, over all steps.
+    /// Like [`reuse`](Self::reuse), over all steps.
     pub reuse_all: Reuse,
-    /// The same measurement for a baseline without compaction, in which the last messages that fit the budget are sent.
+    /// Like [`reuse_all`](Self::reuse_all), for a baseline without compaction that sends the last messages that fit the
+    /// budget.
     pub reuse_newest_first: Reuse,
-    /// Tokens that the next context did not begin with, by cause, over the steps that published no summary.
+    /// Tokens that the next context did not repeat, by cause. Counts only steps in which no compaction changed the view
+    /// (the compacted log).
     pub breaks: Breaks,
     /// Number of database statements of all steps; `None` if statements are not counted.
     pub statements: Option<u64>,
-    /// Largest number of database statements of a step that published no summary; `None` if statements are not counted.
+    /// Largest number of database statements in a step in which no compaction changed the view (the compacted log);
+    /// `None` if statements are not counted.
     pub most_statements: Option<u64>,
-    /// Largest number of database statements of a step that published; `None` if statements are not counted.
+    /// Largest number of database statements in a step in which a compaction changed the view (the compacted log);
+    /// `None` if statements are not counted.
     pub most_statements_publishing: Option<u64>,
-    /// Violations of the laws that must always hold for a session: see [`Law`].
+    /// Violations of the laws, the invariants of a session: see [`Law`].
     pub broken: Vec<Broken>,
 }
 
 impl<'a> Replay<'a> {
-    /// Creates a replay into `session`, which must have a window and may already have messages.
+    /// Creates a replay into `session`. The session must have a window, and may already have messages.
     pub fn new(session: &'a Session) -> Self {
         Self {
             session,
@@ -103,7 +111,8 @@ impl<'a> Replay<'a> {
     }
 
     /// Appends the messages one by one, calls the session's turn methods as an agent does, and checks after each
-    /// message that every [`Law`] holds. A violation is not an error: it is listed in [`ReplayReport::broken`].
+    /// message that the [laws](Law) hold. [`Law::Verified`] is checked less often. A violation is not an error: it is
+    /// listed in [`ReplayReport::broken`].
     ///
     /// # Errors
     /// `Invalid` if the session has no window. `BudgetTooSmall` or `TooFewBytes` if a context cannot be assembled
@@ -210,7 +219,7 @@ impl<'a> Replay<'a> {
     }
 }
 
-/// Whether a user's turn begins with this message.
+/// Returns whether this message is from the user, and so begins a turn.
 fn speaks(message: &Message) -> bool {
     message.kind == EntryKind::Message && message.role == Role::User
 }

@@ -1,4 +1,4 @@
-//! Reads the running request of a session from its log.
+//! Reads the running request of a session, the latest messages that the user typed, from its log.
 
 use memory_model::{LogEntry, Seq, SeqRange};
 use memory_store::{LogRead, Snapshot, read_entries};
@@ -9,11 +9,11 @@ use crate::session::Session;
 
 /// Maximum number of entries that are read to find a request.
 const MOST_READ: usize = 4_096;
-/// Number of entries of a page, and maximum number of new entries that are added to a cached request.
+/// Number of entries in one read. A cached request is updated if at most this many entries were appended since.
 const PAGE: usize = 256;
 
 impl Session {
-    /// Returns the running request of a snapshot, from the cache if possible.
+    /// Returns the running request at a snapshot. Uses the cached request if possible.
     pub(crate) async fn request(&self, snapshot: &Snapshot) -> Result<Request> {
         let (inner, id) = (&self.memory().inner, snapshot.conversation);
         let known = inner.requests.known(id).filter(|known| {
@@ -48,7 +48,7 @@ impl Session {
         Ok(request)
     }
 
-    /// Reads the end of the log, from the reply before the last request on.
+    /// Reads the end of the log, starting with the reply that precedes the last request.
     async fn newest_turns(&self, snapshot: &Snapshot) -> Result<Vec<LogEntry>> {
         let (mut newest_first, mut is_asked) = (Vec::new(), false);
         let mut rest = SeqRange::new(Seq::FIRST, snapshot.head);

@@ -5,19 +5,20 @@ use memory_model::{ConversationId, EntryKind, Message, Part, Role, Seq};
 
 use crate::per_session::PerSession;
 
-/// Maximum number of messages of a request.
+/// Maximum number of messages that a request keeps. Older ones are dropped.
 const MOST: usize = 4;
-/// Length below which a message may be an answer and is shown with its question, in characters.
+/// Length in characters. A shorter message of the user may answer a question, so the assistant's reply before it
+/// becomes part of the request.
 const ANSWER: usize = 60;
 
-/// The role of a message in a request.
+/// Part of a message in a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Said {
-    /// The user typed this many characters.
+    /// The user typed a request. The value is its number of characters.
     Request(usize),
-    /// The assistant ended its turn.
+    /// The assistant ended its turn with a text.
     Reply,
-    /// Anything else.
+    /// Any other entry, such as a tool call, a result or a note.
     Other,
 }
 
@@ -32,19 +33,20 @@ impl Said {
     }
 }
 
-/// The running request of a log through `head`.
+/// The running request of a log up to position `head`: the messages that the user typed since the last completed turn.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Request {
     pub(crate) head: Seq,
-    /// Number of erasures of the log at that time.
+    /// Number of erasures of the log when the request was read.
     pub(crate) erasures: u64,
-    /// Positions of its messages, ascending. If the first is a short answer, its question comes before it.
+    /// Positions of the request's messages, ascending. If the user's first message is short, it may be an answer, and
+    /// the assistant's reply before it is included.
     pub(crate) messages: Vec<Seq>,
-    /// The reply that ended the turn, if it has ended.
+    /// Position of the reply that ended the turn; `None` while the turn is running.
     pub(crate) reply: Option<Seq>,
     /// Upper bound of the cost of the largest message of the log, in tokens.
     pub(crate) largest: u64,
-    /// Largest room that is known to be too small for the whole log, in tokens.
+    /// Largest room, in tokens, for which the whole log was found to be too large.
     pub(crate) outgrown: u64,
 }
 
@@ -70,7 +72,7 @@ impl Request {
     }
 }
 
-/// A cache of the sessions' requests.
+/// A cache of the sessions' running requests.
 #[derive(Debug, Default)]
 pub(crate) struct Requests(PerSession<Request>);
 
@@ -91,7 +93,7 @@ impl Requests {
         }
     }
 
-    /// Adds a message that was appended, if it follows the last known one.
+    /// Adds an appended message to the cached request, if it follows the request's last known message.
     pub(crate) fn appended(&self, id: ConversationId, seq: Seq, said: Said, tokens: u64) {
         let mut all = self.0.lock();
         match all.get_mut(&id) {
@@ -123,7 +125,7 @@ fn typed(message: &Message, conventions: &dyn AgentConventions) -> Option<usize>
     asks.then(|| typed.chars().count())
 }
 
-/// Whether the assistant says something without calling a tool.
+/// Returns whether a message has text and no tool call.
 fn ends_turn(message: &Message) -> bool {
     let calls = |part: &Part| matches!(part, Part::ToolCall { .. });
     let says = |part: &Part| matches!(part, Part::Text { text } if !text.trim().is_empty());

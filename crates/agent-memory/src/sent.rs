@@ -5,9 +5,9 @@ use context_assembler::{Context, DegradationStep};
 /// Figures of a context that was sent to a model.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct SentContext {
-    /// Cost of its messages and tools, in estimated tokens.
+    /// Cost of the context's messages and of the tools, in estimated tokens.
     pub(crate) tokens: u64,
-    /// Cost of the messages that were left out for its budget, in estimated tokens.
+    /// Cost of the content that the context left out to fit its budget, in estimated tokens.
     pub(crate) left_out: u64,
 }
 

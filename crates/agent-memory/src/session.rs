@@ -25,7 +25,8 @@ use crate::writers::Writer;
 
 /// A handle on one conversation. Cloning is cheap, and clones share all state.
 ///
-/// Ingesting, assembling and searching never wait for a compaction, because no lock is held while a model is called.
+/// Appending messages, assembling contexts and searching never wait for a compaction, because no lock is held while a
+/// model is called.
 #[derive(Debug, Clone)]
 pub struct Session {
     memory: Memory,
@@ -34,7 +35,7 @@ pub struct Session {
     accounting: Arc<ContextAccounting>,
     writer: Writer,
     planner: Arc<dyn Planner>,
-    /// The strategy that the session stored.
+    /// The strategy that is stored for the session; `None` if none is stored.
     chosen: Option<Strategy>,
     system: Option<Arc<SystemPrompt>>,
     window: Option<Window>,
@@ -69,7 +70,7 @@ pub struct SessionInfo {
 }
 
 impl Session {
-    /// Returns the session of a conversation.
+    /// Returns the session for a stored conversation.
     ///
     /// # Errors
     /// `UnknownEstimator` when this build does not have the estimator of the conversation.
@@ -124,8 +125,9 @@ impl Session {
         self.with_planner(planner)
     }
 
-    /// Stores a strategy for the session, and returns a handle that uses it. From then on, opening the session gives
-    /// this strategy, regardless of the memory's default. The log and the views are unchanged.
+    /// Stores a strategy (method of compacting) for the session, and returns a handle that uses it. From now on, each
+    /// opening of the session uses this strategy, regardless of the memory's default. The log and the views are
+    /// unchanged.
     ///
     /// # Errors
     /// `Store` if the store fails, or if another process changes the strategy at the same time.
@@ -141,7 +143,7 @@ impl Session {
         Strategy::ALL.into_iter().find(has)
     }
 
-    /// Returns this handle with the strategy that the session stored.
+    /// Returns this handle with the strategy that is stored for the session.
     pub(crate) fn with_chosen(mut self, strategy: Strategy) -> Self {
         self.chosen = Some(strategy);
         self.with_strategy(strategy)
@@ -150,7 +152,7 @@ impl Session {
     /// Returns the context window that the session was opened with.
     ///
     /// # Errors
-    /// `Invalid` when it was opened without one.
+    /// `Invalid` if the session was opened without a window.
     pub(crate) fn window(&self) -> Result<&Window> {
         self.window.as_ref().ok_or_else(|| {
             Error::new(
@@ -167,12 +169,12 @@ impl Session {
         self.window.is_some()
     }
 
-    /// Returns the tools that requests of this handle define.
+    /// Returns the definitions of the tools that are part of each request of this handle.
     pub fn tools(&self) -> &[ToolDefinition] {
         self.system.as_deref().map_or(&[], SystemPrompt::tools)
     }
 
-    /// Returns the current beginning of every request of this handle.
+    /// Returns the system prompt, tools and identity that currently begin every request of this handle.
     pub(crate) fn beginning(&self) -> Beginning {
         Beginning {
             system: self.system.clone(),
@@ -210,9 +212,10 @@ impl Session {
         &self.accounting
     }
 
-    /// Returns the retrieval tools for this session, without limits for its window: see
-    /// [`Retrieval::with_limits`]. They follow the summaries of the session's view. With the feature `import` they recognize the tools of all agents of which transcripts can
-    /// be imported.
+    /// Returns the retrieval tools for this session: the model's tools for searching and expanding messages. They use
+    /// the summaries of the session's view. They have no limits for the session's window: see
+    /// [`Retrieval::with_limits`]. With the feature `import` they recognize the tools of all agents whose transcripts
+    /// can be imported.
     pub fn retrieval(&self) -> Retrieval {
         let inner = &self.memory.inner;
         let accounting = Arc::clone(&self.accounting) as Arc<dyn Accounting>;
@@ -229,8 +232,8 @@ impl Session {
             .with_view(self.view_name())
     }
 
-    /// Opens a fork: a session that shares the log of this session up to and including `at`, and has a separate log
-    /// after that. The fork's views start as the current views of this session, cut at `at`. Later changes of either
+    /// Opens a fork: a session that shares the log of this session through position `at`, and has a separate log
+    /// after that. The fork's views start as the current views of this session, cut at `at`. Later changes to either
     /// session do not affect the other.
     ///
     /// If a fork with the same key and position exists, it is opened.
@@ -242,7 +245,7 @@ impl Session {
             parent: self.id,
             at,
         };
-        // The shared messages are counted already.
+        // The fork keeps the estimator, because the shared messages are already counted with it.
         let estimator = self.accounting.estimator_id();
         let created = self.memory.create(key.into(), origin.clone(), estimator);
         let conversation = created.await?;
@@ -299,7 +302,8 @@ impl Session {
             .await?)
     }
 
-    /// Reads the entries of a range of the log, oldest first, at most one page of them.
+    /// Reads one page of the entries in a range of the log, oldest first. [`Page::next`](crate::store::Page::next) is
+    /// the range of the next page.
     ///
     /// # Errors
     /// `Store` if the store fails.
@@ -324,19 +328,19 @@ impl Session {
     /// Returns summaries by id, in the order of `ids`; `None` for ids that the session does not have.
     ///
     /// # Errors
-    /// When the store fails.
+    /// `Store` if the store fails.
     pub(crate) async fn summaries(&self, ids: &[SummaryId]) -> Result<Vec<Option<Summary>>> {
         Ok(self.memory.inner.store.summaries(self.id, ids).await?)
     }
 
-    /// Returns the summaries that spans of the session show, in the order of the spans.
+    /// Returns the summaries that these spans show, in the order of the spans.
     pub(crate) async fn summaries_in(&self, spans: &[Span]) -> Result<Vec<Summary>> {
         let ids = spans.iter().filter_map(|span| span.body.summary().cloned());
         let summaries = self.summaries(&ids.collect::<Vec<_>>()).await?;
         Ok(summaries.into_iter().flatten().collect())
     }
 
-    /// Returns the name of the session's view.
+    /// Returns the name of the view that this handle uses.
     pub(crate) fn view_name(&self) -> ViewName {
         self.planner.view()
     }
@@ -355,7 +359,7 @@ impl Session {
     }
 
     /// Erases the words of a range of the log permanently, records the time and the reason, and returns a report. If
-    /// `reason` is `None`, it erases no words and reports which words would be erased.
+    /// `reason` is `None`, nothing is erased, and the report contains what would be erased.
     ///
     /// The texts, tool calls, results, names and metadata of the entries are erased, and so are drafts and every
     /// summary that was made from the entries. Positions, times, token counts and hashes stay, so that
@@ -366,8 +370,8 @@ impl Session {
     ///
     /// # Errors
     /// `Invalid` if the range ends after the last entry of the log, or if the reason is blank. `Store` if the store
-    /// fails. Its kind is `NotGone` if another program is reading the database: the words are then erased, but their
-    /// bytes stay in the file until the same call is repeated after that program has ended.
+    /// fails. The store's error kind is `NotGone` if another program is reading the database. The words are then
+    /// erased, but their bytes stay in the file until the same call is repeated after that program has ended.
     pub async fn erase<'a>(
         &self,
         range: SeqRange,
@@ -380,11 +384,12 @@ impl Session {
         .await
     }
 
-    /// Erases all entries of this session, its title, metadata and small values, and archives it. If the session is a
-    /// fork, the entries that it shares with its parent stay. If the session has forks, the entries that they share are
-    /// erased in them too. If `reason` is `None`, it erases no words and reports which words would be erased.
+    /// Erases all entries of this session, its title, its metadata and its small stored values, and archives it. If
+    /// the session is a fork, the entries that it shares with its parent stay. If the session has forks, the entries
+    /// that they share with it are erased in the forks too. If `reason` is `None`, nothing is erased, and the report
+    /// contains what would be erased.
     ///
-    /// The key stays taken: [`Memory::session`](crate::Memory::session) opens the archived session, with all of its
+    /// The key stays in use: [`Memory::session`](crate::Memory::session) opens the archived session, with all of its
     /// erased messages. For a user who returns, open a session with another key, such as `telegram:42#2`.
     /// [`Session::info`] returns whether a session is archived.
     ///
@@ -395,10 +400,10 @@ impl Session {
             .await
     }
 
-    /// Returns the erasures of all entries that this session sees.
+    /// Returns the erasures of the session's entries, including the entries that it shares with a parent.
     ///
     /// # Errors
-    /// When the store fails.
+    /// `Store` if the store fails.
     pub(crate) async fn erasures(&self) -> Result<Erasures> {
         Ok(self.memory.inner.store.erasures(self.id).await?)
     }

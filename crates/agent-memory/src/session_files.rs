@@ -1,4 +1,4 @@
-//! Sessions as session files: the summary of the handoffs, and the messages since.
+//! Sessions in the format of session files: the summary of the last handoff, and the messages after it.
 
 use memory_model::{EntryKind, Message, Seq, SeqRange, Summary, Timestamp};
 use message_formats::SessionFile;
@@ -16,9 +16,9 @@ struct Contents {
 }
 
 impl Session {
-    /// Returns the session as the text of a session file in the format of anna and pi. The file has one JSON object in
-    /// each line: a header, the summary of the last handoff, if there is one, and each message since then. It contains
-    /// the handoff view, even if the session has another strategy.
+    /// Returns the session as the text of a session file in the format of the agents anna and pi. The file has one JSON
+    /// object in each line: a header, the summary of the last handoff, if there is one, and each message after it. The
+    /// content comes from the handoff view, even if the session has another strategy.
     ///
     /// # Errors
     /// `Store` if the store fails.

@@ -1,4 +1,4 @@
-//! The sessions of a memory: opening, finding, listing and exporting them.
+//! Opening, finding, listing and exporting the sessions of a memory.
 
 use memory_model::SessionKey;
 use memory_store::{Conversation, ConversationFilter, ConversationRef, Origin, read_conversations};
@@ -11,9 +11,9 @@ use crate::session::{Session, SessionInfo};
 use crate::strategy;
 
 impl Memory {
-    /// Opens the session with this key, and creates it if it does not exist. Set its window on the returned value, then
-    /// `.await` it. Archived and [deleted](Session::delete) sessions are opened too; [`Session::info`] returns whether
-    /// the session is archived.
+    /// Opens the session with this key, and creates it if it does not exist. The returned [`OpenSession`] takes
+    /// settings, such as the context window, and opens the session when it is awaited. Archived and
+    /// [deleted](Session::delete) sessions are opened too. [`Session::info`] returns whether the session is archived.
     ///
     /// # Errors
     /// `UnknownEstimator` if this build does not have the estimator of the session, and `Store` if the store fails.
@@ -21,7 +21,7 @@ impl Memory {
         OpenSession::new(self, key.into(), false)
     }
 
-    /// Opens the session with this key, which must exist.
+    /// Opens the session with this key. Unlike [`Memory::session`], does not create it.
     ///
     /// # Errors
     /// `NotFound` if the session does not exist, and the errors of [`Memory::session`].
@@ -76,9 +76,9 @@ impl Memory {
         })
     }
 
-    /// Returns whether a session's view costs more than `tokens` tokens and a compaction would change it. Returns false
-    /// if the session does not exist. If the view costs less, the answer takes a few look-ups, regardless of the length
-    /// of the log. Otherwise a compaction is planned, as by [`Session::compact`].
+    /// Returns whether a session's view (its compacted log) costs more than `tokens` tokens and a compaction would
+    /// change it. Returns false if the session does not exist. If the view costs less, the call takes a few look-ups,
+    /// regardless of the length of the log. Otherwise it plans a compaction, as [`Session::compact`] does.
     ///
     /// # Errors
     /// `Store` if the store fails.
@@ -89,7 +89,7 @@ impl Memory {
         }
     }
 
-    /// Returns the metadata of the sessions that match the filter, in the order of their creation.
+    /// Returns the metadata of the sessions that match the filter, in the order in which the sessions were created.
     ///
     /// # Errors
     /// `Store` if the store fails.
@@ -106,7 +106,7 @@ impl Memory {
     }
 
     /// Exports sessions into a new SQLite file at `path`, with plain, uncompressed tables. An empty `sessions` exports
-    /// all sessions. Sessions from which an exported session was forked are exported too.
+    /// all sessions. If an exported session is a fork, the session from which it was forked is exported too.
     ///
     /// # Errors
     /// `NotFound` if a session does not exist. Other errors if the file already exists or cannot be written, or if the

@@ -1,4 +1,4 @@
-//! Background tasks: their executor, and the conversations that have one.
+//! Background tasks: how they are started, and the prefetches that they run.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -13,7 +13,7 @@ use memory_model::ConversationId;
 /// A future that the application runs in the background: see [`Background::spawner`].
 pub type Task = Pin<Box<dyn Future<Output = ()> + Send>>;
 
-/// Way in which summaries are prefetched in the background: see [`Builder::background`](crate::Builder::background).
+/// Setting for prefetching summaries in the background: see [`Builder::background`](crate::Builder::background).
 #[derive(Debug, Clone, Default)]
 pub struct Background(Setting);
 
@@ -26,7 +26,7 @@ enum Setting {
 }
 
 impl Background {
-    /// Runs each background task with the function `spawn`, which must return at once.
+    /// Runs each background task with the function `spawn`, which must return at once. Use it without Tokio.
     pub fn spawner(spawn: impl Fn(Task) + Send + Sync + 'static) -> Self {
         Self(Setting::Spawner(Spawner(Arc::new(spawn))))
     }
@@ -46,12 +46,12 @@ impl Background {
     }
 }
 
-/// Starts tasks in the background.
+/// Function that starts tasks in the background.
 #[derive(Clone)]
 pub(crate) struct Spawner(pub(crate) Arc<dyn Fn(Task) + Send + Sync>);
 
 impl Spawner {
-    /// Returns a spawner for the Tokio runtime that the caller runs in, if any.
+    /// Returns a spawner for the Tokio runtime in which the caller runs; `None` without a runtime.
     pub(crate) fn current() -> Option<Self> {
         #[cfg(feature = "tokio")]
         return tokio::runtime::Handle::try_current().ok().map(|runtime| {
@@ -70,11 +70,11 @@ impl fmt::Debug for Spawner {
     }
 }
 
-/// Result of prefetching summaries; an error as its text.
+/// Result of prefetching summaries. The error is its text.
 pub(crate) type PrefetchResult = std::result::Result<PrefetchReport, String>;
 
-/// Maximum number of conversations with a result that no turn has taken. Beyond it the result of the oldest
-/// conversation is dropped.
+/// Maximum number of conversations with a result that no turn has reported yet. If there are more, the result of the
+/// conversation with the smallest id is dropped.
 const MAX_RESULTS: usize = 1_024;
 
 /// The prefetches of a memory: at most one for each conversation at a time.
@@ -86,23 +86,24 @@ pub(crate) struct Prefetches(Arc<Mutex<State>>);
 struct State {
     /// Conversations with a prefetch that is spawned or running.
     active: BTreeSet<ConversationId>,
-    /// Results that no turn has reported yet.
+    /// Outcomes of ended prefetches that no turn has reported yet.
     results: BTreeMap<ConversationId, PrefetchResult>,
-    /// Number of background tasks that have started and not ended.
+    /// Number of background tasks that have started and have not ended yet.
     running: usize,
     closed: bool,
-    /// Callers of [`Prefetches::close`] that wait for the running tasks.
+    /// Wakers of the callers of [`Prefetches::close`], which wait for the running tasks.
     wakers: Vec<Waker>,
 }
 
 impl Prefetches {
-    /// Reserves the conversation's prefetch. `None` while another one is active.
+    /// Reserves the prefetch of a conversation. Returns `None` while another prefetch of the conversation is active.
     pub(crate) fn reserve(&self, id: ConversationId) -> Option<PrefetchSlot> {
         let free = self.lock().active.insert(id);
         free.then(|| PrefetchSlot(self.clone(), id))
     }
 
-    /// Takes the result of the conversation's last background prefetch, if it ended since the previous call.
+    /// Takes the result of the conversation's last background prefetch; `None` if no prefetch has ended since the last
+    /// call.
     pub(crate) fn take_result(&self, id: ConversationId) -> Option<PrefetchResult> {
         self.lock().results.remove(&id)
     }
@@ -126,11 +127,11 @@ impl Prefetches {
     }
 }
 
-/// The right to prefetch for one conversation, given back when dropped.
+/// A reservation of one conversation's prefetch. Dropping it releases the reservation.
 pub(crate) struct PrefetchSlot(Prefetches, ConversationId);
 
 impl PrefetchSlot {
-    /// Counts the caller as a running background task. `None` when the memory is closed.
+    /// Counts the caller as a running background task. Returns `None` if the memory is closed.
     pub(crate) fn start(self) -> Option<RunningPrefetch> {
         let mut state = self.0.lock();
         if state.closed {
@@ -148,11 +149,11 @@ impl Drop for PrefetchSlot {
     }
 }
 
-/// A running background prefetch; it ends when this is dropped.
+/// A running background prefetch. Dropping it ends the prefetch.
 pub(crate) struct RunningPrefetch(PrefetchSlot);
 
 impl RunningPrefetch {
-    /// Ends the prefetch, and keeps its result for the next turn's report.
+    /// Ends the prefetch, and keeps its outcome for the report of the conversation's next turn.
     pub(crate) fn finish(self, result: PrefetchResult) {
         let PrefetchSlot(prefetches, id) = &self.0;
         let mut state = prefetches.lock();
@@ -170,7 +171,7 @@ impl Drop for RunningPrefetch {
             state.running -= 1;
             std::mem::take(&mut state.wakers)
         };
-        // Waking runs foreign code: not under the lock.
+        // Wakers run code of other crates, so they are called without the lock.
         wakers.into_iter().for_each(Waker::wake);
     }
 }

@@ -1,4 +1,4 @@
-//! The state of a conversation, derived from its summaries and messages.
+//! The state of a conversation: its current rules, tasks and facts, derived from its summaries and messages.
 
 use context_assembler::{AssemblyInput, AssemblyPolicy, Item, Remark};
 use extractive_summarizer::{ConversationState, Overtaken, Source};
@@ -8,23 +8,24 @@ use memory_store::Snapshot;
 
 use crate::session::Session;
 
-/// Divisor of the room that gives the maximum cost of the state, and that maximum in tokens.
+/// Divisor of the room. The state may cost this part of the room, but at most [`MOST`] tokens.
 const SHARE: u64 = 6;
 const MOST: u64 = 600;
-/// Divisor of the room that gives the cost of the last messages that the state does not repeat.
+/// Divisor of the room. The state does not repeat the last messages that cost this part of the room.
 const SHOWN: u64 = 10;
-/// Minimum cost of a state, in tokens. A smaller one would be useless.
+/// Minimum room for a state, in tokens. With less room, no state is added.
 const LEAST: u64 = 60;
 
 /// Maximum cost of the marks around a remark, in tokens.
 const MARKS: u64 = 8;
 
 impl Session {
-    /// Adds the state to the input of a context with `room` tokens, and marks the sentences that later messages
-    /// replace.
+    /// Adds the state to the input of a context with `room` tokens for the view, and marks sentences that later
+    /// messages replace.
     ///
-    /// The summaries of a live session stay unchanged, for a provider's cache. Its state is the list of changed rules,
-    /// and stays until other summaries are published. `beginning` has the first messages if the input lacks them.
+    /// The summaries of a live session stay unchanged, for a provider's prompt cache. The state of a live session is
+    /// the list of changed rules, and stays the same until other summaries are published. `beginning` has the first
+    /// messages of the log if the input does not have them.
     pub(crate) fn add_state(
         &self,
         snapshot: &Snapshot,
@@ -39,7 +40,7 @@ impl Session {
         let estimator = self.accounting().estimator();
         if snapshot.log_tokens <= room {
             if policy.steps == 0 {
-                // The log is shown whole in any case.
+                // The context shows the whole log in any case.
                 let mut left = room - snapshot.log_tokens;
                 let mut remarks = remarks(input, conventions);
                 remarks.retain(|remark| {
@@ -78,7 +79,7 @@ impl Session {
             _ => None,
         });
         let shown: Vec<Seq> = input.requested.iter().copied().chain(newest).collect();
-        // Marks are worth their room also where the state is not.
+        // Marks are useful even if there is too little room for the state.
         let text = (most >= LEAST).then(|| state.text(&shown, most, estimator));
         input.remarks = remarks(input, conventions);
         for overtaken in state.overtaken() {
@@ -88,7 +89,7 @@ impl Session {
     }
 }
 
-/// Returns remarks about sentences of messages that later messages replace.
+/// Returns remarks for sentences of messages that later messages replace.
 fn remarks(input: &AssemblyInput, conventions: &dyn AgentConventions) -> Vec<Remark> {
     let messages = input.items.iter().filter_map(|item| match item {
         Item::Raw(entries) | Item::Trimmed(_, entries, _) | Item::Quoted(entries) => Some(entries),
@@ -104,7 +105,7 @@ fn remarks(input: &AssemblyInput, conventions: &dyn AgentConventions) -> Vec<Rem
     remarks.collect()
 }
 
-/// Marks a sentence that a later message replaces, in the summary that covers it.
+/// Marks a sentence as replaced by a later message, in the summary that covers the sentence's message.
 fn mark(input: &mut AssemblyInput, overtaken: &Overtaken) {
     let summaries = input.items.iter_mut().filter_map(|item| match item {
         Item::Summary(summary) => Some(summary),

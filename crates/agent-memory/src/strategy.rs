@@ -1,4 +1,4 @@
-//! Strategies of compaction, and the planners behind them.
+//! Strategies of compaction, and their planners.
 
 use std::fmt;
 use std::str::FromStr;
@@ -15,7 +15,7 @@ use turn_map::ClearPolicy;
 
 use crate::error::{Error, ErrorKind, Result};
 
-/// Key of the small value that stores a session's strategy.
+/// Key under which the store keeps a session's strategy.
 const KEY: &str = "strategy";
 
 /// Method of compacting a session. Each strategy has a separate view over the same log, so that a session can change
@@ -24,13 +24,16 @@ const KEY: &str = "strategy";
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Strategy {
-    /// A DAG of summaries: leaves summarize messages, and condensed summaries summarize summaries. The view is `dag`.
+    /// A DAG of summaries: leaves summarize messages, and condensed summaries summarize summaries. The view (the
+    /// compacted log) is named `dag`.
     #[default]
     Dag,
-    /// One rolling summary, followed by the last messages. The view is `handoff`.
+    /// One rolling summary, followed by the last messages. The view (the compacted log) is named `handoff`.
     Handoff,
-    /// The last loops of an agent, each as a block of first turns, a summary, and recent turns with shortened tool
-    /// output. Older loops are left out and counted. The view is `blocks`.
+    /// One block for each of the agent's last loops. A loop is one run of the agent, such as a prompt with the turns up
+    /// to its answer. The block of the last loop shows the first turns, a summary, and recent turns with shortened tool
+    /// output. The block of an earlier loop is a summary. Older loops are left out and counted. The view (the compacted
+    /// log) is named `blocks`.
     Blocks,
 }
 
@@ -72,14 +75,14 @@ impl FromStr for Strategy {
     }
 }
 
-/// The planners of a memory.
+/// The planners of a memory. A planner selects the messages to compact.
 #[derive(Debug)]
 pub(crate) struct Planners {
-    /// The planner of sessions that chose no strategy.
+    /// Planner for sessions that have no stored strategy.
     pub(crate) default: Arc<dyn Planner>,
     dag: Arc<dyn Planner>,
     handoff: Arc<dyn Planner>,
-    /// The planner of handoffs that does not clear results.
+    /// Planner for handoffs that does not replace tool results by placeholders.
     plain_handoff: Arc<HandoffPlanner>,
     blocks: Arc<dyn Planner>,
 }
@@ -121,7 +124,7 @@ impl Planners {
         }
     }
 
-    /// Returns the planner of handoffs that does not clear results.
+    /// Returns the planner for handoffs that does not replace tool results by placeholders.
     pub(crate) fn handoff(&self) -> HandoffPlanner {
         (*self.plain_handoff).clone()
     }
@@ -135,7 +138,7 @@ impl Planners {
     }
 }
 
-/// Reads the strategy that a session stored; `None` if it stored none.
+/// Reads a session's stored strategy; `None` if none is stored.
 pub(crate) async fn chosen(
     store: &dyn FullStore,
     id: memory_model::ConversationId,

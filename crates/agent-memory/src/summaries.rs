@@ -1,5 +1,5 @@
-//! Settings of summaries: the parts of a [`Ladder`], such as its [`Gate`], and of an
-//! [`LlmSummarizer`], such as its prompts and its window.
+//! Settings for writing summaries: the parts of a [`Ladder`] (the methods that are tried in order), such as its
+//! [`Gate`], and of an [`LlmSummarizer`], such as its prompts and its window.
 //!
 //! ```
 //! use agent_memory::summaries::{ChatModel, ChatPrompt, Completion, Failure};

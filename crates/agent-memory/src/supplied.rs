@@ -1,4 +1,4 @@
-//! A handoff with a given summary, published like any other.
+//! A handoff with a summary that the caller supplies.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use memory_model::{RawJson, Seq, Summary};
 use crate::error::Result;
 use crate::session::Session;
 
-/// Publishes one handoff with this text that keeps the messages from `kept_from` on.
+/// Publishes a handoff with `text` as the summary. The messages from position `kept_from` on are kept.
 pub(crate) async fn publish(
     session: &Session,
     planner: HandoffPlanner,
@@ -33,7 +33,7 @@ pub(crate) async fn publish(
     Ok(compaction.run(Mode::Incremental).await?)
 }
 
-/// Hooks that supply the text of every summary, and forward events to other hooks.
+/// Hooks that supply the same text for every summary, and forward all events to other hooks.
 #[derive(Debug)]
 struct SuppliedText<'a> {
     text: &'a str,

@@ -4,7 +4,7 @@ use context_assembler::ContextAccounting;
 use memory_model::{Accounting as _, ToolDefinition};
 use token_estimate::TokenEstimatorExt as _;
 
-/// The system prompt and the tools of an application's requests.
+/// The system prompt and the tools that each request of a session contains.
 #[derive(Debug)]
 pub(crate) struct SystemPrompt {
     text: String,
@@ -26,7 +26,7 @@ impl SystemPrompt {
         }
     }
 
-    /// Returns the prompt; `None` if it is empty.
+    /// Returns the system prompt; `None` if it is empty.
     pub(crate) fn text(&self) -> Option<&str> {
         Some(self.text.as_str()).filter(|text| !text.is_empty())
     }

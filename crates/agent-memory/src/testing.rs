@@ -39,11 +39,12 @@ pub use memory_model::StepClock as FakeClock;
 pub use store_conformance::{Generated, needle};
 pub use summarize_escalation::testing::{Answer, Scripted};
 
-/// First time that the clock of [`memory`] gives: 2026-01-01T00:00:00Z.
+/// First time that the clock of [`memory`] returns: 2026-01-01T00:00:00Z.
 pub const START: Timestamp = Timestamp(1_767_225_600_000_000);
 
-/// Returns a builder of a memory that gives the same results in every run. It has an in-memory store with leases that
-/// never end, a clock that starts at [`START`] and advances by a second at each reading, and no background tasks.
+/// Returns a builder of a memory that gives the same results in every run. The memory has an in-memory store with
+/// leases that never end, a clock that starts at [`START`] and advances by one second at each reading, and no
+/// background tasks.
 pub fn memory() -> Builder {
     let stopped = Arc::new(StepClock::new(START, 0));
     Memory::builder()
@@ -56,8 +57,8 @@ pub fn memory() -> Builder {
         .background(Background::off())
 }
 
-/// Renders a context as text for snapshot tests: budget, receipt, messages. Token counts are in the first line and in
-/// the receipt, and not next to each message.
+/// Renders a context as text for snapshot tests: the budget, the receipt (report of the assembly), and the messages.
+/// Token counts are in the first line and in the receipt, but not next to each message.
 pub fn render_context(context: &Context) -> String {
     let receipt = &context.receipt;
     let mut out = format!(

@@ -1,4 +1,4 @@
-//! The summary tree of a view: spans, and below each summary its children.
+//! The summary tree of a view: its spans, and the children of each summary below the summary.
 
 use std::fmt;
 
@@ -13,12 +13,13 @@ use crate::session::Session;
 /// Number of spans that [`ViewAtVersion::tree`] reads at once.
 const PAGE: usize = 256;
 
-/// The tree of summaries in a view, or one page of it. As text it has one line for each node.
+/// The tree of summaries in a view, or one page of the tree. `Display` writes one line for each node.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[must_use]
 #[non_exhaustive]
 pub struct Tree {
-    /// Nodes of the view's spans, in the requested order. Each node holds its children.
+    /// Nodes for the spans of the view (the compacted log), in the requested order. The nodes below are in
+    /// [`TreeNode::children`].
     pub nodes: Vec<TreeNode>,
     /// Range of positions to request for the next page; `None` after the last page.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -31,19 +32,19 @@ pub struct Tree {
 pub struct TreeNode {
     /// Range of messages that the node covers.
     pub range: SeqRange,
-    /// Content that the node shows for its messages.
+    /// Kind of the content that the node shows for its messages.
     pub kind: NodeKind,
     /// Cost of the node's content, in tokens.
     pub tokens: u64,
     /// The summary that the node shows; `None` if its kind is not [`NodeKind::Summary`].
     #[serde(skip_serializing_if = "Option::is_none")]
     pub summary: Option<Summary>,
-    /// Nodes of the summary's children, in the order of the log; empty below the requested depth.
+    /// Nodes for the children of the summary, in the order of the log. Empty if the node is at the requested depth.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub children: Vec<TreeNode>,
 }
 
-/// Content that a node of a summary tree shows for its messages.
+/// Kind of the content that a node of a summary tree shows for its messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -85,9 +86,10 @@ impl From<&SpanBody> for NodeKind {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[must_use]
 pub struct TreeRequest {
-    /// Number of levels to read below the spans of the view; 0 reads only the spans.
+    /// Number of levels to read below the spans of the view (the compacted log); 0 reads only the spans.
     pub depth: usize,
-    /// Range of positions of which the spans are read, such as [`Tree::next`]; `None` for the whole view.
+    /// Range of positions to read, such as [`Tree::next`]. The spans in this range are returned. `None` reads the
+    /// whole view.
     pub range: Option<SeqRange>,
     /// Order in which the spans are returned.
     pub order: Order,
@@ -108,7 +110,7 @@ impl TreeRequest {
 }
 
 impl ViewAtVersion {
-    /// Returns the whole summary tree of the view, with `depth` levels below the spans.
+    /// Returns the whole summary tree of the view (the compacted log), with `depth` levels below the spans.
     ///
     /// # Errors
     /// `Store` if the store fails.
@@ -127,7 +129,7 @@ impl ViewAtVersion {
 
     /// Returns one page of the view's summary tree.
     ///
-    /// Each level takes one query for summaries and one for costs, regardless of the number of nodes.
+    /// Each level takes one query for summaries and one for message costs, regardless of the number of nodes.
     ///
     /// # Errors
     /// `Store` if the store fails.
@@ -153,7 +155,7 @@ impl ViewAtVersion {
     }
 }
 
-/// A node before its summary and cost are read.
+/// A node whose summary and the cost are not read yet.
 struct PendingNode {
     node: TreeNode,
     id: Option<SummaryId>,
@@ -177,7 +179,7 @@ impl PendingNode {
         }
     }
 
-    /// Creates a node of a span up to the head; `None` for an open span after the head.
+    /// Creates the node of a span, up to the end of the log; `None` for an empty span after the end.
     fn of_span(span: &Span, head: Seq) -> Option<Self> {
         let range = span.range.up_to(head)?;
         let mut pending = Self::new(range, NodeKind::from(&span.body), span.body.summary());
@@ -197,7 +199,7 @@ impl PendingNode {
 }
 
 impl Session {
-    /// Reads the summaries and costs of one level at once, then of the level below.
+    /// Reads the summaries and costs of all nodes of one level at once, then the levels below.
     async fn read_level(&self, level: Vec<PendingNode>, depth: usize) -> Result<Vec<TreeNode>> {
         let ids: Vec<SummaryId> = level.iter().filter_map(|node| node.id.clone()).collect();
         let mut summaries = match ids.as_slice() {

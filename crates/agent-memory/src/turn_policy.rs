@@ -1,4 +1,5 @@
-//! Policy of a turn: the model's window, thresholds, and the action of each step of a turn.
+//! Policy for the turns of an agent: the model's window, thresholds, and an action for the beginning of a turn, for
+//! each model call and for the end of a turn.
 
 use compaction_plan::Live;
 use compaction_runner::Trigger;
@@ -16,7 +17,7 @@ pub struct Window {
     pub tokens: u64,
     /// Number of tokens reserved for the model's answer. Default 8,192, but at most a quarter of the window.
     pub reserve: u64,
-    /// Cost of a system prompt and tools that the application adds to requests itself, in tokens.
+    /// Cost of a system prompt and tools that the application adds to requests without telling the session, in tokens.
     #[serde(default)]
     pub system_tokens: u64,
     /// Maximum number of pictures in a context; `None` sets no limit.
@@ -47,7 +48,7 @@ impl Window {
     /// accepts the remaining input together with the output:
     ///
     /// - If the output counts within the model's context window, the reserve is the model's largest output, but at most
-    ///   a quarter of that window and at most 128,000 tokens. Do not request more output than this.
+    ///   a quarter of that window and at most 128,000 tokens. Do not request more output than the reserve.
     /// - If the provider limits the input separately, the reserve is only the part of that output that does not fit
     ///   between this limit and the context window. It is at least 8,192 tokens or 1/32 of the window, whichever is
     ///   less, for tokens that providers add to a request.
@@ -80,10 +81,10 @@ impl Window {
     }
 }
 
-/// Maximum output that the window of a model reserves, in tokens.
+/// Maximum output for which a window reserves tokens.
 const MOST_OUTPUT: u64 = 128_000;
 
-/// See [`Window::for_model`].
+/// Converts a model's data into its window: see [`Window::for_model`].
 impl From<&ModelInfo> for Window {
     fn from(model: &ModelInfo) -> Self {
         let tokens = model.largest_input(0);
@@ -100,12 +101,12 @@ impl From<&ModelInfo> for Window {
     }
 }
 
-/// Compaction that a step of an agent's turn may run.
+/// Compaction that a session may run at the beginning of an agent's turn, before a model call, or at the end of a turn.
 ///
 /// The hard threshold also counts as crossed while the view costs more than the window's [`budget`](Window::budget). If
-/// the view is still over the budget before a model call, every action but `Nothing` publishes extracts until it fits.
-/// Extracts need no model, so that a context omits only content that no summary can replace. A ladder without the
-/// extractive tier publishes no extracts.
+/// the view still exceeds the budget before a model call, every action except `Nothing` publishes extracts until the
+/// view fits. Extracts are summaries written without a model, so a context omits only content that no summary can
+/// replace. A ladder without the extractive tier publishes no extracts.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -115,35 +116,38 @@ pub enum Action {
     Nothing,
     /// Publishes prefetched summaries if the hard threshold is crossed. Does not wait for a model.
     Publish,
-    /// Publishes like [`Publish`](Self::Publish), and prefetches summaries if the soft threshold is crossed. The
-    /// prefetch runs in the background if the memory has tasks ([`Builder::background`](crate::Builder::background)),
-    /// otherwise before the step returns.
+    /// Publishes like [`Publish`](Self::Publish). If the soft threshold is crossed, also prefetches: writes summaries
+    /// as drafts, which a later action publishes. The prefetch runs in a background task if the memory can start one
+    /// ([`Builder::background`](crate::Builder::background)), otherwise before the call of the session returns.
     Prefetch,
     /// Compacts if the hard threshold is crossed, and waits for the model.
     Compact,
 }
 
-/// Policy of an agent's turns: which steps compact, how, and above which thresholds.
+/// Policy for compacting during an agent's turns: an action for the beginning of a turn, for each model call and for
+/// the end of a turn, and the thresholds of the actions.
 ///
 /// By default, summaries are prefetched after a turn if more than half of the window is used. They are published before
 /// a turn or a model call if more than three quarters are used.
 ///
-/// The budget and absolute thresholds are compared with [`WindowUse::tokens`](crate::compaction::WindowUse::tokens),
-/// and thresholds that are shares of the window with
-/// [`WindowUse::request_tokens`](crate::compaction::WindowUse::request_tokens), which adds the system prompt. The
-/// tokens are measured in two ways, and the larger number is used. One is the estimate of the view and the identity,
-/// multiplied by [`SessionUsage::safety_factor`](crate::tokens::SessionUsage::safety_factor). The other is the number
-/// that the provider reported last, without [`Window::system_tokens`], so that the system prompt is counted once. A
-/// soft threshold above the budget counts as crossed at two thirds of the budget.
+/// The use of the window is measured in two ways, and the larger number counts. One is the estimate of the view and
+/// the identity, multiplied by [`SessionUsage::safety_factor`](crate::tokens::SessionUsage::safety_factor). The other
+/// is the number that the provider reported last, without [`Window::system_tokens`].
+///
+/// Absolute thresholds and the budget are compared with [`WindowUse::tokens`](crate::compaction::WindowUse::tokens).
+/// Thresholds that are a share of the window are compared with
+/// [`WindowUse::request_tokens`](crate::compaction::WindowUse::request_tokens), which adds [`Window::system_tokens`].
+/// A soft threshold above the budget counts as crossed at two thirds of the budget.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct TurnPolicy {
     /// Threshold above which summaries are prefetched. Default: 0.5 of the window.
     pub soft: Trigger,
-    /// Threshold above which summaries are published or the view is compacted. Default: 0.75 of the window.
+    /// Threshold above which summaries are published or the view (the compacted log) is compacted. Default: 0.75 of the
+    /// window.
     pub hard: Trigger,
-    /// Threshold above which a step reports a warning ([`TurnReport::warned`](crate::TurnReport::warned)), unless the
-    /// hard threshold is crossed. Default: never.
+    /// Threshold for warnings: [`TurnReport::warned`](crate::TurnReport::warned) is true if the use of the window is
+    /// above this threshold, and not above the hard threshold. Default: never.
     pub warn: Trigger,
     /// Action that [`Session::before_turn`](crate::Session::before_turn) takes.
     pub before_turn: Action,
@@ -167,7 +171,7 @@ impl Default for TurnPolicy {
 }
 
 impl TurnPolicy {
-    /// Returns a policy that never compacts in a turn. [`Session::compact`](crate::Session::compact) still does.
+    /// Returns a policy that never compacts during a turn. [`Session::compact`](crate::Session::compact) still works.
     pub fn manual() -> Self {
         Self {
             soft: Trigger::Never,
@@ -180,7 +184,7 @@ impl TurnPolicy {
     }
 }
 
-/// A turn policy that may change while a program runs. It is evaluated at each step of a turn.
+/// A turn policy that may change while a program runs. It is evaluated each time a session may compact.
 pub type LiveTurnPolicy = Live<TurnPolicy>;
 
 #[cfg(test)]

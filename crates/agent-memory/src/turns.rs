@@ -1,7 +1,8 @@
-//! The steps of an agent's turn.
+//! The calls of a session during an agent's turn.
 //!
 //! An agent's loop passes on the user's message ([`Session::user`]), requests each context ([`Session::context`]), and
-//! passes on each reply of the model ([`Session::reply`]). The [`TurnPolicy`] sets the action of each step.
+//! passes on each reply of the model ([`Session::reply`]). The [`TurnPolicy`] sets the compaction that each of these
+//! calls may run.
 
 use std::ops::Deref;
 
@@ -21,43 +22,45 @@ use crate::spawner::PrefetchResult;
 use crate::turn_policy::{Action, TurnPolicy, Window};
 use crate::usage::{ObservedUsage, StoredUsage};
 
-/// Part of the room that a view may cost after extracts were published, in tenths.
+/// Maximum cost of a view after extracts were published, in tenths of the room for the view.
 ///
-/// A view that only just fits the budget is compacted again a few messages later, and each compaction changes contexts
-/// from the replaced position on. Over the transcripts of agents, in a window of 8,000 tokens, a tenth less makes a
-/// quarter of these steps unnecessary.
+/// A view that just fits the budget is compacted again a few messages later, and each compaction changes the contexts
+/// after the replaced position. With agents' transcripts in a window of 8,000 tokens, leaving a tenth free makes a
+/// quarter of these compactions unnecessary.
 const ROOM_AFTER_STEP: u64 = 9;
 
-/// Maximum number of iterations of one step's compaction while its trigger still fires.
+/// Maximum number of iterations of the compaction in one call of [`Session::before_turn`], [`Session::context`] or
+/// [`Session::after_turn`]. The iterations end earlier if the threshold is no longer crossed.
 const MAX_ROUNDS: u32 = 4;
 
-/// Report of the compactions in one step of a turn.
+/// Report of the compactions in one call of [`Session::before_turn`], [`Session::context`] or [`Session::after_turn`].
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct TurnReport {
-    /// Tokens that the next request uses of the model's window, measured at the start of the step.
+    /// Use of the model's window by the next request, in tokens, measured at the start of the call.
     pub usage: WindowUse,
-    /// Whether the use of the window was above the policy's threshold for warnings, but not above the hard threshold.
+    /// Whether the use of the window was above the policy's threshold for warnings, and not above the hard threshold.
     pub warned: bool,
-    /// Outcomes of the compactions that the step ran, in order.
+    /// Outcomes of the compactions that this call of the session ran, in order. Empty if no compaction was due.
     pub compactions: Vec<Outcome>,
-    /// Number of extracts that the step published because the view cost more than the budget and no summary was ready.
-    /// They are written without a model.
+    /// Number of extracts (summaries written without a model) that the call published because the view (the compacted
+    /// log) exceeded the budget and no prefetched summary was ready.
     pub extracted: u64,
-    /// Report of the step's prefetch if the step waited for it, otherwise of the background prefetch since the previous
-    /// step; `None` if there was none.
+    /// Report of a prefetch: of one that the call waited for, or of one in the background that ended since the previous
+    /// call. `None` if there was none. A prefetch writes summaries as drafts, which a later call publishes.
     pub prefetched: Option<PrefetchReport>,
     /// Number of summaries in `compactions` and `prefetched` that the model did not write, with the causes. A
     /// prefetched summary is counted both when it is written and when it is published.
     pub model: ModelReport,
     /// Whether a background task is prefetching summaries now.
     pub prefetching: bool,
-    /// Error of a compaction that failed; `None` if none failed. The turn continues with the unchanged view.
+    /// Error of a failed compaction; `None` if none failed. The turn continues with the view (the compacted log) as it
+    /// is.
     pub failure: Option<String>,
 }
 
 impl TurnReport {
-    /// Returns the number of jobs that the step's compactions published.
+    /// Returns the number of changes of the view, such as new summaries, that the compactions in `compactions` made.
     pub fn published(&self) -> u64 {
         self.compactions.iter().map(|c| c.published.total()).sum()
     }
@@ -74,7 +77,7 @@ impl TurnReport {
         }
     }
 
-    /// Returns the outcome of a compaction; `None` after recording the error of one that failed.
+    /// Returns the outcome of a compaction. If the compaction failed, records the error and returns `None`.
     fn outcome_of(
         &mut self,
         session: &Session,
@@ -109,36 +112,36 @@ impl Deref for PreparedContext {
     }
 }
 
-/// Cost of a session's view in relation to a window.
+/// Cost of a session's view and context, compared with a window.
 struct Load {
     window: Window,
     snapshot: Snapshot,
     /// The window's budget, with the session's safety factor.
     budget: Budget,
-    /// Largest cost of the view within the budget, in estimated tokens.
+    /// Maximum cost of the view for which the context is within the budget, in estimated tokens.
     room: u64,
-    /// Cost of the parts of each context other than the view, in estimated tokens.
+    /// Cost of the other parts of each context, in estimated tokens: the system prompt, the tools and the identity.
     fixed: u64,
-    /// Cost of the context by a provider's last figure, in tokens; 0 without one.
+    /// Cost of the context according to the provider's last report, in tokens; 0 without a report.
     reported: u64,
     usage: WindowUse,
     stored: StoredUsage,
 }
 
 impl Load {
-    /// Tokens of the context above the budget.
+    /// Returns the number of tokens by which the context exceeds the budget.
     fn excess(&self) -> u64 {
         self.usage.tokens.saturating_sub(self.budget.get())
     }
 
-    /// Returns the maximum cost of the view for the context to be within the budget, in estimated tokens. It is at
-    /// least half of the room, for any figure of a provider.
+    /// Returns the maximum cost of the view for which the context is within the budget, in estimated tokens. Considers
+    /// the provider's last report. The result is at least half of the room.
     fn target(&self) -> u64 {
         let target = self.snapshot.tokens().saturating_sub(self.excess());
         target.max(self.room / 2).min(self.room)
     }
 
-    /// Returns the use of the window for a view that costs `tokens`.
+    /// Returns the use of the window if the view cost `tokens` tokens.
     fn usage_at(&self, tokens: u64) -> WindowUse {
         let estimated = self
             .budget
@@ -188,7 +191,7 @@ impl Session {
         let reply = reply.into();
         let ends_turn = reply.calls().next().is_none();
         self.ingest_all(reply.messages).await?;
-        // A later reply must not be measured by the context of this one.
+        // A later reply must not be compared with the context of this reply.
         let sent = self.memory().inner.sent.lock().remove(&self.id());
         if let Some(usage) = reply.usage {
             let mut observed = ObservedUsage::new(reply.model.unwrap_or_default(), usage);
@@ -203,11 +206,12 @@ impl Session {
         }
     }
 
-    /// Answers a call of one of the memory's own tools, within limits for the session's window, and appends the result to
-    /// the log. Returns `false` for a call of any other tool, and appends no result.
+    /// Answers a call of one of the memory's own tools (such as `memory_grep`), within limits for the session's
+    /// window, and appends the result to the log. Returns `false` for a call of any other tool, and appends no result.
     ///
     /// # Errors
-    /// The errors of [`Session::ingest`]. A failed search is not an error: the model gets its text as the result.
+    /// The errors of [`Session::ingest`]. A failed search is not an error: the model gets the failure's text as the
+    /// result.
     pub async fn answer(&self, call: ToolCall<'_>) -> Result<bool> {
         if !Retrieval::has_tool(call.name) {
             return Ok(false);
@@ -225,8 +229,8 @@ impl Session {
         Ok(true)
     }
 
-    /// Begins a turn, before its messages are appended. Takes the policy's action `before_turn`, which by default
-    /// publishes prefetched summaries. [`Session::user`] calls this method.
+    /// Begins a turn. Call it before you append the turn's messages. Runs the policy's action `before_turn`, which by
+    /// default publishes prefetched summaries. [`Session::user`] calls this method.
     ///
     /// # Errors
     /// `Invalid` if the session has no window, and `Store` if the store cannot be read. A failed compaction is not an
@@ -238,7 +242,7 @@ impl Session {
         Ok(self.take_action(action, window, false).await?.0)
     }
 
-    /// Takes the policy's action `before_call`, then assembles the context for the next model call, within the budget
+    /// Runs the policy's action `before_call`, then assembles the context for the next model call, within the budget
     /// of the session's window.
     ///
     /// # Errors
@@ -272,7 +276,7 @@ impl Session {
             .assemble_snapshot(&load.snapshot, load.budget, policy)
             .await?;
         let exhausted = step && is_over && !shrank;
-        // A rendered view costs more than its spans say.
+        // A rendered view costs more than the sum of its spans.
         let target = load.room.min(load.snapshot.tokens().saturating_sub(1));
         if !exhausted
             && load.snapshot.tokens() > load.room / 2
@@ -287,10 +291,10 @@ impl Session {
         Ok(PreparedContext { context, report })
     }
 
-    /// Ends a turn, after its messages were appended. Takes the policy's action `after_turn`, which by default
-    /// publishes prefetched summaries and prefetches further ones. If a compaction was requested during the turn
-    /// ([`Session::request_compaction`]), it runs instead, and the method waits for it. [`Session::reply`] calls this
-    /// method.
+    /// Ends a turn. Call it after you appended the turn's messages. Runs the policy's action `after_turn`, which by
+    /// default publishes prefetched summaries and prefetches further ones. If a compaction was requested during the
+    /// turn ([`Session::request_compaction`]), the method runs and awaits that compaction instead. [`Session::reply`]
+    /// calls this method.
     ///
     /// # Errors
     /// The errors of [`Session::before_turn`].
@@ -315,7 +319,8 @@ impl Session {
         Ok(report)
     }
 
-    /// Writes the summaries that a compaction would publish next, as drafts. Does not publish them.
+    /// Writes the summaries that the next compaction needs, and stores them as drafts. Contexts do not show a draft
+    /// until a compaction publishes it, which then needs no call of the model.
     ///
     /// # Errors
     /// `Store` if the store fails.
@@ -324,7 +329,7 @@ impl Session {
         Ok(self.compaction(cancel).prefetch_summaries().await?)
     }
 
-    /// As [`Session::prefetch_summaries`], for contexts with `room` tokens for the view.
+    /// Writes summaries like [`Session::prefetch_summaries`], for contexts with `room` tokens for the view.
     async fn prefetch_within(&self, room: u64) -> PrefetchResult {
         let compaction = self.compaction_within(self.memory().inner.closing.clone(), room);
         compaction.prefetch_summaries().await.map_err(|error| {
@@ -333,14 +338,14 @@ impl Session {
         })
     }
 
-    /// Compares the view with the window.
+    /// Returns the load of the current view in a window.
     async fn load(&self, window: &Window) -> Result<Load> {
         let snapshot = self.snapshot().await?;
         let stored = self.stored_usage().await?.0;
         Ok(self.load_at(*window, snapshot, stored))
     }
 
-    /// Returns the load of a state of the view.
+    /// Returns the load of one state of the view in a window.
     fn load_at(&self, window: Window, snapshot: Snapshot, stored: StoredUsage) -> Load {
         let documented = self.accounting().estimator().safety_factor();
         let factor = stored.safety_factor.unwrap_or(documented);
@@ -373,8 +378,8 @@ impl Session {
         load
     }
 
-    /// Returns the load after a compaction. A provider's figure is only valid for the view that it was reported for.
-    /// Reduced by the saved tokens, it is still the best estimate.
+    /// Returns the load after a compaction. The provider's last report was for the view before the compaction. If
+    /// there is no newer report, uses the old report minus the saved tokens, which is the best estimate.
     fn load_after(&self, before: &Load, outcome: &Outcome) -> Load {
         let snapshot = outcome.snapshot.clone();
         let mut load = self.load_at(before.window, snapshot, before.stored.clone());
@@ -386,8 +391,8 @@ impl Session {
         load
     }
 
-    /// Runs an action, and returns the load after it; `None` for `Nothing`. `caller_fits` means that the caller itself
-    /// shrinks a view that is still over the budget afterwards.
+    /// Runs an action. Returns a report, and the load after the action; `None` for `Nothing`. `caller_fits` means that
+    /// the caller shrinks a view that still exceeds the budget after the action.
     async fn take_action(
         &self,
         action: Action,
@@ -415,7 +420,7 @@ impl Session {
             let is_enough = |tokens| {
                 let usage = load.usage_at(tokens);
                 match usage.tokens > load.budget.get() {
-                    // The caller shrinks it by the same kind of summaries, in fewer steps.
+                    // The caller shrinks the view with the same kind of summaries, in fewer steps.
                     true => caller_fits && self.needs_no_model(),
                     false => !policy.hard.fires(&usage),
                 }
@@ -440,8 +445,8 @@ impl Session {
         Ok((report, Some(load)))
     }
 
-    /// Publishes extracts until the view costs at most `target` tokens. Returns whether it
-    /// published any.
+    /// Publishes extracts (summaries written without a model) until the view costs at most `target` tokens. Returns
+    /// whether any extract was published.
     async fn extract_to_fit(
         &self,
         target: u64,
@@ -465,7 +470,7 @@ impl Session {
         Ok(published > 0)
     }
 
-    /// Prefetches summaries: in the background if the memory has a spawner, else before returning.
+    /// Prefetches summaries: in the background if the memory has a spawner, otherwise before returning.
     async fn start_prefetch(&self, room: u64, report: &mut TurnReport) {
         let inner = &self.memory().inner;
         if self.needs_no_model() {
@@ -489,7 +494,7 @@ impl Session {
     }
 }
 
-/// Whether a context omits or shortens anything for its budget.
+/// Returns whether a context omits or shortens content to fit its budget.
 fn leaves_out(context: &Context) -> bool {
     let receipt = &context.receipt;
     !receipt.dropped.is_empty() || !receipt.degraded.is_empty() || !receipt.shortened.is_empty()

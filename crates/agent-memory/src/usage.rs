@@ -1,5 +1,5 @@
-//! Usage that providers report, and the safety factor that is learned from it. Stored token counts never change;
-//! budgets are scaled.
+//! Token usage that providers report, and the safety factor that is learned from it. Stored token counts never change:
+//! budgets are divided by the factor instead.
 
 use compaction_runner::CancellationToken;
 use context_assembler::{Budget, Context};
@@ -14,15 +14,15 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::sent::SentContext;
 use crate::session::Session;
 
-/// Key of the session's usage in the store's state.
+/// Key under which the store keeps a session's usage.
 const KEY: &str = "usage";
-/// Maximum number of retries of a write after another process changed the state.
+/// Maximum number of retries of a write. A retry is needed if another process has changed the stored value.
 const MAX_RETRIES: usize = 8;
-/// The applied factor is a multiple of this, in thousandths, so that the start of a context does not move with every
-/// report.
+/// Step of the applied safety factor, in thousandths. The applied factor is a multiple of it, so that small changes of
+/// the learned factor do not change the beginning of contexts.
 const STEP: u32 = 25;
-/// Distance, in thousandths, that the learned factor must be below the applied factor before the applied factor
-/// decreases.
+/// Minimum decrease of the applied safety factor, in thousandths. The applied factor stays while the learned factor is
+/// less than this amount below it.
 const SLACK: u32 = 100;
 
 /// Token usage that a provider reported for one request of a session.
@@ -33,17 +33,17 @@ pub struct ObservedUsage {
     pub model: String,
     /// Numbers of tokens that the provider reported.
     pub usage: Usage,
-    /// Status with which the response ended. The usage of aborted and failed responses is ignored.
+    /// Status with which the response ended. The usage of an aborted or failed response is ignored.
     pub status: ResponseStatus,
-    /// Position of the response in the log; `None` for the last message.
+    /// Position of the response in the log; `None` if the response is the last message.
     pub at: Option<Seq>,
     /// Estimated number of tokens that were sent in addition to the context, such as instructions and tools that the
-    /// session does not know: see [`OpenSession::system`](crate::OpenSession::system). If this number is missing, these
-    /// tokens raise the model's safety factor, so that budgets leave space for them.
+    /// session does not know: see [`OpenSession::system`](crate::OpenSession::system). If the number is left at 0,
+    /// these tokens raise the model's safety factor, so that budgets leave space for them.
     pub other_tokens: u64,
     /// Estimated cost of the context that was sent, in tokens; `None` if it is not known. See [`Self::with_context`].
     pub context_tokens: Option<u64>,
-    /// Estimated cost of the content that the context left out, in tokens.
+    /// Estimated cost of the content that the context left out to fit its budget, in tokens.
     pub left_out: u64,
 }
 
@@ -61,8 +61,8 @@ impl ObservedUsage {
         }
     }
 
-    /// Sets the context that was sent. Without it, the model's safety factor is not adjusted, and [`Session::usage`]
-    /// does not count the content that the context left out for its budget.
+    /// Sets the context that was sent. Without a context, the model's safety factor is not adjusted, and
+    /// [`Session::usage`] does not count the content that the context left out to fit its budget.
     pub fn with_context(self, context: &Context) -> Self {
         self.with_sent(SentContext::of(context))
     }
@@ -78,34 +78,36 @@ impl ObservedUsage {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SessionUsage {
-    /// Cost of the view, in tokens: the last usage that the provider reported plus the estimate of later messages. If
-    /// there was no report since the last compaction, the estimate of the whole view.
+    /// Cost of the view (the compacted log), in tokens: the last usage that the provider reported, plus the estimated
+    /// cost of later messages. Without a report since the last compaction, it is the estimated cost of the whole view.
     pub context: ContextTokens,
-    /// Factor by which budgets of the session are divided: an upper quantile of reported / estimated tokens, learned
-    /// for the model of the last report. If no factor was learned, the estimator's documented factor.
+    /// Factor by which the session's budgets are divided before estimates are compared with them. It is an upper
+    /// quantile of reported tokens / estimated tokens, learned for the model of the last report. If no factor was
+    /// learned, it is the estimator's documented factor.
     pub safety_factor: SafetyFactor,
 }
 
-/// The session's usage as it is stored.
+/// Usage of a session in the form in which it is stored.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct StoredUsage {
     /// Model of the last accepted report.
     model: Option<String>,
-    /// Safety factor of that model's budgets.
+    /// Safety factor that was learned for this model.
     pub(crate) safety_factor: Option<SafetyFactor>,
     calibration: Calibration,
     tracker: UsageTracker,
-    /// View of the last report, with its version.
+    /// Name of the view at the last report. [`Self::version`] is its version.
     view: Option<ViewName>,
     version: u64,
-    /// Cost of the log through the report's position, and of the content that its context left out, in tokens.
+    /// Cost of the log through the position of the last report, in tokens. [`Self::left_out`] is the cost of the
+    /// content that the reported context left out.
     covered: u64,
     left_out: u64,
 }
 
 impl StoredUsage {
-    /// Drops a report that is older than the last compaction.
+    /// Drops the report if the view was compacted after it.
     fn drop_outdated(&mut self, now: &Snapshot) {
         if (self.view.as_ref(), self.version) == (Some(&now.view), now.version.0) {
             return;
@@ -124,7 +126,8 @@ impl StoredUsage {
             .measure_sums(now.tokens(), after.saturating_add(self.left_out))
     }
 
-    /// Learns the model's factor. `documented` is the estimator's factor.
+    /// Learns the model's safety factor from one request. `documented` is the estimator's factor, which is the minimum
+    /// until enough requests were observed.
     fn learn(&mut self, model: String, estimated: u64, reported: u64, documented: SafetyFactor) {
         if !self.calibration.observe(&model, estimated, reported) {
             return;
@@ -142,12 +145,14 @@ impl StoredUsage {
 }
 
 impl Session {
-    /// Records token usage that a provider reported. Returns whether the report was accepted. Reports of 0 tokens, of
-    /// aborted or failed responses, and reports older than the last compaction or the last accepted report are ignored.
+    /// Records token usage that a provider reported. Returns whether the report was accepted. Ignores reports of 0
+    /// tokens, reports of aborted or failed responses, and reports that are older than the last compaction or the last
+    /// accepted report.
     ///
-    /// Ingest the response first; [`Session::reply`] does both. From then on, [`Session::usage`] and
+    /// Append the response before this call; [`Session::reply`] does both. After the report, [`Session::usage`] and
     /// [`Memory::needs_compaction`](crate::Memory::needs_compaction) start from the reported number, and
-    /// [`Session::assemble`] divides budgets by the safety factor that was learned for the model. Both are stored.
+    /// [`Session::assemble`] divides budgets by the safety factor that was learned for the model. The report and the
+    /// factor are stored.
     ///
     /// # Errors
     /// `Invalid` if the response's position is not in the log, and `Store` if the store fails.
@@ -206,7 +211,7 @@ impl Session {
         })
     }
 
-    /// Whether the session's view costs more than `tokens` tokens and a compaction would change it.
+    /// Returns whether the session's view costs more than `tokens` tokens and a compaction would change it.
     pub(crate) async fn needs_compaction(&self, tokens: u64) -> Result<bool> {
         if self.usage().await?.context.tokens() <= tokens {
             return Ok(false);
@@ -214,7 +219,7 @@ impl Session {
         Ok(self.compaction(CancellationToken::new()).has_work().await?)
     }
 
-    /// Returns the budget with the session's safety factor, unless it has a factor.
+    /// Returns the budget with a safety factor: the budget's own factor if it has one, otherwise the session's.
     pub(crate) async fn scaled(&self, budget: Budget) -> Result<Budget> {
         match budget.safety_factor() {
             Some(_) => Ok(budget),
@@ -226,7 +231,7 @@ impl Session {
         }
     }
 
-    /// Returns the cost of the log through `at`, in tokens.
+    /// Returns the cost of the log through position `at`, in tokens.
     async fn covered(&self, snapshot: &Snapshot, at: Seq) -> Result<u64> {
         if at == snapshot.head {
             return Ok(snapshot.log_tokens);
@@ -248,8 +253,8 @@ impl Session {
         })
     }
 
-    /// Reads the stored usage and its revision. Usage that cannot be parsed was written by a newer version, and is
-    /// replaced by empty usage.
+    /// Reads the stored usage and its revision. Stored usage that cannot be parsed was written by a newer version. It
+    /// counts as empty usage.
     pub(crate) async fn stored_usage(&self) -> Result<(StoredUsage, u64)> {
         let store = &self.memory().inner.store;
         let Some(state) = store.state(self.id(), KEY).await? else {

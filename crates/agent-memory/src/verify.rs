@@ -1,4 +1,4 @@
-//! Verification of a database and its conversations.
+//! Verification that a database and its conversations are consistent.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use token_estimate::EstimatorId;
 use crate::error::Result;
 use crate::memory::Memory;
 
-/// Maximum number of conversations of one read.
+/// Maximum number of conversations in one read from the store.
 const PAGE: usize = 256;
 
 /// Report of a verification: the numbers of checked items, and the violations that were found.
@@ -31,7 +31,7 @@ pub struct VerifyReport {
     pub notes: u64,
     /// Number of summaries that were checked.
     pub summaries: u64,
-    /// Number of views that were replayed.
+    /// Number of views that were checked by repeating all of their recorded changes.
     pub views: u64,
     /// Violations that were found; empty if all data is valid.
     pub violations: Vec<Violation>,
@@ -43,7 +43,7 @@ impl VerifyReport {
         self.violations.is_empty()
     }
 
-    /// Records that an item is too damaged to be checked further.
+    /// Adds a violation for an item that is too damaged to be read.
     fn add_unreadable(&mut self, what: &str, error: &dyn std::error::Error) {
         let message = format!("{what} cannot be read: {error}");
         self.violations
@@ -70,7 +70,7 @@ impl Memory {
         loop {
             let before = self.erasure_counts().await?;
             let verified = self.verify_once().await?;
-            // Reads before and after an erasure contradict each other.
+            // A read before an erasure and a read after it may contradict each other, so the verification is repeated.
             if verified.is_ok() || self.erasure_counts().await? == before {
                 return Ok(verified);
             }
@@ -152,7 +152,7 @@ impl Memory {
         Ok(verified)
     }
 
-    /// Returns the accounting for an estimator's id, for verification.
+    /// Returns a function that finds the token accounting for an estimator's id.
     fn accountings(&self) -> impl Fn(&EstimatorId) -> Option<Arc<dyn Accounting>> + Send + Sync {
         |id: &EstimatorId| {
             self.accounting(id)
@@ -173,7 +173,7 @@ impl Memory {
             if verified.is_ok() || now.is_none_or(|now| now == erasures) {
                 return Ok(verified);
             }
-            // Reads before and after an erasure contradict each other.
+            // A read before an erasure and a read after it may contradict each other, so the verification is repeated.
             erasures = now.unwrap_or(erasures);
         }
     }

@@ -1,4 +1,4 @@
-//! The summarizers of each session, with their guards.
+//! The summarizers of each session, with guards around their model calls.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -13,28 +13,28 @@ pub(crate) struct Writers {
     first: Arc<dyn Summarizer>,
     fallbacks: Vec<Arc<dyn Summarizer>>,
     guards: Option<Arc<Guards>>,
-    /// Guarded summarizers of each session; empty without guards.
+    /// Guarded summarizers of each session; empty if the memory has no guards.
     sessions: Mutex<Sessions>,
 }
 
-/// Maximum number of sessions without a handle that keep their breakers and spending.
+/// Maximum number of sessions without an open handle for which the state of breakers and spending is kept.
 const MAX_IDLE: usize = 1_024;
-/// Number of sessions below which none is forgotten.
+/// Half of the number of sessions below which no session is forgotten.
 const MIN_SWEEP: usize = 64;
 
-/// The writers of the sessions in use. A writer outlives the handles of its session, so that a breaker stays open when
-/// the session is opened again. A session without a handle is forgotten if it has neither failures nor spending, or if
-/// [`MAX_IDLE`] others were used since.
+/// The guarded summarizers of the sessions in use. They outlive the handles of a session, so that a circuit breaker
+/// stays open when the session is opened again. A session without a handle is forgotten if it has neither failures nor
+/// spending, or if [`MAX_IDLE`] other sessions without a handle were used later.
 #[derive(Debug, Default)]
 struct Sessions {
     writers: BTreeMap<ConversationId, Used>,
     /// Number of uses so far.
     uses: u64,
-    /// Number of sessions that the last sweep left.
+    /// Number of sessions that remained after the last removal.
     kept: usize,
 }
 
-/// A writer, and the number of its last use.
+/// The summarizer of a session, and the number of its last use.
 #[derive(Debug)]
 struct Used {
     writer: Writer,
@@ -50,7 +50,7 @@ impl Sessions {
         });
         used.at = self.uses;
         let writer = used.writer.clone();
-        // Sweeping at twice the number left by the last sweep costs each new session constant time.
+        // Removing sessions only when their number has doubled costs each new session constant time.
         if self.writers.len() > self.kept.max(MIN_SWEEP) * 2 {
             self.sweep();
         }
@@ -83,17 +83,17 @@ impl Sessions {
 #[derive(Debug, Clone)]
 pub(crate) struct Writer {
     pub(crate) summarizer: Arc<dyn Summarizer>,
-    /// One guard for each summarizer; empty without guards.
+    /// One guard for each summarizer; empty if the memory has no guards.
     pub(crate) guards: Arc<[Arc<SessionGuard>]>,
 }
 
 impl Writer {
-    /// Whether the session has a handle.
+    /// Returns whether the session has an open handle.
     fn is_in_use(&self) -> bool {
         Arc::strong_count(&self.guards) > 1
     }
 
-    /// Whether the writer holds no failures and no spending.
+    /// Returns whether no failures and no spending are recorded.
     fn is_fresh(&self) -> bool {
         self.guards
             .iter()
@@ -140,8 +140,8 @@ impl Writers {
         }
     }
 
-    /// Returns guarded summarizers. Each one has a separate breaker and time-outs, so that a model that hangs does not
-    /// use up the time of its fallback.
+    /// Returns guarded summarizers. Each summarizer has a separate breaker and separate time-outs, so that a model
+    /// that hangs does not use up the time of its fallback.
     fn guarded(&self, guards: &Arc<Guards>) -> Writer {
         let session = Arc::new(SessionGuard::new());
         let siblings = self.fallbacks.iter().map(|_| Arc::new(session.sibling()));

@@ -1,4 +1,4 @@
-//! How long blocks and contexts take in sessions of 10, 100 and 1,000 loops. Four loops are in scope.
+//! Time to make blocks and contexts in sessions of 10, 100 and 1,000 loops. Four loops are in scope.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 
 use block_overlay::{
@@ -8,7 +8,7 @@ use block_overlay::{
 use criterion::{Criterion, criterion_group, criterion_main};
 use memory_model::{Message, RawJson};
 
-/// A chain of loops of 20 turns, each with a tool.
+/// Returns a chain of loops of 20 turns, each with a tool call.
 fn session(loops: usize) -> (LoopSession, String) {
     let mut session = LoopSession::default();
     for index in 0..loops {

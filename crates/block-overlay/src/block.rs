@@ -1,4 +1,5 @@
-//! Blocks: overlays that a context shows instead of a loop's messages.
+//! Blocks. A block is the compacted form of one loop: a run of the agent's loop, with one prompt and the turns up to
+//! its answer. A context shows the block instead of the loop's messages.
 
 use std::fmt;
 use std::ops::Range;
@@ -6,7 +7,8 @@ use std::ops::Range;
 use memory_model::{Message, Timestamp};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
-/// A range of turns of one loop, both ends inclusive. Turns are counted from 0 in the order of the loop.
+/// A range of turns of one loop (a run of the agent, from a prompt to its answer). Both ends are inclusive. The first
+/// turn of the loop has the index 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct TurnRange {
     /// Index of the first turn of the range.
@@ -29,7 +31,7 @@ impl TurnRange {
         })
     }
 
-    /// Returns the range as half-open range of turn indices.
+    /// Returns the range as half-open range of turn indices: `start_turn..end_turn + 1`.
     pub fn indices(&self) -> Range<usize> {
         self.start_turn as usize..(self.end_turn as usize).saturating_add(1)
     }
@@ -44,21 +46,22 @@ impl fmt::Display for TurnRange {
     }
 }
 
-/// Turns of a loop that a context leaves out. The loop itself still holds their messages.
+/// Turns of a loop (a run of the agent) that a context does not show, with the number and cost of their messages. The
+/// loop itself keeps these messages.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Omission {
-    /// Id of the loop that holds the turns.
+    /// Id of the loop (run of the agent) that contains the turns. Empty for a list of messages without loops.
     pub loop_id: String,
-    /// Range of the turns that are left out.
+    /// Range of the turns that are not shown.
     pub turns: TurnRange,
-    /// Number of messages in the turns, including notes.
+    /// Number of messages in these turns, including notes (log entries that are never sent to a model).
     pub messages: usize,
-    /// Cost of the messages that are left out, in tokens.
+    /// Cost of these messages, in tokens.
     pub tokens: u64,
 }
 
 impl fmt::Display for Omission {
-    /// Such as `turns 9-14 of loop s1.2: 12 messages, 4120 tokens`.
+    /// Writes a text such as `turns 9-14 of loop s1.2: 12 messages, 4120 tokens`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self {
             loop_id,
@@ -74,31 +77,33 @@ impl fmt::Display for Omission {
     }
 }
 
-/// A range of turns with the messages that a context shows in their place.
+/// A part of a block: a range of turns, and the messages that a context shows instead of the turns.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CompactedSection {
-    /// Range of the turns that the section replaces.
+    /// Range of the turns that the messages replace.
     pub range: TurnRange,
-    /// Messages that a context shows in place of the turns.
+    /// Messages that a context shows instead of the turns.
     pub messages: Vec<Message>,
-    /// Turns of the range that no message of the section covers; `None` if the messages cover them all.
+    /// Turns of the range that the messages do not cover. `None` if the messages cover all turns.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub omitted: Option<Omission>,
 }
 
-/// Compacted form of one loop, for contexts to show. The loop itself keeps its original messages.
+/// Compacted form of one loop: a run of the agent's loop, with one prompt and the turns up to its answer. A context
+/// shows the block instead of the loop's messages, which the loop keeps.
 ///
-/// The block of a chain's last loop has up to three sections. The block of an older loop has only
-/// [`keep_compacted`](Self::keep_compacted), which covers all of its turns.
+/// The block of a session's last loop has up to three sections. The block of an older loop has only
+/// [`keep_compacted`](Self::keep_compacted), which covers all turns of the loop.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CompactionBlock {
-    /// Turns at the beginning of the loop that are shown with their original messages; `None` in an older loop.
+    /// First turns of the run, whose messages are shown unchanged. `None` in the block of an older run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub keep_first: Option<TurnRange>,
-    /// Summary of the turns between the other two sections; in an older loop, of all turns.
+    /// Summary of the turns between the other two sections. In the block of an older run of the agent, a summary of all
+    /// turns.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub keep_compacted: Option<CompactedSection>,
-    /// Turns at the end of the loop, with shortened tool output; `None` in an older loop.
+    /// Last turns of the run, with shortened tool output. `None` in the block of an older run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub keep_recent: Option<CompactedSection>,
     /// Time at which the block was made.
@@ -109,8 +114,8 @@ pub struct CompactionBlock {
         deserialize_with = "read_time"
     )]
     pub created_at: Timestamp,
-    /// Number of messages that the loop had when the block was made. Later messages are shown unchanged. If it is
-    /// `None`, all messages after the last turn of the block are shown unchanged.
+    /// Number of messages in the run of the agent when the block was made. Later messages are shown unchanged. `None`
+    /// if the number is not known: then all messages after the last turn of the block are shown unchanged.
     #[serde(
         rename = "coveredMessages",
         default,

@@ -1,4 +1,4 @@
-//! The compaction of a running agent: trigger, hooks and events, with blocks or by reducing a list.
+//! Compaction of the context of a running agent, with a trigger, hooks and events.
 
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -14,25 +14,26 @@ use crate::orchestration::compact_session_loops;
 use crate::session::LoopSession;
 use crate::strategy::{DefaultBlockCompaction, DefaultCompaction};
 
-/// The working state of an agent: the messages of its next request and, if the agent keeps one, its session.
+/// Working state of an agent: the messages of its next request and, if the agent has one, its session.
 ///
-/// With a session, the messages are derived from the session's loops. The loops hold the original messages, which
-/// compaction never changes.
+/// With a session, the messages are made from the session's loops. A loop is one run of the agent, from a prompt to its
+/// answer. It keeps its original messages, which compaction never changes.
 #[derive(Debug, Clone, Default)]
 pub struct AgentContext {
     /// Messages of the next request to the model, without the system prompt.
     pub messages: Vec<Message>,
-    /// Session that holds the original messages; `None` for an agent that keeps only the list `messages`.
+    /// Session with the original messages. `None` for an agent that has only the list `messages`.
     pub session: Option<LoopSession>,
-    /// Id of the session's loop that is running.
+    /// Id of the session's loop (run of the agent) that is running now.
     pub current_loop: String,
-    /// Token usage that the provider reported, by index in [`messages`](Self::messages). A compaction resets it.
+    /// Token usage that the provider reported. Positions are indices in [`messages`](Self::messages). A compaction
+    /// resets it.
     pub usage: UsageTracker,
 }
 
 impl AgentContext {
-    /// Creates the context of an agent with a session. Its messages are all messages of the loops from the first to
-    /// `current_loop`.
+    /// Creates the context of an agent with a session. It contains all messages of the session's loops (runs of the
+    /// agent) from the first loop to the loop with the id `current_loop`.
     ///
     /// # Errors
     /// [`Error::UnknownLoop`](crate::Error::UnknownLoop) if the session has no loop `current_loop`.
@@ -49,7 +50,8 @@ impl AgentContext {
         })
     }
 
-    /// Appends messages to the next request and, with a session, to the running loop.
+    /// Appends messages to the next request. With a session, also appends them to the running loop (the current run of
+    /// the agent).
     pub fn push(&mut self, messages: impl IntoIterator<Item = Message>) {
         let added: Vec<Message> = messages.into_iter().collect();
         let session = self.session.as_mut();
@@ -60,13 +62,13 @@ impl AgentContext {
     }
 }
 
-/// An event of a compaction. `Started` is followed by either `Ended` or `Failed`.
+/// An event of a compaction. After `Started` comes either `Ended` or `Failed`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum CompactionEvent {
     /// A compaction began.
     Started {
-        /// Id of the running loop; `None` without a session.
+        /// Id of the loop (run of the agent) that is running. `None` without a session.
         loop_id: Option<String>,
         /// Number of messages in the context before the compaction.
         messages: usize,
@@ -82,7 +84,7 @@ pub enum CompactionEvent {
     Ended(CompactionOutcome),
 }
 
-/// Numbers of messages and tokens before and after a compaction.
+/// Number of messages and tokens before and after a compaction.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CompactionOutcome {
     /// Number of messages in the context before the compaction.
@@ -93,42 +95,44 @@ pub struct CompactionOutcome {
     pub tokens_before: u64,
     /// Estimated cost of the messages after the compaction, in tokens.
     pub tokens_after: u64,
-    /// Ids of the loops that got a new block, the last loop first; empty without a session.
+    /// Ids of the loops (runs of the agent) that got a new block (compacted form), the last loop first. Empty without a
+    /// session.
     pub loops_compacted: Vec<String>,
 }
 
-/// Callbacks that observe a compaction and may prevent it. The default implementations allow it and ignore events.
+/// Callbacks that observe compactions and may prevent them. The default implementations allow every compaction and
+/// ignore events.
 #[async_trait]
 pub trait CompactionHooks: Send + Sync + Debug {
-    /// Called before a compaction begins, for example to index messages that it will shorten. Returns whether the
+    /// Called before a compaction begins, for example to index the messages that it will shorten. Returns whether the
     /// compaction may begin.
     async fn before_compaction_start(&self, _context: &AgentContext) -> bool {
         true
     }
 
-    /// Called after a compaction ended without an error, for example to verify its outcome.
+    /// Called after a compaction succeeded, for example to verify its outcome.
     async fn after_compaction_end(&self, _outcome: &CompactionOutcome) {}
 
     /// Called on every event of a compaction.
     fn event(&self, _event: &CompactionEvent) {}
 }
 
-/// Compacts the context of an agent, either when a compaction is due or on demand.
+/// Compacts the context of an agent, on demand or when the window is nearly full.
 ///
-/// If the agent has a session, it makes blocks of the session's loops and builds the context from them. Otherwise it
-/// shortens the list of messages.
+/// With a session, the compactor makes blocks (compacted forms) of the session's loops (runs of the agent) and builds
+/// the context from them. Without one, it shortens the list of messages.
 #[derive(Debug, Clone, Default)]
 pub struct Compactor {
     /// Size of the model's window and settings of the compaction.
     pub config: ContextConfig,
-    /// Hooks, in the order in which they are called. If one of them refuses, the compaction does not begin.
+    /// Hooks, called in this order. If a hook refuses, the compaction does not begin.
     pub hooks: Vec<Arc<dyn CompactionHooks>>,
 }
 
 impl Compactor {
-    /// Compacts the context if [`is_due`](crate::CompactionConfig::is_due) holds. Call it before each request to the
-    /// model. Messages that [`usage`](AgentContext::usage) covers count with the reported tokens, which include the
-    /// system prompt. Returns `None` if no compaction is due or a hook refused it.
+    /// Compacts the context if [`is_due`](crate::CompactionConfig::is_due) returns true. Call this before each request
+    /// to the model. Messages that [`usage`](AgentContext::usage) covers count with the reported tokens, which include
+    /// the system prompt. Returns `None` if no compaction is due or if a hook refused it.
     ///
     /// # Errors
     /// The errors of [`compact_context`](Self::compact_context).
@@ -153,8 +157,8 @@ impl Compactor {
     /// Compacts the context, even if no compaction is due. Returns `None` if a hook refused it.
     ///
     /// # Errors
-    /// With a session, the errors of the block strategy and of [`build_context_from_session`]. Without one, the errors
-    /// of the in-memory strategy. After an error the agent's messages are unchanged.
+    /// With a session, the errors of the block strategy and of [`build_context_from_session`]. Without a session, the
+    /// errors of the in-memory strategy. After an error, the messages of the agent are unchanged.
     pub async fn compact_context(
         &self,
         agent: &mut AgentContext,
@@ -191,7 +195,8 @@ impl Compactor {
         Ok(Some(outcome))
     }
 
-    /// Makes the blocks and the context, or reduces the list. Returns the ids of the loops that got a block.
+    /// With a session, makes blocks of its loops (runs of the agent) and builds the context from them. Without one,
+    /// shortens the list of messages. Returns the ids of the loops that got a new block.
     async fn shrink(&self, agent: &mut AgentContext) -> Result<Vec<String>> {
         let (config, budget) = (&self.config.compaction, self.config.message_budget());
         let mut loops = Vec::new();

@@ -14,14 +14,15 @@ use crate::error::Result;
 use crate::session::LoopRecord;
 use crate::turns::TurnMap;
 
-/// Number of loops before the last one that are in scope: compacted and shown in contexts.
+/// Rule for the number of older loops (runs of the agent before the last one) that are compacted and shown in contexts.
+/// These loops are in scope.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum CompactionScope {
-    /// The given number of loops before the last one. Default: 3.
+    /// A fixed number of loops (runs of the agent) before the last one. Default: 3.
     FixedCount(usize),
-    /// As many loops as fit into the maximum cost of a context after their compaction. A loop with a block counts the
-    /// cost of the block; a loop without a block counts its messages, but at most `max_summary_tokens`. A loop may be
-    /// in scope although its messages alone exceed a context.
+    /// As many loops (runs of the agent) as fit into the maximum cost of a context after compaction. A loop with a
+    /// block counts with the cost of its block. A loop without a block counts with the cost of its messages, but at
+    /// most `max_summary_tokens`. So a loop may be in scope although its messages alone exceed the maximum.
     TokenBudget,
 }
 
@@ -32,7 +33,9 @@ impl Default for CompactionScope {
 }
 
 impl CompactionScope {
-    /// Returns the number of older loops in scope. The loops are passed newest first.
+    /// Returns the number of older loops that are compacted and shown. `older` are the loops before the last one, the
+    /// latest first. `cost` returns the cost of a loop, and `budget` is the maximum cost of all loops together, both in
+    /// tokens. The budget is only used by [`TokenBudget`](Self::TokenBudget).
     pub(crate) fn count<T>(
         self,
         mut older: impl Iterator<Item = T>,
@@ -51,40 +54,42 @@ impl CompactionScope {
     }
 }
 
-/// Settings of a compaction: when it is due, which turns it keeps, and which strategies it uses.
+/// Settings of a compaction: when it is due, which turns are kept, and which strategies are used.
 ///
-/// The serialized form does not contain the strategies, the estimator and the clock. Absent fields have their defaults.
+/// The serialized form does not contain the strategies, the estimator and the clock. Missing fields get their defaults.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(default)]
 pub struct CompactionConfig {
-    /// Share of the window that the request should not exceed, from 0 to 1. Headroom is the unused part of this share.
-    /// Default 0.90.
+    /// Maximum share of the window that a request should use, from 0 to 1. Default 0.90.
     pub compact_at_pct: f64,
-    /// Minimum headroom, as a share of the window. A compaction is due when less is left. Default 0.05. For a window of
-    /// 100,000 tokens and a system prompt of 4,000, a compaction is due above 81,000 tokens.
+    /// Minimum headroom, as a share of the window. The headroom is the unused part of
+    /// [`compact_at_pct`](Self::compact_at_pct). A compaction is due when the headroom is less. Default 0.05. Example:
+    /// with a window of 100,000 tokens and a system prompt of 4,000, a compaction is due above 81,000 tokens.
     pub compact_budget_threshold_pct: f64,
-    /// Rule for the number of loops before the last one that are compacted and shown. Default: 3 loops.
+    /// Rule for the number of older runs of the agent that are compacted and shown. Default: 3 runs.
     pub compaction_scope: CompactionScope,
-    /// Number of turns at the beginning of the last loop that are shown unchanged. Default 2; 0 for none.
+    /// Number of turns at the beginning of the agent's last run that are shown unchanged. Default 2. With 0 there are
+    /// none.
     pub keep_first_turns: usize,
-    /// Number of turns at the end of the last loop that are shown with shortened tool output. Default 10. More turns
-    /// are shown if a tool call would otherwise be separated from its results.
+    /// Number of turns at the end of the agent's last run that are shown with shortened tool output. Default 10. More
+    /// turns are shown if a tool call would otherwise be separated from its result.
     pub keep_recent_turns: usize,
-    /// Maximum cost of the summary of one loop, in tokens. Default 2,000.
+    /// Maximum cost of the summary of one run of the agent, in tokens. Default 2,000.
     pub max_summary_tokens: u64,
-    /// Maximum number of lines that are shown of a tool's output in the recent turns. Default 50.
+    /// Maximum number of lines shown of each tool output in the recent turns. Default 50.
     pub tool_output_max_lines: usize,
-    /// Strategy that shortens the message lists of agents without a session; `None` for
+    /// Strategy that shortens the messages of agents without a session. `None` uses
     /// [`DefaultCompaction`](crate::DefaultCompaction).
     #[serde(skip)]
     pub in_memory_strategy: Option<Arc<dyn CompactionStrategy>>,
-    /// Strategy that makes the blocks of loops; `None` for [`DefaultBlockCompaction`](crate::DefaultBlockCompaction).
+    /// Strategy that makes the blocks (compacted forms of runs of the agent). `None` uses
+    /// [`DefaultBlockCompaction`](crate::DefaultBlockCompaction).
     #[serde(skip)]
     pub block_strategy: Option<Arc<dyn BlockCompactionStrategy>>,
-    /// Estimator that counts the tokens of messages. Default: [`default_estimator`].
+    /// Estimator of the tokens of messages. Default: [`default_estimator`].
     #[serde(skip)]
     pub estimator: Arc<dyn TokenEstimator>,
-    /// Clock that gives the time at which a block is made. Default: the system's clock.
+    /// Clock for the creation times of blocks. Default: the system's clock.
     #[serde(skip)]
     pub clock: Arc<dyn Clock>,
 }
@@ -108,9 +113,9 @@ impl Default for CompactionConfig {
 }
 
 impl CompactionConfig {
-    /// Returns whether a compaction is due: whether the headroom, `compact_at_pct − system_tokens / window − tokens /
-    /// window`, is below `compact_budget_threshold_pct`. A `window` of 0 means that its size is unknown; then no
-    /// compaction is due. Shares are exact to nine decimal places.
+    /// Returns whether a compaction is due. This is the case if the headroom, `compact_at_pct − system_tokens / window
+    /// − tokens / window`, is below `compact_budget_threshold_pct`. All sizes are in tokens. A `window` of 0 means that
+    /// the size of the window is unknown: then no compaction is due. Shares are exact to nine decimal places.
     ///
     /// ```
     /// use block_overlay::CompactionConfig;
@@ -148,7 +153,7 @@ impl CompactionConfig {
     }
 }
 
-/// Size of a model's window, and the settings of the compaction.
+/// Size of a model's window, and the settings for compacting contexts of this size.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ContextConfig {
@@ -171,20 +176,20 @@ impl Default for ContextConfig {
 }
 
 impl ContextConfig {
-    /// Returns the maximum cost of the messages, in tokens: the window without the system prompt.
+    /// Returns the maximum cost of the messages, in tokens: the window minus the system prompt.
     pub fn message_budget(&self) -> u64 {
         self.max_context_tokens
             .saturating_sub(self.system_prompt_tokens)
     }
 }
 
-/// A strategy that makes blocks. Three methods make one section of the block each, and [`compact`](Self::compact)
-/// combines the sections.
+/// A strategy that makes the block (compacted form) of a loop: a run of the agent, from a prompt to its answer. Three
+/// methods each make one section of the block, and [`compact`](Self::compact) combines the sections.
 ///
 /// The trait is object-safe. Its methods never change the loop.
 #[async_trait]
 pub trait BlockCompactionStrategy: Send + Sync + Debug {
-    /// Returns the range of turns at the beginning of the last loop that are shown unchanged; `None` for no such turns.
+    /// Returns the turns at the beginning of the agent's last run that are shown unchanged. `None` if there are none.
     /// By default these are the first [`keep_first_turns`](CompactionConfig::keep_first_turns) turns.
     fn keep_first(
         &self,
@@ -196,9 +201,9 @@ pub trait BlockCompactionStrategy: Send + Sync + Debug {
         turn_map.sections(first, recent).first
     }
 
-    /// Returns the section of turns at the end of the last loop that are shown with shortened tool output; `None` for
-    /// no such turns. By default these are the last [`keep_recent_turns`](CompactionConfig::keep_recent_turns) turns,
-    /// with each tool output cut to its first and last lines.
+    /// Returns the section for the turns at the end of the agent's last run, with shortened tool output. `None` if
+    /// there are none. By default these are the last [`keep_recent_turns`](CompactionConfig::keep_recent_turns) turns,
+    /// and only the first and the last lines of each tool output are kept.
     fn keep_recent(
         &self,
         record: &LoopRecord,
@@ -214,8 +219,9 @@ pub trait BlockCompactionStrategy: Send + Sync + Debug {
         })
     }
 
-    /// Returns a section with a summary: of the middle turns if `is_most_recent` is true, otherwise of all turns of an
-    /// older loop. `None` if no turns are summarized. May call a model.
+    /// Returns the section with a summary. If `is_most_recent` is true, the loop is the agent's last run, and its
+    /// middle turns are summarized. Otherwise all turns of the loop are summarized. `None` if there are no turns to
+    /// summarize. May call a model.
     ///
     /// # Errors
     /// The errors of the strategy, such as [`Error::Summarizer`](crate::Error::Summarizer) if the summarizer fails.
@@ -227,7 +233,8 @@ pub trait BlockCompactionStrategy: Send + Sync + Debug {
         is_most_recent: bool,
     ) -> Result<Option<CompactedSection>>;
 
-    /// Makes the block of a loop from the three sections.
+    /// Makes the block (compacted form) of a run of the agent from the three sections. `is_most_recent` is true for the
+    /// last run of a session.
     ///
     /// # Errors
     /// The errors of [`keep_compacted`](Self::keep_compacted).
@@ -254,14 +261,14 @@ pub trait BlockCompactionStrategy: Send + Sync + Debug {
     }
 }
 
-/// A strategy that shortens lists of messages, for agents without a session. It may call a model. The trait is
-/// object-safe.
+/// A strategy that shortens a list of messages, for agents without a session. The strategy may call a model. The trait
+/// is object-safe.
 #[async_trait]
 pub trait CompactionStrategy: Send + Sync + Debug {
     /// Returns the messages, shortened to at most [`message_budget`](ContextConfig::message_budget) tokens.
     ///
     /// # Errors
-    /// [`Error::BudgetTooSmall`](crate::Error::BudgetTooSmall) if the messages cannot be shortened that far, and other
+    /// [`Error::BudgetTooSmall`](crate::Error::BudgetTooSmall) if the messages cannot be shortened enough, and other
     /// errors of the strategy.
     async fn compact(&self, messages: Vec<Message>, config: &ContextConfig)
     -> Result<Vec<Message>>;

@@ -1,4 +1,4 @@
-//! The context of a session, built from the blocks of the loops in scope.
+//! Builds the context of a session from the blocks (compacted forms) and messages of its loops (runs of the agent).
 
 use std::rc::Rc;
 
@@ -11,66 +11,72 @@ use crate::orchestration::scope;
 use crate::session::{LoopRecord, LoopSession};
 use crate::turns::TurnMap;
 
-/// Form in which a context shows a turn.
+/// Form in which a context shows a turn of a loop (a run of the agent).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Shown {
     /// The messages of the turn, unchanged.
     Raw,
     /// The messages of the turn, with shortened tool output.
     Trimmed,
-    /// A summary that covers the turn.
+    /// A summary, which covers the turn.
     Summarized,
-    /// The context leaves the turn out, and an [`Omission`] counts it.
+    /// Not shown. An [`Omission`] of the context counts the turn.
     Omitted,
 }
 
-/// A turn of a loop in scope, and the form in which the context shows it.
+/// A turn of a loop (a run of the agent), and the form in which a context shows the turn.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TurnShown {
-    /// Id of the loop that holds the turn.
+    /// Id of the loop (run of the agent) that contains the turn.
     pub loop_id: String,
-    /// Index of the turn in its loop, from 0.
+    /// Index of the turn in its run of the agent, from 0.
     pub turn: usize,
     /// Form in which the context shows the turn.
     pub shown: Shown,
 }
 
-/// Consecutive loops of a chain that a context leaves out, with their numbers of loops and messages.
+/// Consecutive loops (runs of the agent) that a context does not show, with the numbers of loops and messages.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LoopRun {
-    /// Id of the oldest loop among the consecutive loops.
+    /// Id of the oldest of these loops (runs of the agent).
     pub first_loop_id: String,
-    /// Id of the latest loop among the consecutive loops.
+    /// Id of the latest of these loops (runs of the agent).
     pub last_loop_id: String,
-    /// Number of consecutive loops.
+    /// Number of these loops (runs of the agent).
     pub loops: usize,
-    /// Number of messages in these loops, including notes.
+    /// Number of messages in these runs of the agent, including notes (log entries that are never sent to a model).
     pub messages: usize,
 }
 
-/// Messages for a model, built from a chain of loops, and the form in which each turn is shown.
+/// Messages for a model, built from the loops (runs of the agent) of a session, and the form in which each turn is
+/// shown.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LoopContext {
     /// Messages for the model, oldest first.
     pub messages: Vec<Message>,
-    /// Cost of the messages, in tokens. It does not exceed the maximum that the caller gave.
+    /// Cost of the messages, in tokens. At most the maximum that the caller gave.
     pub tokens: u64,
-    /// All turns of the loops in scope, oldest first, each listed once.
+    /// All turns of the loops in scope (the agent's last run and the older runs to show), oldest first. Each turn is
+    /// listed once.
     pub turns: Vec<TurnShown>,
-    /// Turns of the loops in scope that the context leaves out, oldest first.
+    /// Turns that the context does not show, oldest first. Only turns of the loops in scope: the agent's last run and
+    /// the older runs to show.
     pub omissions: Vec<Omission>,
-    /// The loops before the scope, which the context leaves out; `None` if all loops are in scope.
+    /// Older runs of the agent that the context does not show at all, because
+    /// [`CompactionScope`](crate::CompactionScope) leaves them out. `None` if it leaves out no run.
     pub out_of_scope: Option<LoopRun>,
-    /// Number of loops in scope, including the last loop.
+    /// Number of runs of the agent in scope: the last run, and the older runs that
+    /// [`CompactionScope`](crate::CompactionScope) selects.
     pub loops: usize,
 }
 
-/// Builds a context from the loops up to `current_loop_id`. Each loop in scope is shown by its block, or by its
-/// messages if it has no block. Messages that were added after a block was made are shown unchanged.
+/// Builds a context from the loops (runs of the agent) up to `current_loop_id`. A loop that
+/// [`CompactionConfig::compaction_scope`] selects is shown by its block (compacted form) if it has one, and otherwise
+/// by its messages. Earlier loops are left out. Messages that were added after the block was made are shown unchanged.
 ///
 /// Each turn is shown once, even if the ranges of a block overlap. The context never costs more than
-/// `max_context_tokens`. To fit, it leaves out the older loops first, oldest first, and then turns of the last loop,
-/// but never its last turn. A message in the context counts the messages that are left out.
+/// `max_context_tokens`. To fit, it first leaves out older loops, oldest first, and then turns of the last loop, but
+/// never the last turn. A message in the context counts the messages that are left out.
 ///
 /// # Errors
 /// [`Error::UnknownLoop`] if the session has no loop `current_loop_id`, and [`Error::BudgetTooSmall`] if the last turn
@@ -87,7 +93,8 @@ pub fn build_context_from_session(
     show_loops(older, in_scope, config, max_context_tokens)
 }
 
-/// Shows the loops in scope within the budget, and counts the older ones.
+/// Builds a context of the runs of the agent in `in_scope` that costs at most the budget. A message at its beginning
+/// counts the messages of the runs in `older`, which are left out.
 pub(crate) fn show_loops(
     older: &[&LoopRecord],
     in_scope: &[&LoopRecord],
@@ -104,7 +111,7 @@ pub(crate) fn show_loops(
     let pieces = in_scope.iter().flat_map(|record| pieces(record, config));
     let mut pieces: Vec<ContextPart<'_>> = pieces.collect();
     let mut shown: u64 = pieces.iter().map(|piece| piece.tokens).sum();
-    // Pieces are left out, oldest first, until the rest fits.
+    // Leaves out parts, oldest first, until the rest fits.
     let mut hidden = 0;
     let (mark, tokens) = loop {
         let mark = mark(
@@ -160,7 +167,8 @@ pub(crate) fn show_loops(
     Ok(context)
 }
 
-/// Returns the message about all omitted messages before the first part that is shown.
+/// Returns the message that counts all omitted messages before the first shown part. `None` if no loop and no part is
+/// left out.
 fn mark(out_of_scope: Option<&LoopRun>, hidden: &[ContextPart<'_>]) -> Option<Message> {
     let (older, hidden_ids) = (out_of_scope, [hidden.first(), hidden.last()]);
     let [first, last] = hidden_ids.map(|piece| piece.map(|piece| piece.record.loop_id.as_str()));
@@ -175,7 +183,8 @@ fn mark(out_of_scope: Option<&LoopRun>, hidden: &[ContextPart<'_>]) -> Option<Me
     ))
 }
 
-/// Returns the message that replaces messages from one loop to another. Both ids are empty for a list of messages.
+/// Returns the message that replaces `messages` messages from the loop (run of the agent) `first_loop` to the loop
+/// `last_loop`. Both ids are empty for a list of messages without loops.
 pub(crate) fn left_out(first_loop: &str, last_loop: &str, messages: usize) -> Message {
     let place = match (first_loop, last_loop) {
         ("", _) => String::new(),
@@ -193,12 +202,12 @@ struct ContextPart<'s> {
     shown: Shown,
     messages: Vec<Message>,
     tokens: u64,
-    /// Turns of the part that are not shown.
+    /// Turns of the part that are not shown; `None` if all turns are shown.
     omitted: Option<Omission>,
 }
 
 impl ContextPart<'_> {
-    /// Leaves the part out, and returns its former cost in tokens.
+    /// Leaves the part out. Returns the tokens that it cost before.
     fn leave_out(&mut self, config: &CompactionConfig) -> u64 {
         let (turn_map, estimator) = (&self.turn_map, &config.estimator);
         self.omitted = Some(self.record.omission(turn_map, self.turns, estimator));
@@ -207,8 +216,8 @@ impl ContextPart<'_> {
         std::mem::take(&mut self.tokens)
     }
 
-    /// Divides a trimmed section into groups of turns, so that each may be left out separately. Other parts stay whole,
-    /// and so does a section with other messages than its turns have.
+    /// Divides a section of recent turns into groups of turns, so that each group can be left out separately. Returns
+    /// other parts unchanged, and also a section with other messages than its turns have.
     fn divide(self, config: &CompactionConfig) -> Vec<Self> {
         let all = self.turn_map.span(self.turns.indices());
         if self.shown != Shown::Trimmed || all.len() != self.messages.len() {
@@ -232,7 +241,7 @@ impl ContextPart<'_> {
     }
 }
 
-/// Returns the parts of one loop, each turn once.
+/// Returns the parts of one run of the agent that a context shows, in order. Each turn is in one part.
 fn pieces<'s>(record: &'s LoopRecord, config: &CompactionConfig) -> Vec<ContextPart<'s>> {
     let turn_map = Rc::new(TurnMap::of_loop(&record.messages));
     let count = turn_map.turn_count();
@@ -245,7 +254,7 @@ fn pieces<'s>(record: &'s LoopRecord, config: &CompactionConfig) -> Vec<ContextP
         let covered = found.map_or(turn + 1, |(section, _)| {
             section.range.indices().end.min(count)
         });
-        // A tool group that reaches past the section stays with its beginning.
+        // A tool group that extends beyond the section is shown with its first turn.
         let mut end = covered;
         while !turn_map.is_cut(end) && section_at(end).is_none() {
             end += 1;
@@ -268,7 +277,7 @@ fn pieces<'s>(record: &'s LoopRecord, config: &CompactionConfig) -> Vec<ContextP
             piece.shown = shown;
             piece.messages.clone_from(&section.messages);
             piece.omitted.clone_from(&section.omitted);
-            // Messages that came after the section was made follow it.
+            // Messages that were added after the section was made.
             let of_section = turn_map.span(turn..covered);
             let known = block.and_then(|block| block.covered_messages);
             from = known.map_or(of_section.end, |known| {
@@ -284,8 +293,8 @@ fn pieces<'s>(record: &'s LoopRecord, config: &CompactionConfig) -> Vec<ContextP
     pieces
 }
 
-/// Returns the section that begins at a turn. The recent turns come before the summary, so that turns in both are shown
-/// in full.
+/// Returns the section that begins at `turn`. If both sections contain the turn, returns the recent turns, so that the
+/// turn is shown in full.
 fn section_at(block: &CompactionBlock, turn: usize) -> Option<(&CompactedSection, Shown)> {
     let recent = (block.keep_recent.as_ref(), Shown::Trimmed);
     let summary = (block.keep_compacted.as_ref(), Shown::Summarized);

@@ -1,4 +1,4 @@
-//! One line for a turn, made without a model.
+//! Summarizes a turn in one line, without a model.
 
 use std::ops::Range;
 
@@ -7,13 +7,14 @@ use turn_map::{MessageView, PartView, Role};
 
 use crate::turns::TurnMap;
 
-/// Beginning of every message with a summary.
+/// Beginning of every message that is a summary.
 pub(crate) const SUMMARY_PREFIX: &str = "[Summary] ";
 
-/// Maximum length of the words of one speaker in a line, in bytes.
+/// Maximum length of the text of one speaker in a line, in bytes.
 pub(crate) const LINE_BYTES: usize = 200;
 
-/// Adds the words of `text` up to [`LINE_BYTES`] bytes. One byte more shows that the line must be cut.
+/// Appends the words of `text` to a line until the line is longer than [`LINE_BYTES`] bytes. Such a line must be cut
+/// later.
 pub(crate) fn push_words(line: &mut String, text: &str) {
     for word in text.split_whitespace() {
         if line.len() > LINE_BYTES {
@@ -26,8 +27,8 @@ pub(crate) fn push_words(line: &mut String, text: &str) {
     }
 }
 
-/// Returns the line that replaces a turn, without its prefix: the words of systems, users and the assistant, or the
-/// number of tool calls or results. `None` for notes alone.
+/// Returns the line for a turn, without its prefix. It has the words of systems, users and the assistant, or the number
+/// of tool calls or results. `None` if the turn has none of these, for example if it has only notes.
 fn turn_line<M: MessageView>(messages: &[M]) -> Option<String> {
     let (mut system, mut user, mut assistant) = (String::new(), String::new(), String::new());
     let (mut calls, mut results, mut answered) = (0, 0, false);
@@ -77,12 +78,12 @@ pub(crate) fn turn_lines<M: MessageView>(
     turns.map(line).collect()
 }
 
-/// Cost of a line with its line break, in tokens.
+/// Returns the cost of a line with its line break, in tokens.
 pub(crate) fn line_cost(line: Option<&str>, estimator: &dyn TokenEstimator) -> u64 {
     line.map_or(0, |line| estimator.text(line).saturating_add(1))
 }
 
-/// Returns the text, cut between characters to [`LINE_BYTES`] bytes.
+/// Returns the beginning of the text, at most [`LINE_BYTES`] bytes, cut between characters.
 fn cut(mut text: String) -> String {
     if text.len() > LINE_BYTES {
         let mark = '…';
@@ -92,8 +93,8 @@ fn cut(mut text: String) -> String {
     text
 }
 
-/// Returns how many leading lines fit: all of them, or the maximum number that costs at most `budget` tokens together
-/// with the `reserve` for a marker of the others.
+/// Returns the number of first lines that fit. This is all lines if they cost at most `budget` tokens. Otherwise it is
+/// the largest number that costs at most `budget` together with `reserve`, the tokens of a marker for the other lines.
 pub(crate) fn lines_that_fit(costs: &[u64], budget: u64, reserve: u64) -> usize {
     let sums = costs.iter().scan(0, |sum: &mut u64, cost| {
         *sum = sum.saturating_add(*cost);

@@ -1,15 +1,17 @@
-//! Makes the blocks of a session: finds the loops in scope, and the loops that need a new block.
+//! Makes the blocks (compacted forms) of a session's loops (runs of the agent). Finds the loops to show, and the loops
+//! that need a new block.
 
 use crate::config::{BlockCompactionStrategy, CompactionConfig};
 use crate::error::Result;
 use crate::session::{LoopRecord, LoopSession};
 
-/// Makes the blocks of a chain's last loop and of the older loops in scope, and stores them in the session. Returns the
-/// ids of the loops that got a new block, the last loop first.
+/// Makes the blocks (compacted forms) of the agent's last loop and of the older loops in scope, and stores them in the
+/// session. A loop is one run of the agent, from a prompt to its answer. [`CompactionConfig::compaction_scope`] selects
+/// the older loops. Returns the ids of the loops that got a new block, the last loop first.
 ///
-/// The last loop always gets a new block. An older loop gets a block over all of its turns, unless it already has such
-/// a block: a block from the time when the loop was the last one is replaced. Messages never change. If one block
-/// cannot be made, the session stays unchanged.
+/// `current_loop_id` is the last loop. It always gets a new block. An older loop without a block gets one over all of
+/// its turns. A block from the time when the loop was the last one is replaced. Messages never change. After an error,
+/// the session is unchanged.
 ///
 /// # Errors
 /// [`Error::UnknownLoop`](crate::Error::UnknownLoop) if the session has no loop `current_loop_id`, and the errors of
@@ -41,8 +43,8 @@ pub async fn compact_session_loops(
     Ok(made)
 }
 
-/// Returns the number of loops before `current_loop_id` that are in scope. It does not exceed the number of loops that
-/// exist.
+/// Returns the number of loops (runs of the agent) before `current_loop_id` that are in scope: compacted and shown in
+/// contexts. It is at most the number of loops before `current_loop_id`.
 ///
 /// # Errors
 /// [`Error::UnknownLoop`](crate::Error::UnknownLoop) if the session has no loop `current_loop_id`.
@@ -56,9 +58,10 @@ pub fn resolve_scope(
     Ok(scope(&chain, config, max_context_tokens))
 }
 
-/// Number of loops in scope before the last one of the chain.
+/// Returns the number of older loops (runs of the agent) that are compacted and shown. `chain` are all loops up to the
+/// last one, oldest first. `budget` is the maximum cost of a context, in tokens.
 pub(crate) fn scope(chain: &[&LoopRecord], config: &CompactionConfig, budget: u64) -> usize {
-    // Cost of an older loop after its compaction, as far as it is known before.
+    // Cost of an older loop after its compaction. Before the compaction, an upper bound.
     let cost = |record: &&LoopRecord| match record.whole_summary() {
         Some(summary) => config.cost(&summary.messages),
         None => config.cost(&record.messages).min(config.max_summary_tokens),

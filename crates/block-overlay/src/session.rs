@@ -1,4 +1,4 @@
-//! Agent loops, and the session that holds them.
+//! Loops (runs of an agent's loop, each from a prompt to its answer), and the session that contains them.
 
 use memory_model::Message;
 use serde::{Deserialize, Serialize};
@@ -8,18 +8,19 @@ use crate::block::{CompactedSection, CompactionBlock, Omission, TurnRange};
 use crate::error::{Error, Result};
 use crate::turns::TurnMap;
 
-/// One run of an agent loop: its original messages, which compaction never changes, and its compacted form.
+/// One run of an agent's loop, from a prompt to its answer: the original messages, which compaction never changes, and
+/// their compacted form.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LoopRecord {
-    /// Id of the loop.
+    /// Id of this run of the agent's loop.
     pub loop_id: String,
-    /// Id of the loop that precedes this one; `None` for a first loop.
+    /// Id of the earlier run that this run continues. `None` for a first run.
     #[serde(default)]
     pub parent_loop_id: Option<String>,
-    /// Messages of the loop, in order.
+    /// Messages of the run, in order.
     #[serde(default)]
     pub messages: Vec<Message>,
-    /// Compacted form of the loop, which contexts show; `None` to show the messages.
+    /// Compacted form of the run, which contexts show instead of the messages. `None` to show the messages.
     #[serde(
         default,
         alias = "compactionBlock",
@@ -29,7 +30,7 @@ pub struct LoopRecord {
 }
 
 impl LoopRecord {
-    /// Counts turns as left out.
+    /// Returns an omission that counts the turns and their cost.
     pub(crate) fn omission(
         &self,
         turn_map: &TurnMap,
@@ -45,8 +46,9 @@ impl LoopRecord {
         }
     }
 
-    /// Returns the summary of the whole loop if the loop has the block of an older loop: one section, over all of its
-    /// turns and messages.
+    /// Returns the summary of the whole run of the agent, if its block is one summary over all turns and messages.
+    /// `None` if the run has no block. Also `None` if the block was made while the run was the last one, so that it has
+    /// other sections, or before messages were added, so that it does not cover them.
     pub(crate) fn whole_summary(&self) -> Option<&CompactedSection> {
         let block = self.compaction_block.as_ref()?;
         let is_covered = |covered| covered == self.messages.len();
@@ -59,10 +61,10 @@ impl LoopRecord {
     }
 }
 
-/// The loops of one session.
+/// The loops of one session. A loop is one run of the agent, from a prompt to its answer.
 ///
-/// Each loop gives the id of its parent, so branches and reruns form a tree. The loops from a first loop to a given one
-/// are the [chain](Self::chain) of the given loop. A parent comes before its children.
+/// Each loop has the id of its parent, so branches and reruns form a tree. The [chain](Self::chain) of a loop is the
+/// path from a first loop to this loop. A parent must come before its children in the list.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LoopSession {
     /// Id of the session.
@@ -73,19 +75,21 @@ pub struct LoopSession {
 }
 
 impl LoopSession {
-    /// Returns the loop with the id `loop_id`; `None` if the session has none.
+    /// Returns the loop (run of the agent) with the id `loop_id`. `None` if the session has no loop with this id.
     pub fn get(&self, loop_id: &str) -> Option<&LoopRecord> {
         self.loops.iter().rfind(|record| record.loop_id == loop_id)
     }
 
-    /// Returns the loop with the id `loop_id`, to be changed; `None` if the session has none.
+    /// Returns the loop (run of the agent) with the id `loop_id`, for changing it. `None` if the session has no loop
+    /// with this id.
     pub fn get_mut(&mut self, loop_id: &str) -> Option<&mut LoopRecord> {
         let mut newest_first = self.loops.iter_mut().rev();
         newest_first.find(|record| record.loop_id == loop_id)
     }
 
-    /// Returns the loops from the first one to `loop_id`, oldest first. A parent that does not come before its child
-    /// ends the chain.
+    /// Returns the loop `loop_id` (a run of the agent), its parent (the loop that it continues), the parent's parent
+    /// and so on, oldest first. A parent that does not come before its child in the list is ignored, so the chain
+    /// begins with the child.
     ///
     /// # Errors
     /// [`Error::UnknownLoop`] if the session has no loop `loop_id`.

@@ -1,4 +1,4 @@
-//! Strategies that need no model.
+//! Strategies for compaction without a model.
 
 use async_trait::async_trait;
 use memory_model::Message;
@@ -11,11 +11,11 @@ use crate::lines::{SUMMARY_PREFIX, lines_that_fit, turn_lines};
 use crate::session::LoopRecord;
 use crate::turns::TurnMap;
 
-/// Makes blocks without a model. In the recent turns, each tool output is cut to its first and last lines. Each middle
-/// turn becomes one line. Turns of which the lines do not fit into
-/// [`max_summary_tokens`](CompactionConfig::max_summary_tokens) are counted as left out.
+/// Makes blocks (compacted forms of an agent's runs) without a model. Each tool output in the recent turns is cut to
+/// its first and last lines. Each middle turn becomes one line. If the lines exceed
+/// [`max_summary_tokens`](CompactionConfig::max_summary_tokens), the turns without a line are counted as omitted.
 ///
-/// The strategy has no settings; it uses the [`CompactionConfig`].
+/// The settings are in the [`CompactionConfig`].
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct DefaultBlockCompaction;
 
@@ -33,7 +33,8 @@ impl BlockCompactionStrategy for DefaultBlockCompaction {
     }
 }
 
-/// Returns the turns to summarize: the turns between the first and the recent ones, or all of an older loop.
+/// Returns the turns of a run of the agent to summarize: in the last run the turns between the first and the recent
+/// ones, in an older run all turns.
 pub(crate) fn compacted_range(
     turn_map: &TurnMap,
     config: &CompactionConfig,
@@ -46,7 +47,7 @@ pub(crate) fn compacted_range(
     }
 }
 
-/// Makes a line of each turn, within the tokens for a summary.
+/// Returns a section with one line for each turn, at most as long as a summary may be.
 pub(crate) fn one_line_each(
     record: &LoopRecord,
     turn_map: &TurnMap,
@@ -66,7 +67,7 @@ pub(crate) fn one_line_each(
         let mark = Message::user(format!("[… left out: {omission} …]"));
         Some((omission, mark))
     };
-    // As long as the marker of fewer turns gets, but for a digit.
+    // Cost of the longest marker of omitted turns, plus one token for another digit.
     let reserve = omission(0).map_or(0, |(_, mark)| config.cost(&[mark]).saturating_add(1));
     let fit = lines_that_fit(&costs, budget, reserve);
     let (omitted, mark) = omission(fit).unzip();
@@ -78,7 +79,7 @@ pub(crate) fn one_line_each(
     }
 }
 
-/// Shortens a list of messages without a model: see [`compact_messages`].
+/// Shortens a list of messages without a model, by [`compact_messages`].
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct DefaultCompaction;
 
@@ -93,19 +94,19 @@ impl CompactionStrategy for DefaultCompaction {
     }
 }
 
-/// Shortens a list of messages until it costs at most [`message_budget`](ContextConfig::message_budget). The following
-/// steps are taken in order, as far as they are needed:
+/// Shortens a list of messages until it costs at most [`message_budget`](ContextConfig::message_budget) tokens. Takes
+/// these steps in order, until the list fits:
 ///
-/// 1. All tool output is cut to its first and last lines.
-/// 2. Each turn between the first and the recent turns becomes one line. These lines cost at most
+/// 1. Cut each tool output to its first and last lines.
+/// 2. Replace each turn between the first and the recent turns by one line. These lines cost at most
 ///    [`max_summary_tokens`](CompactionConfig::max_summary_tokens).
-/// 3. One message that counts the turns replaces these lines.
-/// 4. Only the last turns that fit are kept.
+/// 3. Replace these lines by one message with the number of messages that are left out.
+/// 4. Keep only the last turns that fit.
 ///
 /// Tool calls are never separated from their results.
 ///
 /// # Errors
-/// [`Error::BudgetTooSmall`](crate::Error::BudgetTooSmall) if the last turn alone costs more.
+/// [`Error::BudgetTooSmall`](crate::Error::BudgetTooSmall) if the last turn alone costs more than the maximum.
 pub fn compact_messages(messages: Vec<Message>, config: &ContextConfig) -> Result<Vec<Message>> {
     let (compaction, budget) = (&config.compaction, config.message_budget());
     if compaction.cost(&messages) <= budget {

@@ -1,5 +1,5 @@
-//! Summarizers and blocks: a strategy that summarizes the middle of a loop, and a summarizer that writes one line a
-//! turn.
+//! Blocks with summaries: a strategy that summarizes the middle of a run of the agent with a model, and a summarizer
+//! that writes one line for each turn.
 
 use std::sync::Arc;
 
@@ -18,25 +18,25 @@ use crate::session::LoopRecord;
 use crate::strategy::{compacted_range, one_line_each};
 use crate::turns::TurnMap;
 
-/// Makes blocks with summaries of **all** middle turns within
-/// [`max_summary_tokens`](CompactionConfig::max_summary_tokens), written by a summarizer under the rules of a ladder.
-/// The first and the recent turns are the same as in [`DefaultBlockCompaction`](crate::DefaultBlockCompaction).
+/// Makes blocks (compacted forms of an agent's runs) in which a summarizer summarizes **all** middle turns within
+/// [`max_summary_tokens`](CompactionConfig::max_summary_tokens). The first and the recent turns are the same as in
+/// [`DefaultBlockCompaction`](crate::DefaultBlockCompaction).
 ///
-/// The ladder's last tiers need no model, so the block holds an extract if the model fails. A source that is too short
-/// for a summary becomes one line for each turn.
+/// A [`Ladder`] lists the methods that are tried for each summary. Its last tiers need no model, so the block contains
+/// an extract if the model fails. Turns that are too short for a summary become one line each.
 #[derive(Debug, Clone)]
 pub struct SummarizingBlockCompaction {
     /// Summarizer that writes the summaries.
     pub summarizer: Arc<dyn Summarizer>,
-    /// Ladder of methods that are tried for each summary. Its tolerance is ignored: no summary may exceed
+    /// Methods that are tried for each summary, in order. The ladder's tolerance is ignored: no summary may exceed
     /// [`max_summary_tokens`](CompactionConfig::max_summary_tokens).
     pub ladder: Ladder,
-    /// Instructions to the summarizer, such as subjects to keep; `None` for no instructions.
+    /// Additional instructions for the summarizer, such as subjects to keep. `None` for no instructions.
     pub instructions: Option<String>,
 }
 
 impl SummarizingBlockCompaction {
-    /// Requests the summary of some messages; `None` if it could not be shorter than they are.
+    /// Requests the summary of some messages. Returns `None` if the messages are too short for a shorter summary.
     async fn digest(
         &self,
         messages: &[Message],
@@ -92,13 +92,13 @@ impl BlockCompactionStrategy for SummarizingBlockCompaction {
         let fits = |messages: &[Message]| config.cost(messages) <= config.max_summary_tokens;
         Ok(Some(match written.filter(|(summary, _)| fits(summary)) {
             None => one_line_each(record, turn_map, config, range),
-            // Turns that no model saw, because the source was too long for it.
+            // Turns that no model read, because the source was too long for the model.
             Some((messages, left)) => CompactedSection {
                 range,
                 messages,
                 omitted: left.and_then(|left| {
                     let start = turn_map.span(range.indices()).start;
-                    // Position 1 of the source is the first message of the range.
+                    // Position 1 of the source is the first message of the range of turns.
                     let turn = |seq: Seq| turn_map.turn_of(start + seq.0 as usize - 1);
                     let turns = turn(left.range.first)?..turn(left.range.last)? + 1;
                     Some(record.omission(
@@ -114,9 +114,9 @@ impl BlockCompactionStrategy for SummarizingBlockCompaction {
 
 /// Writes one line for each turn, without a model.
 ///
-/// If the planner's policy is [`Digest::OneLiners`](crate::planner::Digest::OneLiners), this summarizer writes the
-/// planned summaries. A last line counts the turns of which the lines do not fit into the request's target. Its
-/// summaries are provisional, as all summaries without a model are.
+/// With the planner's [`Digest::OneLiners`](crate::planner::Digest::OneLiners), this summarizer writes the planned
+/// summaries. If the lines exceed the requested length, a last line counts the turns without a line. The summaries are
+/// marked as provisional, like all summaries that no model wrote.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct OneLineSummarizer;
 

@@ -1,4 +1,4 @@
-//! The turns of a loop, and the turns that a block keeps.
+//! The turns of a loop (a run of the agent), and their division into the sections of a block (its compacted form).
 
 use std::ops::Range;
 
@@ -6,18 +6,18 @@ use turn_map::{Atoms, MessageView, Role, atoms};
 
 use crate::block::TurnRange;
 
-/// The turns that a block keeps at the beginning and at the end of a loop, and the turns between.
+/// Division of the turns of a run of the agent into the three sections of its block.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Sections {
-    /// Turns with their original messages.
+    /// Turns at the beginning, with their original messages.
     pub(crate) first: Option<TurnRange>,
-    /// Turns that are summarized.
+    /// Turns in the middle, which are summarized.
     pub(crate) middle: Option<TurnRange>,
-    /// Turns with shortened tool output.
+    /// Turns at the end, with shortened tool output.
     pub(crate) recent: Option<TurnRange>,
 }
 
-/// The turns of a list of messages, by index, and its groups of tool calls and results, which are never split.
+/// The turns of a list of messages by index, and its groups of tool calls and results, which are never split.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TurnMap {
     starts: Vec<usize>,
@@ -26,7 +26,7 @@ pub struct TurnMap {
 }
 
 impl TurnMap {
-    /// Groups messages by the turn index that they carry. A message without an index is a separate turn.
+    /// Groups messages by their turn index. A message without an index is a separate turn.
     pub fn from_messages<M: MessageView>(messages: &[M]) -> Self {
         let turns = turn_map::TurnMap::by_index(messages);
         Self {
@@ -36,8 +36,8 @@ impl TurnMap {
         }
     }
 
-    /// Groups messages by the answers of the model. A turn begins with the user's messages before an answer and ends
-    /// with the answer and the results of its tools.
+    /// Groups messages by the answers of the model. A turn begins with the user's messages before an answer, and ends
+    /// with the answer and the results of its tool calls.
     fn by_answers<M: MessageView>(messages: &[M]) -> Self {
         let atoms = atoms(messages);
         let mut starts = Vec::new();
@@ -58,8 +58,9 @@ impl TurnMap {
         }
     }
 
-    /// Groups the messages of a loop by their turn index if the first message has one. Otherwise each answer of the
-    /// model ends a turn. Blocks are made by this rule, and messages that are added later never change earlier turns.
+    /// Groups the messages of a loop (a run of the agent) into turns. Uses the turn index of the messages if the first
+    /// message has one. Otherwise each answer of the model ends a turn. Blocks use this rule, because messages that are
+    /// added later never change earlier turns.
     pub fn of_loop<M: MessageView>(messages: &[M]) -> Self {
         let first = messages.iter().find(|message| !message.is_note());
         match first.and_then(MessageView::turn) {
@@ -73,28 +74,28 @@ impl TurnMap {
         self.starts.len()
     }
 
-    /// Returns the range of message indices of a turn; `None` if there is no such turn.
+    /// Returns the index range of the messages of a turn. `None` if there is no turn with this index.
     pub fn turn_msg_range(&self, turn_index: usize) -> Option<Range<usize>> {
         (turn_index < self.turn_count()).then(|| self.span(turn_index..turn_index + 1))
     }
 
-    /// Returns the part of `messages` that holds a range of turns. `messages` must be the list from which the map was
-    /// made. Turns that do not exist are skipped.
+    /// Returns the messages of a range of turns. `messages` must be the list from which the map was made. Turns that do
+    /// not exist are skipped.
     pub fn messages_for_range<'m, M>(&self, range: TurnRange, messages: &'m [M]) -> &'m [M] {
         messages.get(self.span(range.indices())).unwrap_or_default()
     }
 
-    /// Positions of the messages of several turns.
+    /// Returns the index range of the messages of several turns.
     pub(crate) fn span(&self, turns: Range<usize>) -> Range<usize> {
         let start = |turn: usize| self.starts.get(turn).copied().unwrap_or(self.messages);
         let first = start(turns.start);
         first..start(turns.end).max(first)
     }
 
-    /// Divides the turns. At least `first` at the beginning and `recent` at the end are kept, and more if a tool call
-    /// and its results would be divided otherwise. No turn is in two sections: if a loop has fewer turns than both
-    /// together, the turns at the beginning are kept unchanged. Turns that further messages may still join, such as a
-    /// call without its result, are in the last section.
+    /// Divides the turns into sections. Keeps at least `first` turns at the beginning and `recent` turns at the end,
+    /// and more if a tool call would otherwise be separated from its results. No turn is in two sections: if the loop
+    /// has fewer turns than `first + recent`, the last section has only the turns after the first section. Turns after
+    /// the first section that later messages may still join, such as a call without a result, are in the last section.
     pub(crate) fn sections(&self, first: usize, recent: usize) -> Sections {
         let count = self.turn_count();
         let mut head = first.min(count);
@@ -113,13 +114,14 @@ impl TurnMap {
         }
     }
 
-    /// Whether no tool group reaches across the beginning of a turn. True for the first turn and the end.
+    /// Returns whether a run of the agent can be divided before `turn` without separating a tool call from its result.
+    /// True for the first turn and for the end.
     pub(crate) fn is_cut(&self, turn: usize) -> bool {
         let position = self.span(turn..turn).start;
         turn == 0 || self.atoms.cut_before(position).position() == position
     }
 
-    /// Returns the turns in the smallest groups such that no tool group reaches across them.
+    /// Divides the turns into the smallest groups that do not split a tool group.
     pub(crate) fn groups(&self, turns: Range<usize>) -> Vec<Range<usize>> {
         let mut groups = Vec::new();
         let mut start = turns.start;
@@ -132,15 +134,15 @@ impl TurnMap {
         groups
     }
 
-    /// Turn of the message at `position`; `None` before the first turn.
+    /// Returns the turn of the message at `position`; `None` for a message before the first turn.
     pub(crate) fn turn_of(&self, position: usize) -> Option<usize> {
         self.starts
             .partition_point(|start| *start <= position)
             .checked_sub(1)
     }
 
-    /// First turn that further messages may still join to others, as results of an open tool group do;
-    /// the number of turns if there is none.
+    /// Returns the first turn that later messages may still join with others, because a tool group is open. Returns the
+    /// number of turns if there is none.
     fn unsettled_turn(&self) -> usize {
         let settled = self.atoms.settled_end().position();
         match settled < self.messages {
@@ -205,7 +207,7 @@ mod tests {
 
     #[test]
     fn sections_grow_to_whole_tool_groups() {
-        // Messages without an index: a turn each, so groups reach over turns.
+        // Each message without an index is a turn, so a tool group extends over several turns.
         let result = |id| Message::tool_result(id, "found");
         let messages = [
             Message::user("a"),
@@ -222,7 +224,7 @@ mod tests {
             (sections.first, sections.middle, sections.recent),
             (range(0, 2), range(3, 4), range(5, 7))
         );
-        // A call that still waits is never summarized.
+        // A call that still waits for its result is never summarized.
         let open = TurnMap::from_messages(&messages[..6]).sections(1, 0);
         assert_eq!((open.middle, open.recent), (range(1, 4), range(5, 5)));
     }

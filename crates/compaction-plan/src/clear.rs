@@ -1,4 +1,4 @@
-//! A planner around another one that shows old results as placeholders.
+//! A planner that wraps another planner and replaces old tool results by placeholders.
 
 use std::sync::Arc;
 
@@ -19,15 +19,15 @@ mod pass;
 
 pub use pass::CLEAR;
 
-/// Name of the pass that clears tool results before the inner planner's passes. It plans jobs only if the view must fit
-/// its [`Room`](crate::Room).
+/// Name of the pass (planning round) that replaces old tool results by placeholders, before the passes of the inner
+/// planner. The pass changes the view (the compacted log) only for the goal [`Goal::Fit`].
 pub const CLEAR_TO_FIT: Label = Label::from_static("clear_to_fit");
 
-/// Plans the jobs of another planner, and then shows old results as placeholders in the messages that this planner left
-/// unchanged.
+/// Plans the same changes of the view (the compacted log) as an inner planner. Then replaces old tool results by
+/// placeholders in the messages that the inner planner left unchanged.
 ///
-/// The inner planner sees cleared groups as messages, so it compacts them as it would without this planner. A job of
-/// the inner planner over cleared groups is planned only if it makes the view cheaper.
+/// The inner planner sees the original messages instead of placeholders, so it compacts them like other messages. A
+/// summary of messages with placeholders is planned only if it makes the view cheaper.
 #[derive(Debug, Clone)]
 pub struct ClearingPlanner {
     inner: Arc<dyn Planner>,
@@ -36,7 +36,7 @@ pub struct ClearingPlanner {
 }
 
 impl ClearingPlanner {
-    /// Creates a planner that runs `inner` and clears tool results by `policy`.
+    /// Creates a planner that runs `inner`, and clears old tool results by `policy`.
     pub fn new(inner: Arc<dyn Planner>, policy: ClearPolicy) -> Self {
         let mut passes = vec![CLEAR_TO_FIT];
         passes.extend(inner.passes().iter().cloned());
@@ -94,22 +94,22 @@ impl Planner for ClearingPlanner {
     }
 }
 
-/// Number and cost of the tool results that the jobs of a plan replace by placeholders.
+/// Number and cost of the tool results that a plan replaces by placeholders.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct ClearFigures {
-    /// Number of groups of tool calls and results that are cleared.
+    /// Number of cleared groups. A group is a message with tool calls and the results.
     pub groups: u64,
     /// Number of messages in the cleared groups.
     pub messages: u64,
-    /// Cost of the cleared groups in the view before the plan, in tokens.
+    /// Cost of the cleared groups before the plan, in tokens.
     pub tokens_before: u64,
-    /// Cost of the cleared groups after the plan, with placeholders instead of results, in tokens.
+    /// Cost of the cleared groups after the plan, with placeholders, in tokens.
     pub tokens_after: u64,
 }
 
 impl ClearFigures {
-    /// Counts the jobs of a plan that clear results.
+    /// Adds up the tool results that a plan replaces by placeholders, over all jobs of the plan.
     pub fn of(plan: &Plan) -> Self {
         let mut figures = Self::default();
         for job in plan.jobs.iter().filter(|job| job.kind == CLEAR) {
@@ -125,7 +125,7 @@ impl ClearFigures {
         figures
     }
 
-    /// Returns the number of tokens by which clearing makes the view cheaper.
+    /// Returns the number of tokens that clearing saves.
     pub fn saved(&self) -> u64 {
         self.tokens_before.saturating_sub(self.tokens_after)
     }

@@ -1,4 +1,4 @@
-//! Facts and lines that a planner adds to a summary after its text is written.
+//! Data and lines that a planner adds to a summary after the text is written.
 
 use std::collections::BTreeMap;
 
@@ -6,21 +6,22 @@ use memory_model::{Accounting, LogEntry, RawJson, Summary};
 
 use crate::job::Job;
 
-/// A stored message, note or summary that a job summarizes.
+/// A log entry or a summary that a job summarizes.
 #[derive(Debug, Clone, Copy)]
 pub enum JobSource<'a> {
     /// A message or a note of the log.
     Entry(&'a LogEntry),
-    /// A summary that is a source of the new summary.
+    /// An existing summary that the new summary covers.
     Summary(&'a Summary),
 }
 
-/// The text that a summarizer wrote for a job, with the job's sources, before the summary is stored.
+/// The text that a summarizer wrote for a [`Job`] (one planned summary), and the messages and summaries that it
+/// summarizes. Input of [`Planner::details`](crate::Planner::details), before the summary is stored.
 #[derive(Debug, Clone, Copy)]
 pub struct WrittenText<'a> {
-    /// The job that asked for the summary.
+    /// Planned summary for which the text was written.
     pub job: &'a Job,
-    /// Sources of the job, in order. A range of messages is listed entry by entry.
+    /// Messages and summaries that the text summarizes, in order. A range of messages is listed message by message.
     pub sources: &'a [JobSource<'a>],
     /// Text that the summarizer wrote.
     pub text: &'a str,
@@ -29,8 +30,8 @@ pub struct WrittenText<'a> {
 }
 
 impl WrittenText<'_> {
-    /// Returns the maximum cost of the lines that may be added to the text, in tokens; `None` if the job sets no
-    /// maximum cost of the summary.
+    /// Returns the maximum cost of the lines that may be added to the text, in tokens. `None` if the job does not limit
+    /// the cost of the summary.
     pub fn room(&self) -> Option<u64> {
         let request = self.job.request.as_ref()?;
         let written = self.accounting.text(self.text);
@@ -41,8 +42,8 @@ impl WrittenText<'_> {
 /// Data and lines of text that a planner adds to a summary.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Details {
-    /// Data for [`Summary::meta`], as values by the name of their field.
+    /// Values to add to [`Summary::meta`], by the name of their field.
     pub facts: BTreeMap<String, RawJson>,
-    /// Lines to add to the end of the summary's text. Lines that would exceed the job's `max_tokens` are left out.
+    /// Lines to append to the text of the summary. Lines that would exceed the job's `max_tokens` are left out.
     pub lines: Vec<String>,
 }

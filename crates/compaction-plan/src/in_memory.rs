@@ -13,10 +13,10 @@ use crate::label::Label;
 use crate::planner::{Goal, PassInput, Planner};
 use crate::source::{BoxError, Tail, ViewSource};
 
-/// Default of [`InMemoryView::with_page_size`].
+/// Default page size of [`InMemoryView::with_page_size`].
 const PAGE: usize = 100;
 
-/// A view over a log in memory, for tests and examples of planners.
+/// A view over a log in memory, as input of planners in tests and examples.
 #[derive(Debug, Clone)]
 pub struct InMemoryView {
     entries: Vec<Arc<LogEntry>>,
@@ -27,7 +27,7 @@ pub struct InMemoryView {
 }
 
 impl InMemoryView {
-    /// Creates a view that shows the entries of a whole log as they are.
+    /// Creates a view that shows all entries of a log unchanged.
     pub fn new(log: Vec<LogEntry>) -> Self {
         let view = Self {
             atoms: turn_map::atoms(&log),
@@ -39,7 +39,7 @@ impl InMemoryView {
         view.with_view(&View::new())
     }
 
-    /// Replaces the spans by the ones of `view`, and recounts the cost of raw spans.
+    /// Replaces the spans by the spans of `view`. Counts the cost of the spans that show messages unchanged.
     pub fn with_view(mut self, view: &View) -> Self {
         self.spans = view.spans().to_vec();
         let (entries, head) = (&self.entries, self.head());
@@ -53,29 +53,30 @@ impl InMemoryView {
         self
     }
 
-    /// Sets the stored summaries that the view can read, in the order of the log.
+    /// Sets the stored summaries that planners can read, in the order of the log.
     pub fn with_summaries(mut self, summaries: Vec<Summary>) -> Self {
         self.summaries = summaries;
         self
     }
 
-    /// Sets the maximum number of spans or entries in one page; at least 1. Default 100.
+    /// Sets the maximum number of spans or entries in a page, at least 1. Default 100.
     pub fn with_page_size(mut self, items: usize) -> Self {
         self.page_size = items.max(1);
         self
     }
 
-    /// Returns the position of the log's last entry; [`Seq::NONE`] if the log is empty.
+    /// Returns the position of the last entry of the log. [`Seq::NONE`] if the log is empty.
     pub fn head(&self) -> Seq {
         self.entries.last().map_or(Seq::NONE, |entry| entry.seq)
     }
 
-    /// Returns the cost of the view, in tokens.
+    /// Returns the cost of the view (the compacted log), in tokens.
     pub fn tokens(&self) -> u64 {
         self.spans.iter().map(|span| span.tokens).sum()
     }
 
-    /// Returns the input of a pass over this view, with the goal [`Goal::Policy`] and without a [`Room`](crate::Room).
+    /// Returns the input of a planner for one pass (planning round) over this view. It has the goal [`Goal::Policy`]
+    /// and no [`Room`](crate::Room).
     pub fn input<'a>(&self, pass: &'a Label, accounting: &'a dyn Accounting) -> PassInput<'a> {
         PassInput {
             pass,
@@ -87,10 +88,11 @@ impl InMemoryView {
         }
     }
 
-    /// Runs one pass of a planner over this view and returns the planned jobs. Works without an async runtime.
+    /// Runs one pass (planning round) of a planner over this view, and returns the planned [`Job`]s: changes of the
+    /// view (the compacted log), such as summaries to write. Needs no async runtime.
     ///
     /// # Errors
-    /// The error of the planner, or an error if the planner awaits anything other than this view.
+    /// The error of the planner. Also an error if the planner awaits anything other than this view.
     pub fn plan(&self, planner: &dyn Planner, input: PassInput<'_>) -> Result<Vec<Job>, BoxError> {
         let mut jobs = Vec::new();
         let planned = pin!(planner.plan(input, self, &mut jobs))
@@ -145,7 +147,7 @@ impl ViewSource for InMemoryView {
     }
 }
 
-/// The entries of a range.
+/// Returns the entries in a range.
 fn slice(entries: &[Arc<LogEntry>], range: SeqRange) -> &[Arc<LogEntry>] {
     let from = entries.partition_point(|entry| entry.seq < range.first);
     let to = entries.partition_point(|entry| entry.seq <= range.last);

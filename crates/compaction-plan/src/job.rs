@@ -1,56 +1,60 @@
-//! Plans, jobs and stop reasons, as plain data.
+//! Plans, jobs and stop reasons of compactions, as plain data. A job is one change of a view, such as one summary to
+//! write.
 
 use memory_model::{Child, Purpose, Seq, SeqRange, Span, ViewName, ViewVersion};
 use serde::{Deserialize, Serialize};
 
 use crate::label::Label;
 
-/// One change to a view: replaces the spans in a range of messages by other spans.
+/// One change to a view: replaces the spans over a range of messages by other spans. A span is a range of messages and
+/// the form in which the view shows them.
 ///
-/// A job is applied only while the view still holds [`Job::expect`]. If several writers change its range, the first one
-/// to publish wins.
+/// A job is applied only if the view still contains the spans in [`Job::expect`]. If several writers change the range,
+/// the first one to publish wins.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Job {
-    /// Name that the planner gives to this kind of job. Reports count published jobs by it.
+    /// Kind of the job, named by the planner. Reports count the applied jobs by kind.
     pub kind: Label,
-    /// Range of messages of which the job replaces the spans.
+    /// Range of messages over which the job replaces the spans.
     pub range: SeqRange,
-    /// Spans that the view must still hold over `range` when the job is published.
+    /// Spans over `range` when the job was planned. The view (the compacted log) must still contain them when the job
+    /// is published.
     pub expect: Vec<Span>,
-    /// The spans or the summary that replace the old spans.
+    /// The replacement: a new summary, or given spans.
     pub work: Work,
-    /// Request to the summarizer; `None` asks for a summary that replaces its sources, of the length that the ladder
-    /// chooses. Ignored for [`Work::Replace`], which calls no summarizer.
+    /// Request to the summarizer. `None` requests a summary of the default length, to replace its sources in the view
+    /// (the compacted log). Ignored for [`Work::Replace`], which needs no summarizer.
     pub request: Option<Request>,
-    /// Cost of the spans that the job replaces, in tokens.
+    /// Cost of the replaced spans, in tokens.
     pub source_tokens: u64,
-    /// Reason for the job, in one sentence for people.
+    /// Reason for the job, as one sentence for people.
     pub why: String,
 }
 
-/// The spans or the summary that a job puts in the place of the old spans.
+/// The replacement for the spans of a job: a new summary, or given spans.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Work {
-    /// One new summary. Writing it may call a model, and the writer needs a lease.
+    /// Writes one new summary. This may call a model, and needs a lease (an exclusive claim on the job).
     Summarize {
-        /// Messages and summaries to summarize, in the order in which the summarizer sees them.
+        /// Messages and summaries to summarize, in the order in which the summarizer reads them.
         sources: Vec<Child>,
-        /// Children of the new summary, which partition the job's range. `None` if they are the sources.
+        /// Children of the new summary, which together cover the job's range without overlaps. `None` if they are the
+        /// same as the sources.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         children: Option<Vec<Child>>,
-        /// Depth of the summary: 1 + the depth of its deepest child. Messages count as -1.
+        /// Depth of the summary: 0 for a summary of messages only, otherwise 1 + the depth of its deepest child.
         depth: u32,
     },
-    /// Spans that tile the job's range: messages, shortened messages, omissions, or stored summaries of the
-    /// conversation. Needs no model and no lease.
+    /// Shows given spans, which together cover the job's range. They are messages, shortened messages, omissions, or
+    /// existing summaries of the conversation. Needs no model and no lease.
     Replace(Vec<Span>),
 }
 
 impl Work {
-    /// Returns the work of writing a summary of `sources`. The sources are also the summary's children, so they must
-    /// partition the job's range.
+    /// Returns the work of writing a summary of `sources`. The sources are also the summary's children, so together
+    /// they must cover the job's range without overlaps.
     pub fn summarize(sources: Vec<Child>, depth: u32) -> Self {
         Self::Summarize {
             sources,
@@ -61,7 +65,7 @@ impl Work {
 }
 
 impl Job {
-    /// Returns the messages and summaries that the summarizer sees; empty for [`Work::Replace`].
+    /// Returns the messages and summaries that the summarizer reads. Empty for [`Work::Replace`].
     pub fn sources(&self) -> &[Child] {
         match &self.work {
             Work::Summarize { sources, .. } => sources,
@@ -69,7 +73,7 @@ impl Job {
         }
     }
 
-    /// Returns the children of the new summary; empty for [`Work::Replace`].
+    /// Returns the children of the new summary. Empty for [`Work::Replace`].
     pub fn children(&self) -> &[Child] {
         match &self.work {
             Work::Summarize {
@@ -79,7 +83,7 @@ impl Job {
         }
     }
 
-    /// Returns the depth of the new summary; `None` for [`Work::Replace`].
+    /// Returns the depth of the new summary. `None` for [`Work::Replace`].
     pub fn depth(&self) -> Option<u32> {
         match &self.work {
             Work::Summarize { depth, .. } => Some(*depth),
@@ -88,81 +92,83 @@ impl Job {
     }
 }
 
-/// Settings of a request to a summarizer: everything but the sources.
+/// Settings of a request to a summarizer: everything except the sources.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Request {
-    /// What the summary will be used for.
+    /// Purpose of the summary: to replace its sources, or to replace only the beginning of a turn.
     pub purpose: Purpose,
-    /// Text of the summary that precedes the sources. The summarizer reads it as context and does not summarize it.
+    /// Text of the summary before the sources. The summarizer reads it as context and does not summarize it.
     pub previous: Option<String>,
-    /// Desired length of the summary, in tokens; 0 lets the ladder choose it.
+    /// Desired length of the summary, in tokens. With 0, the runner (its ladder of methods) chooses the length.
     pub target_tokens: u64,
-    /// Maximum cost of the summary's text, in tokens, with the lines of [`Details`](crate::Details). It overrides the
-    /// ladder's tolerance; 0 keeps the ladder's tolerance.
+    /// Maximum cost of the summary's text, in tokens, including the lines of [`Details`](crate::Details). With 0, only
+    /// the tolerance of the runner's ladder limits the text.
     pub max_tokens: u64,
-    /// Name and version of the rule by which [`Planner::details`](crate::Planner::details) extends the summary. It is
-    /// part of the summary's recipe. `None` adds no details.
+    /// Name and version of the rule by which [`Planner::details`](crate::Planner::details) extends the summary. The
+    /// rule is recorded in the recipe, which identifies how a summary was made. `None` adds no details.
     pub details: Option<String>,
-    /// Prompts to use instead of the summarizer's own prompts; `None` keeps them.
+    /// Prompts to use instead of the summarizer's prompts. `None` uses the summarizer's prompts.
     pub prompts: Option<Prompts>,
 }
 
-/// Prompts for one request: text with the slots of the summarizer's templates, which are `{source}`, `{previous}`,
+/// Prompts of one request. The texts may contain these slots of the summarizer's templates: `{source}`, `{previous}`,
 /// `{instructions}`, `{length}`, `{brevity}` and `{data_rule}`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Prompts {
-    /// Name and version, such as `handoff@1`. It is part of the summary's recipe, so it must change with every change
-    /// of the text.
+    /// Name and version of the prompts, such as `handoff@1`. The id is recorded in the recipe of the summary, so change
+    /// it whenever the text changes.
     pub id: String,
     /// Text of the system prompt.
     pub system: String,
-    /// Text of the user message that follows the system prompt. Its slots hold the data of the request.
+    /// Text of the user message after the system prompt. Its slots are filled with the data of the request.
     pub user: String,
 }
 
-/// The jobs that one iteration of a compaction will carry out.
+/// The changes of a view that one iteration of a compaction plans, as a list of [`Job`]s.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Plan {
-    /// Name of the view that the jobs change.
+    /// Name of the view (the compacted log) to change.
     pub view: ViewName,
-    /// Version of the view from which the plan was made.
+    /// Version of the view (the compacted log) for which the plan was made.
     pub version: ViewVersion,
-    /// Position of the log's last entry when the plan was made.
+    /// Position of the last entry in the log when the plan was made.
     pub head: Seq,
-    /// Cost of the view before the jobs, in tokens.
+    /// Cost of the view (the compacted log) before the jobs, in tokens.
     pub tokens: u64,
-    /// The planned jobs, in ascending order of their ranges, which are disjoint.
+    /// Planned jobs in the order of their ranges, which do not overlap.
     pub jobs: Vec<Job>,
 }
 
-/// Reason for which a compaction stopped.
+/// Reason why a compaction stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum StopReason {
-    /// The policy found no further span to compact.
+    /// The planner found no further span to compact.
     NothingEligible,
-    /// The view fits the room for which it was compacted. The policy may allow more jobs.
+    /// The view (the compacted log) fits its maximum cost. The policy may allow further changes of the view.
     Fits,
-    /// All passes of the mode were run. The policy may allow more jobs.
+    /// All passes (planning rounds) of the planner were run once. The policy may allow further changes of the view (the
+    /// compacted log).
     PassesDone,
-    /// The maximum number of iterations was reached. The policy may allow more jobs.
+    /// The maximum number of iterations was reached. The policy may allow further changes of the view (the compacted
+    /// log).
     IterationCap,
-    /// A pass planned jobs, but none of them changed the view.
+    /// The planner planned changes of the view (the compacted log), but none of them could be applied.
     NoProgress,
-    /// The summarizer could not write a summary, so its job was not published.
+    /// The summarizer failed to write a summary.
     SummarizerFailed,
-    /// Another writer changed the planned ranges first.
+    /// Another writer changed the same ranges of the view (the compacted log) first.
     LostRace,
-    /// Another owner holds the leases on the planned jobs.
+    /// Another owner is working on the planned summaries: it has leases (exclusive claims) on them.
     Held,
-    /// An earlier compaction with the same policy and the same view could not shorten it.
+    /// An earlier compaction with the same policy failed to shorten the same view.
     Exhausted,
     /// The caller cancelled the compaction.
     Cancelled,
-    /// The view costs no more than the caller's threshold.
+    /// The view (the compacted log) costs at most the caller's threshold.
     BelowThreshold,
-    /// The caller asked for a plan only.
+    /// The caller requested only a plan.
     DryRun,
 }

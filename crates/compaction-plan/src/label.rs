@@ -1,4 +1,4 @@
-//! Names of passes and jobs, given by planners.
+//! Names of passes (planning rounds) and kinds of jobs (changes of a view), chosen by planners.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -6,14 +6,14 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// The name of a kind of pass or job, such as `leaf`. The planner chooses the name, and events and reports show it. A
-/// runner never interprets it.
+/// Name of a pass (planning round of a planner), or of a kind of job (change of a view), such as `leaf`. A planner
+/// chooses the name, and events and reports show it. The name has no effect on the execution.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Label(Cow<'static, str>);
 
 impl Label {
-    /// Creates a label from a name that is known at compile time.
+    /// Creates a label from a static name.
     pub const fn from_static(name: &'static str) -> Self {
         Self(Cow::Borrowed(name))
     }
@@ -47,13 +47,14 @@ impl PartialEq<&str> for Label {
     }
 }
 
-/// Number of occurrences of each label, such as published jobs by their kind. Serializes as a map from label to number.
+/// Number of occurrences of each label, such as the number of published jobs (changes of a view) of each kind.
+/// Serializes as a map from label to number.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct LabelCounts(BTreeMap<Label, u64>);
 
 impl LabelCounts {
-    /// Returns the number of occurrences of a label; 0 if it did not occur.
+    /// Returns the number of occurrences of a label. 0 for a label that did not occur.
     pub fn get(&self, label: &str) -> u64 {
         let found = self.0.iter().find(|(known, _)| *known == label);
         found.map_or(0, |(_, count)| *count)
@@ -78,7 +79,7 @@ impl LabelCounts {
         }
     }
 
-    /// Iterates over the labels that occurred, in alphabetical order, each with its number of occurrences.
+    /// Returns an iterator over the labels that occurred, in alphabetical order, with their numbers of occurrences.
     pub fn iter(&self) -> impl Iterator<Item = (&Label, u64)> {
         self.0.iter().map(|(label, count)| (label, *count))
     }

@@ -3,12 +3,12 @@
 use std::fmt;
 use std::sync::Arc;
 
-/// A policy that may change while a program runs: a function that is called at each use.
+/// A policy that may change while a program runs. It wraps a function that is called at each use of the policy.
 #[derive(Clone)]
 pub struct Live<P>(Arc<dyn Fn() -> P + Send + Sync>);
 
 impl<P> Live<P> {
-    /// Creates a live policy from a function that returns the current values.
+    /// Creates a live policy. `policy` returns the current values.
     pub fn new(policy: impl Fn() -> P + Send + Sync + 'static) -> Self {
         Self(Arc::new(policy))
     }

@@ -1,4 +1,4 @@
-//! The pages of a view with replacements that are not published yet.
+//! A view with replacements that are not published yet.
 
 use memory_model::{SeqRange, Span, SpanBody, SpanRange};
 
@@ -18,34 +18,34 @@ use memory_model::{SeqRange, Span, SpanBody, SpanRange};
 /// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Overlay {
-    /// In ascending order, disjoint.
+    /// Replaced ranges with their new spans, in ascending order and without overlaps.
     pieces: Vec<(SeqRange, Vec<Span>)>,
 }
 
 impl Overlay {
-    /// Creates an overlay from ranges and the spans that replace them. The ranges must be disjoint, and the spans of
-    /// each must tile it.
+    /// Creates an overlay from ranges and the spans that replace them. The ranges must not overlap, and the spans of
+    /// each range must cover it exactly.
     pub fn new(pieces: impl IntoIterator<Item = (SeqRange, Vec<Span>)>) -> Self {
         let mut pieces: Vec<_> = pieces.into_iter().collect();
         pieces.sort_by_key(|(range, _)| *range);
         Self { pieces }
     }
 
-    /// Returns whether the overlay replaces no range.
+    /// Returns whether the overlay contains no replacement.
     pub fn is_empty(&self) -> bool {
         self.pieces.is_empty()
     }
 
-    /// Adds a replacement of `range` by `spans`. It supersedes earlier replacements within the range.
+    /// Replaces the spans over `range` by `spans`. Discards earlier replacements inside the range.
     pub fn replace(&mut self, range: SeqRange, spans: Vec<Span>) {
         self.pieces.retain(|(piece, _)| !range.covers(piece));
         let place = self.pieces.partition_point(|(piece, _)| *piece < range);
         self.pieces.insert(place, (range, spans));
     }
 
-    /// Returns the spans of a page with the replacements applied. The spans of a replacement appear on the page that
-    /// holds its first position. Raw spans that a replacement covers in part are cut; their cost in tokens must be
-    /// counted again. Neighbouring raw spans are not merged.
+    /// Returns the spans of a page after the replacements. The spans of a replacement appear on the page that contains
+    /// its first position. A raw span (messages shown unchanged) that a replacement covers partly is cut, and its cost
+    /// in tokens must be counted again. Neighbouring raw spans are not merged.
     #[must_use]
     pub fn apply(&self, page: &[Span]) -> Vec<Span> {
         let mut shown = Vec::with_capacity(page.len());
@@ -55,7 +55,7 @@ impl Overlay {
         shown
     }
 
-    /// Adds the uncovered parts of one span, and the replacements that begin in it.
+    /// Adds the parts of a span that no replacement covers, and the replacements that begin inside the span.
     fn cover(&self, span: &Span, shown: &mut Vec<Span>) {
         let from = self
             .pieces
@@ -87,7 +87,7 @@ impl Overlay {
     }
 }
 
-/// Returns the part of a span in `range`. Only raw and omitted spans are cut.
+/// Returns the part of a span inside `range`. Only raw and omitted spans are cut.
 fn rest(span: &Span, range: SpanRange) -> Span {
     Span {
         range,

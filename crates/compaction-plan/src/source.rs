@@ -1,4 +1,4 @@
-//! The source that a planner reads, and the sink that takes its jobs.
+//! The view that a planner reads, and the sink for the changes of the view (jobs) that it plans.
 
 use std::fmt;
 use std::sync::Arc;
@@ -10,23 +10,23 @@ use turn_map::{Atom, AtomBuilder, Atoms};
 
 use crate::job::Job;
 
-/// Error of a [`ViewSource`], passed on unchanged. A caller that knows the source's error type can downcast it.
+/// Error of a [`ViewSource`]. Callers that know the concrete error type can downcast it.
 pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
-/// Minimum number and cost of the entries that [`ViewSource::newest`] returns from the end of the log.
+/// Minimum size of the last part of the log that [`ViewSource::newest`] returns.
 ///
-/// The returned entries hold at least `messages` messages (at least one) and cost at least `tokens` tokens. They begin
-/// at the beginning of an atom.
+/// The returned entries contain at least `messages` messages (at least one), cost at least `tokens` tokens, and begin
+/// with a whole atom. An atom is a message with tool calls together with their results, or a single other message.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Tail {
-    /// Minimum number of messages. Notes are not counted.
+    /// Minimum number of messages. Notes (log entries that are never sent to a model) do not count.
     pub messages: usize,
     /// Minimum cost of the entries, in tokens.
     pub tokens: u64,
 }
 
 impl Tail {
-    /// Requests at least `messages` messages, at any cost.
+    /// Requests at least `messages` messages, with any cost.
     pub fn messages(messages: usize) -> Self {
         Self {
             messages,
@@ -34,7 +34,7 @@ impl Tail {
         }
     }
 
-    /// Requests messages that cost at least `tokens` tokens, in any number.
+    /// Requests messages that together cost at least `tokens` tokens.
     pub fn tokens(tokens: u64) -> Self {
         Self {
             messages: 0,
@@ -43,39 +43,39 @@ impl Tail {
     }
 }
 
-/// Gives a planner read access to one state of a view and to its log.
+/// Read access of a planner to one state of a view and to its log.
 ///
-/// Spans and entries are returned in pages. A page begins with the first item of the range and may end before the last.
-/// [`SpanReader`], [`EntryReader`] and [`AtomReader`] read the following pages. An empty page means that the range has
-/// no further items.
+/// Spans and entries are returned in pages. A page begins with the first item of the requested range, and may end
+/// before the last one. [`SpanReader`], [`EntryReader`] and [`AtomReader`] read all pages. An empty page means that the
+/// range has no further items.
 #[async_trait]
 pub trait ViewSource: Send + Sync + fmt::Debug {
-    /// Returns the view's spans that touch the range, oldest first, at most one page of them. Spans at the edges are
-    /// returned whole. The cost of a raw span is the cost of its messages.
+    /// Returns the spans of the view that overlap with the range, oldest first, at most one page. Spans at the edges
+    /// are returned whole. The cost of a raw span (messages shown unchanged) is the cost of its messages.
     async fn spans(&self, range: SeqRange) -> Result<Vec<Span>, BoxError>;
 
-    /// Returns the log's entries in the range, oldest first, at most one page of them.
+    /// Returns the log entries in the range, oldest first, at most one page.
     async fn entries(&self, range: SeqRange) -> Result<Vec<Arc<LogEntry>>, BoxError>;
 
-    /// Returns the last entries of the log up to the view's head, oldest first: the entries that `tail` requests, or
-    /// the whole log if it is shorter.
+    /// Returns the last entries of the log up to the view's head, oldest first. `tail` sets the minimum size. A shorter
+    /// log is returned as a whole.
     async fn newest(&self, tail: Tail) -> Result<Vec<Arc<LogEntry>>, BoxError>;
 
-    /// Returns all stored summaries that the view shows in the range, oldest first.
+    /// Returns all stored summaries that the view shows over the range, oldest first.
     async fn summaries(&self, range: SeqRange) -> Result<Vec<Summary>, BoxError>;
 }
 
-/// Receives the jobs of a pass while the pass is being planned.
+/// Receives the jobs (changes of the view) of a planner while it is planning.
 ///
 /// A runner may carry out a job while the planner still reads. So push a job as soon as no later page can change it,
 /// and do not let later jobs depend on its outcome.
 pub trait JobSink: Send {
-    /// Accepts the next job of the pass.
+    /// Accepts the next planned job (change of the view).
     fn push(&mut self, job: Job);
 }
 
 impl dyn JobSink + '_ {
-    /// Accepts several jobs, in order.
+    /// Accepts several planned jobs (changes of the view), in order.
     pub fn extend(&mut self, jobs: impl IntoIterator<Item = Job>) {
         jobs.into_iter().for_each(|job| self.push(job));
     }
@@ -93,7 +93,7 @@ impl<F: FnMut(Job) + Send> JobSink for F {
     }
 }
 
-/// Reads the spans of a range one by one, and loads further pages as needed.
+/// Reads the spans over a range one by one. Loads further pages when needed.
 #[derive(Debug)]
 pub struct SpanReader<'v> {
     view: &'v dyn ViewSource,
@@ -102,7 +102,7 @@ pub struct SpanReader<'v> {
 }
 
 impl<'v> SpanReader<'v> {
-    /// Creates a reader of the spans that touch `range`. With `None` the reader returns no span.
+    /// Creates a reader of the spans that overlap with `range`. If `range` is `None`, the reader returns no span.
     pub fn new(view: &'v dyn ViewSource, range: impl Into<Option<SeqRange>>) -> Self {
         Self {
             view,
@@ -111,7 +111,7 @@ impl<'v> SpanReader<'v> {
         }
     }
 
-    /// Returns the next span, or `None` after the last one.
+    /// Returns the next span. `None` after the last span.
     ///
     /// # Errors
     /// The errors of [`ViewSource::spans`].
@@ -120,7 +120,7 @@ impl<'v> SpanReader<'v> {
         Ok(self.page.next())
     }
 
-    /// Returns the span that the next call of [`SpanReader::next`] will return, or `None` after the last one.
+    /// Returns the span that the next call of [`SpanReader::next`] returns. `None` after the last span.
     ///
     /// # Errors
     /// The errors of [`ViewSource::spans`].
@@ -142,7 +142,7 @@ impl<'v> SpanReader<'v> {
     }
 }
 
-/// Reads the entries of a range one by one, and loads further pages as needed.
+/// Reads the entries in a range one by one. Loads further pages when needed.
 #[derive(Debug)]
 pub struct EntryReader<'v> {
     view: &'v dyn ViewSource,
@@ -151,7 +151,7 @@ pub struct EntryReader<'v> {
 }
 
 impl<'v> EntryReader<'v> {
-    /// Creates a reader of the entries in `range`. With `None` the reader returns no entry.
+    /// Creates a reader of the entries in `range`. If `range` is `None`, the reader returns no entry.
     pub fn new(view: &'v dyn ViewSource, range: impl Into<Option<SeqRange>>) -> Self {
         Self {
             view,
@@ -160,7 +160,7 @@ impl<'v> EntryReader<'v> {
         }
     }
 
-    /// Returns the next entry, or `None` after the last one.
+    /// Returns the next entry. `None` after the last entry.
     ///
     /// # Errors
     /// The errors of [`ViewSource::entries`].
@@ -171,7 +171,7 @@ impl<'v> EntryReader<'v> {
         Ok(self.page.next())
     }
 
-    /// Returns the next page; empty after the last.
+    /// Returns the next page. Empty after the last page.
     async fn page(&mut self) -> Result<Vec<Arc<LogEntry>>, BoxError> {
         let Some(range) = self.rest.take() else {
             return Ok(Vec::new());
@@ -183,26 +183,26 @@ impl<'v> EntryReader<'v> {
     }
 }
 
-/// Reads the entries of a range by atoms. An atom is a message with tool calls together with their results, or a single
+/// Reads the entries in a range as atoms. An atom is a message with tool calls together with their results, or a single
 /// other message or note.
 ///
-/// The range must begin at the beginning of an atom. If the range ends inside an atom, the last atom holds only its
+/// The range must begin with the first entry of an atom. If the range ends inside an atom, the last atom has only its
 /// entries in the range.
 #[derive(Debug)]
 pub struct AtomReader<'v> {
     entries: EntryReader<'v>,
-    /// `None` once all entries are read.
+    /// Groups the read entries into atoms. `None` after all entries were read.
     builder: Option<AtomBuilder>,
-    /// The entries that were read since the last atom of an earlier page.
+    /// Entries of the current page and of the unfinished atom before it.
     read: Vec<Arc<LogEntry>>,
     /// Number of entries of `read` that were returned.
     returned: usize,
-    /// Numbers of entries of the complete atoms that were not returned yet.
+    /// Numbers of entries of the finished atoms that were not returned yet.
     lengths: IntoIter<usize>,
 }
 
 impl<'v> AtomReader<'v> {
-    /// Creates a reader of the atoms in `range`. With `None` the reader returns no atom.
+    /// Creates a reader of the atoms in `range`. If `range` is `None`, the reader returns no atom.
     pub fn new(view: &'v dyn ViewSource, range: impl Into<Option<SeqRange>>) -> Self {
         Self {
             entries: EntryReader::new(view, range),
@@ -213,7 +213,7 @@ impl<'v> AtomReader<'v> {
         }
     }
 
-    /// Returns the entries of the next atom, or `None` after the last one.
+    /// Returns the entries of the next atom. `None` after the last atom.
     ///
     /// # Errors
     /// The errors of [`ViewSource::entries`].

@@ -1,5 +1,5 @@
-//! `compaction-runner/{leaf_pass,full_sweep}/…`: one pending leaf on a conversation that is
-//! compacted otherwise, and a whole conversation. Run with `cargo bench -p compaction-runner`.
+//! `compaction-runner/{leaf_pass,full_sweep}/…`: one pending range of messages on a compacted conversation, and a whole
+//! conversation. Run with `cargo bench -p compaction-runner`.
 #![allow(clippy::unwrap_used, missing_docs)]
 
 use compaction_plan::{Mode, Planner as _, StopReason};
@@ -59,7 +59,7 @@ async fn compact(store: &dyn Store, id: ConversationId, mode: Mode) -> Outcome {
     compaction.run(mode).await.unwrap()
 }
 
-/// Adds messages for one leaf behind everything.
+/// Appends messages for one more summary.
 async fn pend(store: &dyn Store, id: ConversationId) {
     append(store, id, 120).await;
 }
@@ -88,8 +88,8 @@ fn leaf_pass(c: &mut Criterion, runtime: &Runtime, name: &str, store: &dyn Store
     group.finish();
 }
 
-/// Makes the whole view raw again; what was made is found again, so a new store is used instead
-/// where calls are to be measured.
+/// Makes the whole view raw again. Existing summaries would be found again, so measurements of calls use a new store
+/// instead.
 async fn undo(store: &dyn Store, id: ConversationId) {
     let view = DagPlanner::default().view();
     let snapshot = store.snapshot(id, &view).await.unwrap();

@@ -1,4 +1,4 @@
-//! Reads parts of a log that begin at an atom.
+//! Reads parts of a log that begin with a whole atom: a run of entries that belong together.
 
 use std::collections::VecDeque;
 
@@ -7,26 +7,25 @@ use memory_model::{ConversationId, EntryKind, LogEntry, Part, Role, Seq, SeqRang
 use memory_store::{LogRead, Result, Store};
 use turn_map::AtomBuilder;
 
-/// Number of entries that the first step reads; usually enough.
+/// Number of log entries in the first page, which is read from the end of the log. This is usually enough.
 const FIRST_PAGE: usize = 8;
-/// Number of entries that the second step reads. Each later step reads twice as many, up to `LARGEST`.
+/// Number of log entries in the second page. Each later page has twice as many, up to `LARGEST`.
 const PAGE: usize = 64;
 const LARGEST: usize = 1_024;
-/// Number of entries to read back for an open call if no later entry names it. A result after that is a late result.
-/// The page that reaches this number is read whole.
+/// Maximum number of entries to read back in search of an open tool call that no later entry names. A result after more
+/// entries is a late result. The page that reaches this number is read whole.
 const FURTHEST: usize = 968;
 
-/// Returns the number of entries that the step after one of `rows` reads.
+/// Returns the number of log entries in the page after a page of `rows` entries.
 fn next_page(rows: usize) -> usize {
     (rows * 2).clamp(PAGE, LARGEST)
 }
 
-/// Reads the last entries of a log, oldest first: at least as many messages and tokens as `tail` requires, or the whole
-/// log if it is shorter. The entries begin at the beginning of an atom. They include a model response that may still
-/// get tool results.
+/// Reads the last entries of a log, oldest first. `tail` sets the minimum number of messages and tokens. A shorter log
+/// is returned as a whole. The entries begin with a whole atom: a message with tool calls and its results are not
+/// separated. They include the latest model response if it may still get tool results.
 ///
-/// The number of entries read depends on `tail` and on the length of the oldest of these atoms, not on the length of
-/// the log.
+/// The number of entries read depends on `tail` and on the length of the first atom, not on the length of the log.
 ///
 /// # Errors
 /// The errors of reading the store.
@@ -39,7 +38,7 @@ pub async fn newest_entries<S: Store + ?Sized>(
     let mut newest_first: Vec<LogEntry> = Vec::new();
     let (mut found, mut tokens) = (0, 0_u64);
     let enough = |found, tokens| found >= tail.messages.max(1) && tokens >= tail.tokens;
-    // One page usually holds the tail and the rest of its oldest atom.
+    // One page usually contains the tail and the rest of its oldest atom.
     let rows = tail.messages.saturating_add(FIRST_PAGE).min(LARGEST);
     let mut pages = NewestFirst::new(SeqRange::new(Seq::FIRST, head), rows);
     while !enough(found, tokens) && pages.fill(store, conversation).await? {
@@ -61,7 +60,7 @@ pub async fn newest_entries<S: Store + ?Sized>(
             .rev()
             .find_map(|entry| reach(entry, &mut first));
         match reach {
-            // The last response is among them, and the entries before them are settled.
+            // The last response is among the read entries, and the entries before them are settled.
             Some(Reach::None) => {}
             Some(Reach::Response) => {
                 while back.step(store, conversation).await? {}
@@ -72,7 +71,7 @@ pub async fn newest_entries<S: Store + ?Sized>(
                 while back.step(store, conversation).await? {}
                 newest_first.extend(back.into_entries());
             }
-            // Nobody responds. The response before may still wait for its results.
+            // None of the read entries is a response. The response before them may still wait for tool results.
             None => {
                 while back.step(store, conversation).await?
                     && (back.neighbours || back.entries.len() < FURTHEST)
@@ -88,8 +87,9 @@ pub async fn newest_entries<S: Store + ?Sized>(
     Ok(newest_first)
 }
 
-/// Returns the nearest position at or before `seq` that is known to be the beginning of an atom. The result is not
-/// before `floor`, which must be the beginning of an atom.
+/// Returns the nearest position at or before `seq` at which an atom is known to begin. An atom is a run of entries that
+/// belong together, such as a message with tool calls and its results. The result is not before `floor`, which must be
+/// the beginning of an atom.
 ///
 /// # Errors
 /// The errors of reading the store.
@@ -103,7 +103,7 @@ pub async fn atom_start<S: Store + ?Sized>(
         return Ok(seq.max(floor));
     };
     let mut back = Back::new(NewestFirst::new(Some(range), FIRST_PAGE));
-    // The response is usually near. If not, later entries may show that there is none to find.
+    // The response is usually near. If it is not, the entries from `seq` on may show that no search is needed.
     if back.step(store, conversation).await? {
         let begins = match reach_from(store, conversation, seq).await? {
             Reach::None => true,
@@ -118,7 +118,8 @@ pub async fn atom_start<S: Store + ?Sized>(
     Ok(back.start().unwrap_or(seq))
 }
 
-/// Whether the atoms of these entries, newest first, can still change before `seq`.
+/// Returns whether later entries can still change the atoms before `seq`. `newest_first` are the last entries of the
+/// log, latest first, also from `seq` on.
 fn waits<'e>(newest_first: impl DoubleEndedIterator<Item = &'e LogEntry>, seq: Seq) -> bool {
     let mut oldest_first = newest_first.rev().peekable();
     let Some(first) = oldest_first.peek().map(|entry| entry.seq) else {
@@ -129,18 +130,18 @@ fn waits<'e>(newest_first: impl DoubleEndedIterator<Item = &'e LogEntry>, seq: S
     builder.finish().settled_end().position() < seq.0 as usize
 }
 
-/// The part of the log before some entries that may belong to the same atom.
+/// Part of the log before some entries that may belong to the same atom.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Reach {
-    /// No part.
+    /// No earlier entry belongs to the atom.
     None,
-    /// The response before them.
+    /// The earlier entries of the same model response belong to the atom. They have the same response id.
     Response,
-    /// The message before them, if it is a line that calls without a response id.
+    /// The message directly before may belong to the atom: it does if it has tool calls and no response id.
     Neighbour,
 }
 
-/// Finds the part of the log before `seq` that may belong to one atom with the entries from `seq` on.
+/// Returns the part of the log before `seq` that may be in one atom with the entries from `seq` on.
 async fn reach_from<S: Store + ?Sized>(
     store: &S,
     conversation: ConversationId,
@@ -162,16 +163,16 @@ async fn reach_from<S: Store + ?Sized>(
     Ok(Reach::None)
 }
 
-/// Finds the part of the log before this entry, or before the first of its entries, that may belong to one atom with
-/// it. Returns `None` if the next entry decides. `first` says whether only notes were before this entry.
+/// Returns the part of the log before `entry` that may be in one atom with it. `None` if the next entry decides.
+/// `first` says whether only notes precede the entry.
 fn reach(entry: &LogEntry, first: &mut bool) -> Option<Reach> {
     if entry.kind != EntryKind::Message {
         return None;
     }
     let first = std::mem::replace(first, false);
     if responds(entry) {
-        // A line of a response may belong to the lines before it. A response without an id ends everything before it,
-        // unless it is one of neighbouring lines with calls.
+        // A message of a response may belong to the messages before it. A response without an id ends everything before
+        // it, unless the messages before it are also calls without a response id.
         return Some(match entry.response {
             Some(_) => Reach::Response,
             None if first && is_line(entry) => Reach::Neighbour,
@@ -182,8 +183,8 @@ fn reach(entry: &LogEntry, first: &mut bool) -> Option<Reach> {
     entry.parts.iter().any(is_result).then_some(Reach::Response)
 }
 
-/// Whether an entry is an assistant's line with calls and without a response id. Neighbouring lines of this kind may be
-/// one response.
+/// Returns whether an entry is an assistant's message with calls and without a response id. Neighbouring messages of
+/// this kind may be one response.
 fn is_line(entry: &LogEntry) -> bool {
     has_calls(entry)
         && entry.kind == EntryKind::Message
@@ -191,7 +192,7 @@ fn is_line(entry: &LogEntry) -> bool {
         && entry.response.is_none()
 }
 
-/// Whether an entry is a line of a response by the rules of atoms.
+/// Returns whether an entry is part of a model response: a message with calls, or an assistant's message.
 fn responds(entry: &LogEntry) -> bool {
     if entry.kind != EntryKind::Message {
         return false;
@@ -204,14 +205,14 @@ fn has_calls(entry: &LogEntry) -> bool {
     entry.parts.iter().any(is_call)
 }
 
-/// Reads a log page by page, newest entries first.
+/// Reads a log page by page, from the latest entry back.
 #[derive(Debug)]
 struct NewestFirst {
-    /// Range that is not read yet.
+    /// Range of the log that was not read yet.
     rest: Option<SeqRange>,
-    /// Number of entries of the next page.
+    /// Number of entries to read in the next page.
     rows: usize,
-    /// Entries that were read and not examined yet, newest first.
+    /// Entries that were read and not yet examined, latest first.
     buffer: VecDeque<LogEntry>,
 }
 
@@ -224,7 +225,7 @@ impl NewestFirst {
         }
     }
 
-    /// Reads a page unless entries of the last one are left. Returns whether there are any entries.
+    /// Reads a page if no unexamined entries are left. Returns whether there are any.
     async fn fill<S: Store + ?Sized>(
         &mut self,
         store: &S,
@@ -243,19 +244,19 @@ impl NewestFirst {
     }
 }
 
-/// A walk back to the first line of the last response, or of the last neighbouring lines with calls and without a
-/// response id. It always ends at the beginning of an atom.
+/// A search back to the first message of the last response, or of the last neighbouring messages with calls and without
+/// a response id. The search always ends at the beginning of an atom.
 #[derive(Debug)]
 struct Back {
     pages: NewestFirst,
-    /// Examined entries, newest first.
+    /// Examined entries, latest first.
     entries: Vec<LogEntry>,
-    /// Number of `entries` up to the oldest known line of the response.
+    /// Number of examined entries up to the oldest known message of the response.
     keep: usize,
-    /// Id of the response, once a line of it was found.
+    /// Id of the response; `None` until one of its messages is found.
     response: Option<String>,
-    /// Whether the oldest examined message has calls and no response id, so that the one before it may be its
-    /// neighbour.
+    /// Whether the oldest examined message has calls and no response id, so that the message before it may belong to
+    /// it.
     neighbours: bool,
 }
 
@@ -270,13 +271,13 @@ impl Back {
         }
     }
 
-    /// Returns the latest message that was examined.
+    /// Returns the latest examined message.
     fn newest(&self) -> Option<&LogEntry> {
         let message = |entry: &&LogEntry| entry.kind == EntryKind::Message;
         self.entries.iter().find(message)
     }
 
-    /// Examines one page. Returns whether there are more.
+    /// Examines one page. Returns whether the search must continue.
     async fn step<S: Store + ?Sized>(
         &mut self,
         store: &S,
@@ -288,11 +289,11 @@ impl Back {
             let neighbour = is_line(&entry);
             if self.neighbours {
                 if entry.kind == EntryKind::Message && !neighbour {
-                    // Another message: the entries after it begin an atom.
+                    // The message is not part of the response: the entries after it begin an atom.
                     return Ok(false);
                 }
             } else if line && self.keep > 0 && entry.response != self.response {
-                // An earlier response: the entries after it begin an atom.
+                // The message is part of an earlier response: the entries after it begin an atom.
                 return Ok(false);
             }
             self.neighbours |= neighbour;
@@ -311,13 +312,13 @@ impl Back {
         Ok(self.pages.rest.is_some())
     }
 
-    /// Returns the first position of the response; `None` if there is none.
+    /// Returns the position of the first message of the response; `None` if there is no response.
     fn start(&self) -> Option<Seq> {
         let oldest = self.keep.checked_sub(1)?;
         self.entries.get(oldest).map(|entry| entry.seq)
     }
 
-    /// Returns the entries from the response's first line on, newest first.
+    /// Returns the entries from the response's first message on, latest first.
     fn into_entries(mut self) -> Vec<LogEntry> {
         self.entries.truncate(self.keep);
         self.entries

@@ -1,5 +1,5 @@
-//! The beginning of a batch: reads the sources of its jobs, leases them in one call, and looks up existing summaries
-//! and drafts. Calls no model.
+//! The beginning of a batch of jobs (changes of the view, such as summaries to write): reads their sources, leases them
+//! in one call, and looks up existing summaries and drafts. Calls no model.
 
 use std::collections::BTreeMap;
 
@@ -19,18 +19,18 @@ use crate::sources::{Entries, read_sources};
 use crate::summary::Written;
 use crate::watch::Watch;
 
-/// A job of a batch after the batch was leased.
+/// State of a job (a change of the view) after its batch was begun.
 #[derive(Debug)]
 pub(crate) enum Begun<'j> {
-    /// The job is finished.
+    /// The job is finished, without a call of the summarizer.
     Done(Done<'j>),
-    /// The summarizer must be called.
+    /// The job needs a call of the summarizer.
     Call(OpenJob<'j>),
 }
 
-/// Begins the jobs of a batch: asks the hooks, reads the sources, leases the jobs that need a lease, and looks up
-/// existing summaries and drafts. `entries` may hold messages of the jobs. `made` are summaries that are not in the
-/// store yet.
+/// Begins the jobs (changes of the view) of a batch: asks the hooks, reads the sources, takes leases (exclusive claims)
+/// on jobs that need them, and looks up existing summaries and drafts. `entries` are log entries that were already
+/// read. `made` are summaries that are not in the store yet.
 pub(crate) async fn begin<'j>(
     env: &Compaction<'_>,
     jobs: &[&'j Job],
@@ -74,8 +74,8 @@ pub(crate) async fn begin<'j>(
     Ok(begun.into_iter().flatten().collect())
 }
 
-/// Asks the hooks about each job. Returns the jobs that are finished by their answers, each at its index, and the texts
-/// that hooks supplied, by index.
+/// Asks the hooks about each job (change of the view). Returns the jobs that need no further work after the answers,
+/// each at its index, and the summaries that hooks supplied, by index.
 async fn ask_hooks<'j>(
     env: &Compaction<'_>,
     jobs: &[&'j Job],
@@ -115,8 +115,8 @@ async fn ask_hooks<'j>(
     (begun, supplied)
 }
 
-/// Returns the reason for skipping a job with missing sources: another writer was first, or the draft that the job
-/// builds on is from another summarizer.
+/// Returns the reason for skipping a job with missing sources. Either another writer was first, or the job builds on a
+/// draft of another summarizer.
 fn sources_gone(env: &Compaction<'_>) -> SkipReason {
     match env.stage {
         Stage::PublishReady => SkipReason::NotReady,
@@ -124,7 +124,7 @@ fn sources_gone(env: &Compaction<'_>) -> SkipReason {
     }
 }
 
-/// Finishes a job with the text that a hook supplied.
+/// Finishes a job with a text that a hook supplied as its summary.
 fn supply<'j>(env: &Compaction<'_>, open: OpenJob<'j>, text: String, erasures: u64) -> Done<'j> {
     let written = Written {
         body: text.into(),
@@ -138,8 +138,8 @@ fn supply<'j>(env: &Compaction<'_>, open: OpenJob<'j>, text: String, erasures: u
     open.finish(env, written, false)
 }
 
-/// Leases the jobs in one call, and removes the jobs that another run holds. Jobs of a provisional summarizer need no
-/// lease.
+/// Takes leases (exclusive claims) on the jobs in one call. Removes and returns the jobs on which another run has a
+/// lease. Jobs of a summarizer without a model need no lease.
 async fn lease<'j>(
     env: &Compaction<'_>,
     open: &mut Vec<(usize, OpenJob<'j>)>,
@@ -190,8 +190,8 @@ async fn lease<'j>(
     Ok(held)
 }
 
-/// Looks up published summaries and drafts. Reads them under the lease, because another run may have published a
-/// summary a moment ago.
+/// Looks up stored summaries and drafts (summaries that are not published yet) for the jobs. The look-up is made after
+/// the lease was taken, because another run may have published a summary just before.
 async fn look_up<'j>(
     env: &Compaction<'_>,
     open: Vec<(usize, OpenJob<'j>)>,
@@ -213,7 +213,7 @@ async fn look_up<'j>(
     Ok(next)
 }
 
-/// Returns the existing result of a leased job, or the job if it needs a call.
+/// Finishes a leased job with its existing summary or draft, or returns it for a call of the summarizer.
 fn known<'j>(
     env: &Compaction<'_>,
     mut open: OpenJob<'j>,
@@ -223,7 +223,7 @@ fn known<'j>(
     let found = found.filter(|found| found.range == open.job.range);
     if let Some(summary) = found {
         if summary.children != open.job.children() {
-            // The text is used again, with other children.
+            // The text of the existing summary is used for a summary with other children.
             let written = Written {
                 body: summary.body,
                 tier: summary.tier,

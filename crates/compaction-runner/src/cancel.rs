@@ -8,8 +8,8 @@ use futures::future::{AbortHandle, Abortable, Aborted};
 
 /// Cancels a compaction from outside. Clones of the token cancel the same compaction.
 ///
-/// A cancelled compaction releases its leases. If its future is dropped instead, the store is consistent too, but the
-/// leases last until they expire.
+/// A cancelled compaction gives back its leases (exclusive claims on jobs). If its future is dropped instead, the store
+/// is also consistent, but the leases last until they expire.
 #[derive(Debug, Clone, Default)]
 pub struct CancellationToken {
     state: Arc<Mutex<State>>,
@@ -35,7 +35,7 @@ impl CancellationToken {
             state.cancelled = true;
             std::mem::take(&mut state.waiting)
         };
-        // Waking a future runs foreign code, so not under the lock.
+        // Waking a future runs foreign code, so the lock is released before.
         waiting.values().for_each(AbortHandle::abort);
     }
 
@@ -66,7 +66,7 @@ impl CancellationToken {
     }
 }
 
-/// An entry in the list of waiting futures, removed when the wait ends or is dropped.
+/// A waiting future in the token's list. Removed from the list when the wait ends or is dropped.
 struct Registered<'a>(&'a CancellationToken, u64);
 
 impl Drop for Registered<'_> {

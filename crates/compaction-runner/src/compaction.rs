@@ -1,4 +1,4 @@
-//! The opening of this crate: the compaction of one conversation.
+//! The methods that run the compaction of one conversation.
 
 use compaction_plan::{Mode, Plan, Room};
 
@@ -31,8 +31,9 @@ impl Compaction<'_> {
         })
     }
 
-    /// Returns whether a run would find jobs. Reads the view and plans, but calls no model and does not write. Returns
-    /// false if an earlier run with the same policy could not shorten the same view.
+    /// Returns whether a run would change the view (the compacted log), for example write a summary. Returns false if
+    /// an earlier run with the same policy could not shorten the same view. Calls no model and does not write to the
+    /// store.
     ///
     /// # Errors
     /// Errors of reading the store, and errors of the planner.
@@ -44,11 +45,11 @@ impl Compaction<'_> {
         ViewReader::new(self, snapshot).has_jobs().await
     }
 
-    /// Runs a compaction and returns its outcome, with the reason for which it stopped.
+    /// Runs a compaction. Returns its outcome, which includes the reason why it stopped.
     ///
     /// # Errors
-    /// Errors of the store and of the planner; jobs that were published before stay published. A failure of the
-    /// summarizer is not an error: it is [`Outcome::stop_reason`].
+    /// Errors of the store and of the planner. Changes of the view before the error stay published. A failure of the
+    /// summarizer is not an error but an [`Outcome::stop_reason`].
     pub async fn run(&self, mode: Mode) -> Result<Outcome> {
         let most = match mode {
             Mode::Incremental => Some(1),
@@ -58,8 +59,9 @@ impl Compaction<'_> {
         run_iterations(self, &Iterations { most, is_enough }).await
     }
 
-    /// Runs incremental iterations until `is_enough` returns true for the view's cost in tokens, but at most `most`.
-    /// Jobs that need no model are published together, after the last iteration.
+    /// Runs incremental iterations until `is_enough` returns true, at most `most` iterations. `is_enough` is called
+    /// with the cost of the view (the compacted log), in tokens. Changes that need no model are published together,
+    /// after the last iteration.
     ///
     /// # Errors
     /// The errors of [`Compaction::run`].
@@ -72,12 +74,13 @@ impl Compaction<'_> {
         run_iterations(self, &Iterations { most, is_enough }).await
     }
 
-    /// Publishes extracts until the view fits `room`. Extracts are provisional summaries that need no model. The oldest
-    /// messages outside the fresh tail are replaced first. Then summaries are condensed, neighbours of equal depth
-    /// before others.
+    /// Replaces messages in the view (the compacted log) by extracts until the view fits `room`. An extract is a
+    /// summary of quoted lines, written without a model and marked as provisional. The oldest messages outside the
+    /// protected tail are replaced first. Then summaries are merged into summaries of summaries, first neighbours of
+    /// equal depth.
     ///
-    /// Publishes no extract if the ladder has no extractive tier, or if the same policy already tried this state of the
-    /// view without success. [`Outcome::stop_reason`] is `Fits` if the view fits in the end.
+    /// Publishes no extract if the ladder has no extractive tier, or if the same policy already failed to shorten the
+    /// same view. [`Outcome::stop_reason`] is `Fits` if the view fits in the end.
     ///
     /// # Errors
     /// Errors of the store and of the planner.
@@ -85,12 +88,13 @@ impl Compaction<'_> {
         fit::extract_to_fit(self, room).await
     }
 
-    /// Writes the summaries of the next compaction as drafts, without publishing them: the view stays unchanged.
-    /// Existing drafts are kept, and further jobs are planned as if the drafts were published, up to
-    /// [`RunnerPolicy::prefetch_jobs`](crate::RunnerPolicy::prefetch_jobs) jobs in one call. Drafts that no longer fit
-    /// the view are deleted.
+    /// Writes the summaries of the next compaction in advance, as drafts. A draft is stored but not published, so the
+    /// view (the compacted log) does not change. Existing drafts are kept, and further summaries are planned as if
+    /// these drafts were published. One call writes at most
+    /// [`RunnerPolicy::prefetch_jobs`](crate::RunnerPolicy::prefetch_jobs) summaries. Drafts that no longer fit the
+    /// view are deleted.
     ///
-    /// Does no work if the summarizer is provisional, because its summaries are free.
+    /// Returns at once if the summarizer calls no model, because its summaries can be written later without cost.
     ///
     /// # Errors
     /// Errors of the store and of the planner. A failure of the summarizer is not an error, and earlier drafts are
@@ -103,8 +107,8 @@ impl Compaction<'_> {
     }
 
     /// Publishes the drafts of [`Compaction::prefetch_summaries`] in one transaction, without calling a model. A draft
-    /// also replaces an extract that was published in the meantime for the same messages. With a provisional
-    /// summarizer, which has no drafts, this is an incremental [`Compaction::run`].
+    /// also replaces an extract that was published in the meantime for the same messages. With a summarizer that calls
+    /// no model, there are no drafts, and this method is an incremental [`Compaction::run`].
     ///
     /// # Errors
     /// Errors of the store and of the planner.
@@ -123,19 +127,18 @@ impl Compaction<'_> {
         redo::plan_redo(self, policy).await
     }
 
-    /// Rewrites summaries of the view with the summarizer. By default it rewrites the summaries that were written
-    /// without a model; with [`RedoPolicy::extracts`] it rewrites the extracts of an older recipe. Each is written from
-    /// its old sources. All summaries that were made from a rewritten one are rewritten too. The old summaries stay in
-    /// the history.
+    /// Rewrites summaries of the view (the compacted log) with the summarizer. By default, rewrites the summaries that
+    /// were written without a model. With [`RedoPolicy::extracts`], rewrites the extracts that an older version of the
+    /// extractive summarizer wrote. Each summary is written from its old sources. Summaries that were made from a
+    /// rewritten summary are rewritten too. The old summaries stay in the history.
     ///
-    /// A span of the view is replaced together with all rewritten summaries below it, in one publish, and only if the
-    /// view still holds the span. Until then the view shows the old span. If the redo is interrupted, it keeps the
-    /// summaries that are ready, and the next redo uses them. If the summarizer cannot write a summary, the old one
-    /// stays, and the summaries above it are made from the old one. The next redo with the same summarizer tries failed
-    /// summaries after all others.
+    /// A span of the view is published together with all rewritten summaries below it, in one transaction, and only if
+    /// the view still shows the span. Until then the view shows the old summary. After an interruption, the next redo
+    /// uses the summaries that are ready. If the summarizer fails to write a summary, the old one stays, and summaries
+    /// of summaries use the old one. The next redo with the same summarizer tries failed summaries last.
     ///
     /// # Errors
-    /// Errors of the store. A failure of the summarizer is not an error: it is [`RedoReport::stop_reason`].
+    /// Errors of the store. A failure of the summarizer is not an error but a [`RedoReport::stop_reason`].
     pub async fn redo(&self, policy: &RedoPolicy) -> Result<RedoReport> {
         redo::redo(self, policy).await
     }

@@ -1,4 +1,5 @@
-//! The end of prepared jobs: they are kept as drafts, deferred, or published together in one transaction.
+//! The end of prepared jobs (summaries and other changes of the view): keeps them as drafts, defers them, or publishes
+//! them together in one transaction.
 
 use compaction_plan::Job;
 use memory_store::{LeaseUpdate, Published};
@@ -12,8 +13,8 @@ use crate::publishable::{Publishable, publish_all};
 use crate::tally::{Tally, job_id};
 use crate::waiting::Waiting;
 
-/// Settles prepared jobs. Ready jobs are published in one transaction, kept for later, or deferred to the end of the
-/// iteration. The leases of the others are given back.
+/// Concludes prepared jobs. Ready jobs are published in one transaction, kept for later, or deferred to the end of the
+/// iteration. The leases of all other jobs are given back.
 pub(crate) async fn conclude(
     env: &Compaction<'_>,
     mut done: Vec<Done<'_>>,
@@ -46,8 +47,8 @@ pub(crate) async fn conclude(
         });
     }
     if tally.cancelled {
-        // Jobs that were prepared before the cancellation are kept for the next run. Jobs that were prepared before a
-        // failure are published.
+        // Jobs that were ready before a cancellation are kept for the next run. Jobs that were ready before a failure
+        // are published.
         let fences = ready.drain(..).filter_map(|one| one.fence);
         settled.extend(fences.map(|fence| (fence, HAND_BACK)));
     }
@@ -72,7 +73,7 @@ pub(crate) async fn conclude(
     Ok(())
 }
 
-/// Publishes the deferred jobs.
+/// Publishes the changes of the view that were deferred to the end of the iteration.
 pub(crate) async fn publish_put_off(env: &Compaction<'_>, tally: &mut Tally) -> Result<()> {
     tally.made.clear();
     let ready = std::mem::take(&mut tally.put_off);
@@ -82,15 +83,16 @@ pub(crate) async fn publish_put_off(env: &Compaction<'_>, tally: &mut Tally) -> 
     publish(env, ready, tally).await
 }
 
-/// Gives up the deferred jobs of a pass that is not published. Their leases are given back, and their summaries are
-/// kept as drafts for the next run.
+/// Gives up the deferred jobs of a pass (planning round) whose summaries cannot all be published. Gives back their
+/// leases (exclusive claims), and keeps their summaries as drafts for the next run.
 pub(crate) async fn give_up_put_off(env: &Compaction<'_>, tally: &mut Tally) -> Result<()> {
     tally.made.clear();
     let put_off = std::mem::take(&mut tally.put_off);
     hand_back(env, put_off.into_iter().filter_map(|one| one.fence)).await
 }
 
-/// Gives back the leases of prepared jobs. Ready summaries that were kept remain available to the next run.
+/// Gives back the leases (exclusive claims) on prepared jobs. The next run can use their drafts (summaries that are not
+/// published yet).
 pub(crate) async fn give_up(env: &Compaction<'_>, done: Vec<Done<'_>>) -> Result<()> {
     let keeps = |done: &Done<'_>| matches!(done.prepared, Prepared::Summary(_));
     let settled = done.into_iter().filter_map(|done| {
@@ -103,7 +105,7 @@ pub(crate) async fn give_up(env: &Compaction<'_>, done: Vec<Done<'_>>) -> Result
     settle_all(env, settled.collect()).await
 }
 
-/// Publishes ready jobs in one transaction, in order.
+/// Publishes ready changes of the view in one transaction, in order.
 async fn publish(env: &Compaction<'_>, ready: Vec<Publishable>, tally: &mut Tally) -> Result<()> {
     if ready.is_empty() {
         return Ok(());
@@ -111,7 +113,7 @@ async fn publish(env: &Compaction<'_>, ready: Vec<Publishable>, tally: &mut Tall
     let outcomes = match publish_all(env, &ready, tally.watch.erasures()).await {
         Ok(outcomes) => outcomes,
         Err(error) => {
-            // The store has just failed: giving back is all that can be tried.
+            // The store has just failed, so only an attempt to give back the leases is left.
             let fences = ready.into_iter().filter_map(|one| one.fence);
             let _ = hand_back(env, fences).await;
             return Err(error);
@@ -141,7 +143,7 @@ async fn publish(env: &Compaction<'_>, ready: Vec<Publishable>, tally: &mut Tall
     failed.map_or(Ok(()), |error| Err(error.into()))
 }
 
-/// Counts a published job and emits its event.
+/// Counts a published change of the view and emits [`Event::Published`].
 async fn published(env: &Compaction<'_>, one: Publishable, tally: &mut Tally) {
     let Publishable { job, summary, .. } = &one;
     tally.count(job);
@@ -161,7 +163,7 @@ async fn published(env: &Compaction<'_>, one: Publishable, tally: &mut Tally) {
     }
 }
 
-/// Counts a job without a result and emits its event.
+/// Counts a job (a planned change of the view) that was skipped or failed, and emits an event with the reason.
 async fn pass_over(env: &Compaction<'_>, job: &Job, prepared: Prepared, tally: &mut Tally) {
     match prepared {
         Prepared::Skipped(reason) => skip(env, job, reason, tally).await,
@@ -175,7 +177,7 @@ async fn pass_over(env: &Compaction<'_>, job: &Job, prepared: Prepared, tally: &
     }
 }
 
-/// Counts a skipped job and emits its event.
+/// Counts a skipped job (a planned change of the view) and emits [`Event::Skipped`].
 pub(crate) async fn skip(env: &Compaction<'_>, job: &Job, reason: SkipReason, tally: &mut Tally) {
     match reason {
         SkipReason::Held => tally.held = true,

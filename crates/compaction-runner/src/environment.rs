@@ -1,4 +1,4 @@
-//! The settings of a compaction. The modules that carry out a plan use this one.
+//! The settings of a compaction, used by all modules that carry out a plan.
 
 use compaction_plan::{Goal, Planner, Room};
 use memory_model::{Accounting, Clock, ConversationId, ViewName};
@@ -13,75 +13,79 @@ use crate::owners::{Liveness, NeverGone};
 use crate::policy::RunnerPolicy;
 use crate::reason::CompactionReason;
 
-/// The default of [`Compaction::extractive`].
+/// Default of [`Compaction::extractive`].
 static GENERIC_EXTRACTS: ExtractiveSummarizer = ExtractiveSummarizer::new();
 
-/// Store, planner, summarizer and settings of a compaction of one conversation, with the methods that run it.
+/// Settings of the compaction of one conversation, and the methods that run it.
 ///
-/// No lock and no transaction is held during a model call. If the future of a run is dropped, the store is in the state
-/// of the last published summary.
+/// No lock and no transaction is held during a model call. If the future of a run is dropped, the store has all
+/// summaries that were published before.
 #[derive(Debug, Clone)]
 pub struct Compaction<'a> {
-    /// Store that holds the conversation.
+    /// Store with the conversation.
     pub store: &'a dyn Store,
     /// Id of the conversation to compact.
     pub conversation: ConversationId,
-    /// Planner that decides which spans of the view are compacted.
+    /// Planner that decides which spans of the view (ranges of messages and their forms) are compacted.
     pub planner: &'a dyn Planner,
     /// Summarizer that writes the summaries.
     pub summarizer: &'a dyn Summarizer,
-    /// Summarizer that writes extracts without a model: for the ladder's tier `extractive`, and to make a view fit. The
-    /// default summarizer knows no agent's conventions: it interprets tool calls by the names of their arguments alone.
+    /// Summarizer that writes extracts without a model. It is used for the ladder's tier `extractive`, and to make a
+    /// view fit its maximum cost. The default summarizer knows the conventions of no particular agent: it interprets
+    /// tool calls only by the names of their arguments.
     pub extractive: &'a dyn Summarizer,
-    /// Tiers of summarizing that are tried for each summary, and the rules by which a summary is accepted.
+    /// Methods (tiers) of summarizing that are tried in order for each summary, and the rules for accepting a summary.
     pub ladder: &'a Ladder,
     /// Counts the tokens of messages and summaries.
     pub accounting: &'a dyn Accounting,
-    /// Clock that gives timestamps and measures durations.
+    /// Clock for timestamps and durations.
     pub clock: &'a dyn Clock,
-    /// Settings for carrying out the planned jobs.
+    /// Settings of concurrency, leases, prefetching and publication.
     pub policy: RunnerPolicy,
-    /// Hooks that receive every event and may prevent jobs. Default: no hooks.
+    /// Callbacks that receive every event, and may prevent single changes of the view (the compacted log), such as a
+    /// summary. Default: none.
     pub hooks: &'a dyn Hooks,
-    /// Token with which the caller can cancel the compaction.
+    /// Token that cancels the compaction.
     pub cancel: CancellationToken,
-    /// Jobs that the compactions of this owner work on. If compactions with the same owner share the list, no two of
-    /// them pay for the same summary at the same time. Leases alone do not prevent this, because the store grants a
-    /// lease again to the same owner.
+    /// Jobs (summaries to write) that compactions of the same owner are working on. Share one list among all
+    /// compactions of the owner, so that no two of them pay for the same summary at the same time. Leases do not
+    /// prevent this, because the store grants a lease to its owner again.
     pub in_flight: InFlight,
-    /// Decides whether the owner of another lease has ended, so that its lease can be taken over.
+    /// Decides whether the owner of another lease has ended. Leases of an ended owner are taken over.
     pub liveness: &'a dyn Liveness,
-    /// Additional instructions for the summarizer; `None` for no instructions.
+    /// Additional instructions for the summarizer, such as subjects to keep. `None` for no instructions.
     pub instructions: Option<String>,
-    /// Maximum cost of the view of which contexts can show everything; `None` if it is not known. If it is known, the
-    /// planner leaves only as many messages unchanged as fit.
+    /// Maximum cost of the view (the compacted log) so that contexts can show all of it. `None` if it is not known. If
+    /// it is known, the planner keeps only as many messages unchanged as fit.
     pub room: Option<Room>,
-    /// Reason for the compaction, which events report. Default: [`CompactionReason::Manual`].
+    /// Reason for the compaction, for events. Default: [`CompactionReason::Manual`].
     pub reason: CompactionReason,
-    /// State of the view with which a run, [`Compaction::publish_ready`] and [`Compaction::extract_to_fit`] start, for
-    /// a caller that has just read it. `None` reads the state from the store. A state of another conversation or view
-    /// is ignored. If the state is outdated, the first publish fails as if another writer had been faster.
+    /// State of the view (the compacted log) at the start of a run, if the caller has just read it. Used by runs,
+    /// [`Compaction::publish_ready`] and [`Compaction::extract_to_fit`]. With `None` the state is read from the store.
+    /// A state of another conversation or view is ignored. With an outdated state the first publish fails, as if
+    /// another writer had been first.
     pub snapshot: Option<Snapshot>,
     pub(crate) stage: Stage,
 }
 
-/// The stage up to which a run processes its jobs.
+/// Part of a compaction that a run carries out.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum Stage {
-    /// Prepares and publishes.
+    /// Prepares changes of the view (for example writes summaries), and publishes them.
     #[default]
     Whole,
-    /// Prepares only.
+    /// Only prepares changes of the view (for example writes summaries), and does not publish them.
     Prepare,
-    /// Publishes prepared jobs, and calls no summarizer.
+    /// Publishes changes of the view that are already prepared. Calls no summarizer.
     PublishReady,
-    /// Publishes extracts until the view fits, and calls no summarizer.
+    /// Publishes extracts (summaries written without a model) until the view fits its maximum cost. Calls only the
+    /// extractive summarizer.
     Fit,
 }
 
 impl<'a> Compaction<'a> {
-    /// Creates a compaction with default settings for everything that is not a parameter. It has no hooks, no
-    /// instructions and no maximum cost of the view.
+    /// Creates a compaction. All settings that are not parameters have their defaults: no hooks, no instructions, and
+    /// no maximum cost of the view (the compacted log).
     #[allow(clippy::too_many_arguments)]
     pub fn new(
         store: &'a dyn Store,
@@ -116,7 +120,7 @@ impl<'a> Compaction<'a> {
 }
 
 impl Compaction<'_> {
-    /// Returns the same settings for a run of another stage.
+    /// Returns the same settings for a run of another [`Stage`].
     pub(crate) fn at_stage(&self, stage: Stage) -> Self {
         Self {
             stage,
@@ -135,7 +139,7 @@ impl Compaction<'_> {
         self.planner.view()
     }
 
-    /// Returns the purpose of the passes.
+    /// Returns the extent to which the planner compacts the view.
     pub(crate) fn goal(&self) -> Goal {
         match self.stage {
             Stage::Fit => Goal::Fit,
@@ -143,13 +147,14 @@ impl Compaction<'_> {
         }
     }
 
-    /// Whether results are published together at the end of an iteration. Later passes see such results without the
-    /// store. Provisional summaries can be deferred because they can be made again for free.
+    /// Returns whether the summaries of all passes (planning rounds) are published together at the end of an iteration.
+    /// Later passes use these summaries before they are in the store. This is done only for provisional summaries,
+    /// which can be made again without a model.
     pub(crate) fn puts_off(&self) -> bool {
         self.summarizer.provisional() && matches!(self.stage, Stage::Whole | Stage::Fit)
     }
 
-    /// Whether the summaries of a pass are published together, or none of them.
+    /// Returns whether the summaries of a pass (planning round) are published together or not at all.
     pub(crate) fn publishes_passes(&self) -> bool {
         self.policy.whole_passes && self.stage == Stage::Whole
     }
@@ -165,7 +170,7 @@ impl Compaction<'_> {
         Ok(self.store.snapshot(self.conversation, &self.view()).await?)
     }
 
-    /// Returns the state of the view that a run starts with.
+    /// Returns the state of the view at the start of a run.
     pub(crate) async fn start(&self) -> Result<Snapshot> {
         let view = self.view();
         let given = self.snapshot.as_ref();

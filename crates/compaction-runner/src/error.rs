@@ -4,7 +4,8 @@ use std::fmt;
 
 use compaction_plan::BoxError;
 
-/// Error of the store or of the planner that ended a compaction. Jobs that were published before stay published.
+/// Error of the store or of the planner that ended a compaction. Changes of the view (the compacted log) before the
+/// error stay published.
 #[derive(Debug)]
 pub struct Error {
     source: Source,
@@ -17,7 +18,7 @@ enum Source {
 }
 
 impl Error {
-    /// Returns the kind of the store's error; `Invalid` if the planner failed.
+    /// Returns the kind of the store's error. `Invalid` if the planner failed.
     pub fn kind(&self) -> memory_store::ErrorKind {
         match &self.source {
             Source::Store(error) => error.kind(),
@@ -55,7 +56,7 @@ impl From<memory_store::Error> for Error {
     }
 }
 
-/// The error of a planner: usually an error of the store that the planner passes on.
+/// Converts the error of a planner, which is usually an error of the store.
 impl From<BoxError> for Error {
     fn from(error: BoxError) -> Self {
         let source = match error.downcast() {
@@ -66,5 +67,5 @@ impl From<BoxError> for Error {
     }
 }
 
-/// Result of an operation that fails with this crate's [`Error`].
+/// Result with this crate's [`Error`].
 pub type Result<T, E = Error> = std::result::Result<T, E>;

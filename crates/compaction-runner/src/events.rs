@@ -1,4 +1,4 @@
-//! The events of a compaction, and the hooks that may change its jobs.
+//! The events of a compaction, and the hooks that may prevent single changes of the view or supply summaries.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -15,69 +15,71 @@ use crate::report::Cause;
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Event {
-    /// A compaction is about to begin; [`Event::Started`] follows.
+    /// A compaction is about to begin. [`Event::Started`] follows.
     Triggered {
         /// Reason for the compaction.
         reason: CompactionReason,
     },
     /// A compaction began.
     Started {
-        /// Id of the conversation that is compacted.
+        /// Id of the conversation.
         conversation: ConversationId,
-        /// Name of the view that is compacted.
+        /// Name of the compacted view.
         view: ViewName,
         /// Cost of the view before the compaction, in tokens.
         tokens: u64,
     },
-    /// A job was carried out, and its spans are in the view.
+    /// A job (a planned change of the view) was applied, and the view shows its new spans.
     Published {
-        /// Name that the planner gives to this kind of job.
+        /// Kind of the change, named by the planner.
         kind: Label,
-        /// Id of the new summary; `None` for a job that replaces spans without a summary.
+        /// Id of the new summary. `None` for a change without a new summary.
         summary: Option<SummaryId>,
         /// Range of messages that the new spans cover.
         range: SeqRange,
         /// Cost of the replaced spans, in tokens.
         source_tokens: u64,
-        /// Cost of the new spans, in tokens, without messages that the view still shows unchanged.
+        /// Cost of the new spans, in tokens. Messages that the view still shows unchanged do not count.
         tokens: u64,
     },
-    /// The model did not write a summary. An extract or a cut replaces the messages instead, or they stay unchanged.
+    /// The model did not write a summary. An extract or a shortened text is used instead, or the messages stay
+    /// unchanged.
     ModelFailed {
-        /// Range of messages that the summary was for.
+        /// Range of messages to summarize.
         range: SeqRange,
-        /// Cause for which the model wrote no summary.
+        /// Reason why the model wrote no summary.
         cause: Cause,
     },
-    /// A job was skipped.
+    /// A job (a planned change of the view) was skipped.
     Skipped {
-        /// Range of messages that the skipped job was for.
+        /// Range of messages that the job would have replaced.
         range: SeqRange,
-        /// Reason for skipping the job.
+        /// Reason why the job was skipped.
         reason: SkipReason,
     },
-    /// A job failed and was not published.
+    /// A job (a planned change of the view) failed, and the view was not changed.
     Failed {
-        /// Range of messages that the failed job was for.
+        /// Range of messages that the job would have replaced.
         range: SeqRange,
         /// Description of the error, in one sentence.
         error: String,
     },
     /// The compaction ended.
     Ended {
-        /// Reason for which the compaction ended.
+        /// Reason why the compaction ended.
         stop: StopReason,
         /// Cost of the view at the end, in tokens.
         tokens: u64,
-        /// Whether the caller should repeat the request that a provider refused as too long. True for a compaction with
-        /// the reason [`CompactionReason::Overflow`] that made the view smaller.
+        /// Whether the caller should repeat a request that a provider refused as too long. True if the reason of the
+        /// compaction is [`CompactionReason::Overflow`] and the view became smaller.
         will_retry: bool,
     },
-    /// A hook could not decide about a job. The job proceeds as without the hook.
+    /// A hook failed to decide about a job (a planned change of the view). The job continues as if there were no such
+    /// hook.
     HookFailed {
-        /// Range of messages that the job is for.
+        /// Range of messages that the job replaces.
         range: SeqRange,
-        /// Reason that the hook gave for its failure.
+        /// Description of the hook's failure.
         error: String,
     },
 }
@@ -95,57 +97,57 @@ impl Event {
     }
 }
 
-/// Reason for which a job was not carried out.
+/// Reason why a job (a planned change of the view) was skipped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum SkipReason {
     /// A hook prevented the job.
     Vetoed,
-    /// Another owner holds the lease on the job.
+    /// Another owner has the lease (an exclusive claim) on the job.
     Held,
-    /// Another writer changed the job's range first.
+    /// Another writer changed the same range of the view (the compacted log) first.
     Lost,
-    /// The source of the job could not be made shorter.
+    /// The job could not make its sources shorter.
     CannotShrink,
-    /// Only prefetched summaries were published, and the summary of this job was not prefetched.
+    /// The run publishes only prefetched summaries, and the summary of this job was not prefetched.
     NotReady,
 }
 
-/// Decision of a hook about a job that is about to begin.
+/// Decision of a hook about a job (a planned change of the view) that is about to begin.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum JobDecision {
-    /// Carries the job out.
+    /// Carry out the job.
     #[default]
     Proceed,
-    /// Skips the job.
+    /// Skip the job.
     Cancel,
-    /// Carries the job out with this text as the summary, without calling a model. Has no effect on a job that writes
-    /// no summary.
+    /// Use this text as the summary, without calling a model. Has no effect on a job that writes no summary.
     Supply(String),
-    /// Reports that the hook could not decide, with the reason. The job is carried out, and [`Event::HookFailed`] is
-    /// emitted.
+    /// The hook failed to decide, for the given reason. The job is carried out, and [`Event::HookFailed`] is emitted.
     Fail(String),
 }
 
-/// Callbacks that observe a compaction and may prevent its jobs. The default implementations allow all jobs and ignore
-/// events.
+/// Callbacks that observe a compaction and may prevent its jobs: single changes of the view (the compacted log), such
+/// as a summary. The default implementations allow all jobs and ignore events.
 #[async_trait]
 #[auto_impl(Arc)]
 pub trait Hooks: Send + Sync + std::fmt::Debug {
-    /// Called before a job begins. Returns whether to carry the job out, and may supply the text of its summary.
+    /// Called before a job (a planned change of the view) begins. Returns whether the job is carried out, and may
+    /// supply the text of its summary.
     async fn before(&self, _job: &PlannedJob<'_>) -> JobDecision {
         JobDecision::Proceed
     }
 
-    /// Called after a summary was published. For jobs that write no summary, only [`Event::Published`] is emitted.
+    /// Called after a summary was published. Not called for changes of the view without a new summary: only
+    /// [`Event::Published`] reports them.
     async fn after(&self, _summary: &Summary) {}
 
     /// Called on every event of a compaction.
     async fn event(&self, _event: &Event) {}
 }
 
-/// Hooks that allow all jobs and ignore all events.
+/// Hooks that allow all changes of the view (the compacted log) and ignore all events.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct NoHooks;
 
@@ -159,12 +161,12 @@ pub struct Recorder {
 }
 
 impl Recorder {
-    /// Creates a recorder that holds no events.
+    /// Creates a recorder without events.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Returns the events that were recorded so far, in order.
+    /// Returns the recorded events, in order.
     pub fn events(&self) -> Vec<Event> {
         self.events
             .lock()

@@ -1,5 +1,5 @@
-//! The batches of a pass: each batch is leased in one call, several jobs are prepared at the same time, and ready jobs
-//! are published in one transaction, in order.
+//! The batches of a pass (planning round). The jobs (changes of the view) of a batch are leased in one call, several
+//! are prepared at the same time, and ready jobs are published in one transaction, in order.
 
 use std::collections::VecDeque;
 use std::pin::pin;
@@ -20,12 +20,14 @@ use crate::tally::{Tally, job_id};
 use crate::watch::Watch;
 use crate::write::write;
 
-/// Jobs in a batch per concurrent job if a model is called. A lease lasts until the last job of its batch is done.
+/// Ratio between the number of summaries in a batch and the number that are written at the same time, if a model is
+/// called. The lease on a summary lasts until the last summary of its batch is finished.
 const BATCH: usize = 4;
-/// Maximum number of jobs in a batch without model calls, and of results that are published together.
+/// Maximum number of changes of the view in a batch without model calls, and maximum number that are published
+/// together.
 const MOST: usize = 64;
 
-/// Prepares jobs batch by batch, and publishes them in order.
+/// Prepares jobs (changes of the view, such as summaries to write) batch by batch, and publishes them in order.
 pub(crate) async fn execute(
     env: &Compaction<'_>,
     jobs: &[Job],
@@ -52,7 +54,7 @@ pub(crate) async fn execute(
     Ok(())
 }
 
-/// Prepares and publishes one batch, as [`execute`] does.
+/// Prepares and publishes one batch of jobs (changes of the view).
 async fn execute_batch(
     env: &Compaction<'_>,
     jobs: &[&Job],
@@ -62,10 +64,10 @@ async fn execute_batch(
     let watch = Arc::clone(&tally.watch);
     let watch: &Watch = &watch;
     let begun = begin(env, jobs, entries, &tally.made, watch).await?;
-    // Set if no further job may begin. Begun jobs are finished.
+    // True if no further job may begin. Jobs that have begun are finished.
     let stop = AtomicBool::new(false);
     let stop = &stop;
-    // Boxed, so that a run can be sent between threads: a closure over borrowed jobs cannot.
+    // The futures are boxed so that a run is `Send`, which is not the case for a closure over borrowed jobs.
     let work: Vec<BoxFuture<'_, Done<'_>>> = begun
         .into_iter()
         .map(|begun| write(env, begun, watch, stop).boxed())
@@ -83,11 +85,11 @@ async fn execute_batch(
         };
         let Some(done) = next else { break };
         if failed.is_some() {
-            // The store has just failed: giving back is all that can be tried.
+            // The store has just failed, so only an attempt to give back the leases is left.
             let _ = alongside(give_up(env, done), &mut work, &mut waiting).await;
             continue;
         }
-        // Jobs in flight may be reading the store: they are polled while this one is concluded.
+        // Jobs in progress may be reading the store, so they are polled while this job is concluded.
         let concluding = conclude(env, done, tally);
         let concluded = alongside(concluding, &mut work, &mut waiting).await;
         if let Err(error) = concluded {
@@ -101,9 +103,9 @@ async fn execute_batch(
     failed.map_or(Ok(()), Err)
 }
 
-/// Runs a future to completion while polling a stream, and appends the stream's items to `waiting`.
+/// Runs a future to completion while polling a stream. Appends the items of the stream to `waiting`.
 ///
-/// A stream that is not polled makes no progress, nor do the calls in flight in it.
+/// Without polling, the calls in progress in the stream would make no progress.
 async fn alongside<T, S>(
     future: impl Future<Output = T>,
     stream: &mut S,

@@ -1,4 +1,4 @@
-//! Remembered states that could not be shortened.
+//! Remembers states of a view that could not be shortened.
 
 use memory_model::Seq;
 use memory_store::Snapshot;
@@ -8,7 +8,7 @@ use crate::environment::{Compaction, Stage};
 use crate::error::Result;
 use crate::state::{load, save};
 
-/// A state that could not be shortened.
+/// A state of a view, with policy and summarizer, that could not be shortened.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Exhausted {
     head: Seq,
@@ -34,15 +34,15 @@ impl Exhausted {
     }
 }
 
-/// Whether this exact state was tried before and could not be shortened.
+/// Returns whether an earlier run could not shorten exactly this state.
 pub(crate) async fn is_exhausted(env: &Compaction<'_>, snapshot: &Snapshot) -> Result<bool> {
     let stored = load::<Exhausted>(env, &key(env)).await?;
     let tried = stored.value;
     Ok(tried.is_some_and(|tried| tried == Exhausted::of(env, snapshot)))
 }
 
-/// Remembers that this state could not be shortened. A value that another run stored meanwhile is equally valid, and
-/// stays.
+/// Stores that this state could not be shortened. If another run stored a value in the meantime, that value is equally
+/// valid and is kept.
 pub(crate) async fn remember_exhausted(env: &Compaction<'_>, snapshot: &Snapshot) -> Result<()> {
     let key = key(env);
     let stored = load::<Exhausted>(env, &key).await?;

@@ -1,4 +1,4 @@
-//! Making a view fit without a model.
+//! Makes a view fit its maximum cost without a model.
 
 use std::collections::BTreeMap;
 
@@ -16,10 +16,11 @@ use crate::pass::run_pass;
 use crate::tally::Tally;
 use crate::view_reader::ViewReader;
 
-/// Maximum number of lost races before a run leaves the view to the other writers.
+/// Maximum number of lost races (changes by another writer) before a run gives up.
 const LOST_RACES: u32 = 3;
 
-/// Publishes extracts until the view fits the room. Calls no model.
+/// Replaces messages in the view by extracts (summaries written without a model) until it fits the maximum cost. Calls
+/// no model.
 pub(crate) async fn extract_to_fit(env: &Compaction<'_>, room: Room) -> Result<Outcome> {
     let env = &Compaction {
         summarizer: env.extractive,
@@ -42,13 +43,13 @@ pub(crate) async fn extract_to_fit(env: &Compaction<'_>, room: Room) -> Result<O
         remember_exhausted(env, tried).await?;
     }
     let mut outcome = lifecycle::end(env, (&start, began), tally, stop).await?;
-    // The extracts are the ladder's own: the memory's summarizer was not called.
+    // The extracts do not come from the configured summarizer, which was not called.
     outcome.calls = 0;
     Ok(outcome)
 }
 
-/// Plans passes over the expected view until it fits, and publishes their extracts together. Starts again, at most
-/// [`LOST_RACES`] times, if another writer was first.
+/// Plans extracts (summaries written without a model) until the view would cost at most `tokens`, and publishes them
+/// together. If another writer changed the view first, starts again, at most [`LOST_RACES`] times.
 async fn shrink(
     env: &Compaction<'_>,
     tokens: u64,
@@ -76,14 +77,14 @@ async fn shrink(
     }
 }
 
-/// Plans passes until the reader's view fits, or no pass finds a job.
+/// Runs passes (planning rounds) until the view of `reader` costs at most `tokens`, or until no pass plans a change.
 async fn shrink_once(
     env: &Compaction<'_>,
     tokens: u64,
     reader: &mut ViewReader<'_>,
     tally: &mut Tally,
 ) -> Result<()> {
-    // Cost of the view when a pass found no job.
+    // For each pass, the cost of the view when the pass planned no change.
     let mut idle: BTreeMap<&Label, u64> = BTreeMap::new();
     loop {
         let before = reader.tokens;

@@ -8,21 +8,21 @@ use memory_model::Summary;
 use crate::events::{Event, Hooks, JobDecision};
 use crate::planned_job::PlannedJob;
 
-/// Several hooks that are called one after the other.
+/// Several hooks, called one after the other.
 ///
-/// If a hook cancels a job, the hooks after it are not asked about the job. If several hooks supply a text, the last
-/// text is used. If a hook fails, all hooks of the list receive [`Event::HookFailed`], and the remaining hooks are
-/// asked.
+/// If a hook cancels a job (a planned change of the view), the later hooks are not asked about the job. If several
+/// hooks supply a text, the last text is used. If a hook fails, all hooks receive [`Event::HookFailed`], and the later
+/// hooks are still asked.
 #[derive(Debug, Clone, Default)]
 pub struct HookList(Vec<Arc<dyn Hooks>>);
 
 impl HookList {
-    /// Creates a list that holds no hooks.
+    /// Creates a list without hooks.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Adds hooks, which are called after the hooks that were added before.
+    /// Adds hooks after the existing ones. Hooks are called in the order in which they were added.
     #[must_use]
     pub fn with(mut self, hooks: Arc<dyn Hooks>) -> Self {
         self.0.push(hooks);

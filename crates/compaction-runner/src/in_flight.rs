@@ -1,4 +1,4 @@
-//! Jobs that the compactions of one process work on.
+//! Jobs (summaries to write) that the compactions of one process are working on.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -6,11 +6,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use memory_model::{ConversationId, Timestamp};
 use memory_store::JobKey;
 
-/// The jobs that all compactions of one owner work on. Clones share the same list.
+/// The jobs (summaries to write) that all compactions of one lease owner are working on. Clones share the same list.
 ///
-/// The store grants a lease again to an owner of the same name, so that a process can take back the leases of a dropped
-/// run at once. Therefore the store does not prevent two live runs of one owner from paying for the same summary. This
-/// list does: for the second run, the job is held for as long as the lease would last.
+/// The store grants a lease (an exclusive claim on a job) again to an owner of the same name, so that a process can
+/// take back the leases of a dropped run at once. So leases do not prevent two runs of one owner from paying for the
+/// same summary. This list prevents it: a second run treats the job as held by another owner for the duration of the
+/// lease.
 #[derive(Debug, Clone, Default)]
 pub struct InFlight {
     jobs: Arc<Mutex<BTreeMap<Key, Timestamp>>>,
@@ -19,12 +20,13 @@ pub struct InFlight {
 type Key = (ConversationId, String);
 
 impl InFlight {
-    /// Creates a list that holds no jobs.
+    /// Creates an empty list.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Takes a job until the guard is dropped or the time `until`. If another run has it, returns the end of that time.
+    /// Claims a job (a summary to write) until the guard is dropped or the time `until` is reached. If another run has
+    /// claimed the job, returns the time at which this claim ends.
     pub(crate) fn take(
         &self,
         conversation: ConversationId,
@@ -47,7 +49,7 @@ impl InFlight {
     }
 }
 
-/// A taken job; dropping it gives the job back.
+/// A claim on a job (a summary to write). Dropping the guard ends the claim.
 #[derive(Debug)]
 pub(crate) struct Taken {
     jobs: InFlight,
@@ -58,7 +60,7 @@ pub(crate) struct Taken {
 impl Drop for Taken {
     fn drop(&mut self) {
         let mut jobs = self.jobs.lock();
-        // It may be another's by now.
+        // Another run may have claimed the job in the meantime.
         if jobs.get(&self.key) == Some(&self.until) {
             jobs.remove(&self.key);
         }
@@ -82,7 +84,7 @@ mod tests {
         assert_eq!(take(9, 19).err(), Some(Timestamp(10)));
         let second = take(10, 20);
         assert!(second.is_ok());
-        // Too late to give back what is another's.
+        // The claim has ended, so dropping it must not end the claim of another run.
         drop(first);
         assert!(take(11, 21).is_err());
         drop(second);

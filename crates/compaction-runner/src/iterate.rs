@@ -1,4 +1,5 @@
-//! The iterations of a run: repeats the planner's passes until no job is left or the view is small enough.
+//! The iterations of a run: repeats the passes (planning rounds) of the planner until they plan no change or the view
+//! is small enough.
 
 use compaction_plan::StopReason;
 use memory_store::Snapshot;
@@ -15,14 +16,14 @@ use crate::view_reader::ViewReader;
 
 /// Limits on the iterations of a run.
 pub(crate) struct Iterations<'i> {
-    /// Maximum number of iterations; `None` for as many as the planner allows.
+    /// Maximum number of iterations. `None` for the planner's maximum.
     pub(crate) most: Option<u32>,
-    /// Whether a view of this cost, in tokens, needs no further iteration.
+    /// Returns whether a view of this cost, in tokens, needs no further iteration.
     pub(crate) is_enough: &'i (dyn Fn(u64) -> bool + Send + Sync),
 }
 
-/// Compacts, and returns the outcome with the stop reason. Plans no passes in a state that an earlier run could not
-/// shorten.
+/// Runs the iterations, and returns the outcome with the stop reason. Does not plan if an earlier run could not shorten
+/// the same view.
 pub(crate) async fn run_iterations(
     env: &Compaction<'_>,
     iterations: &Iterations<'_>,
@@ -59,7 +60,7 @@ async fn iterate(
             return Ok(stop);
         }
         if tally.watch.take_outdated() {
-            // Words were erased meanwhile: the view is read again.
+            // Messages were erased in the meantime, so the view is read again.
             reader.refresh().await?;
             tally.now = Some(reader.snapshot.clone());
             continue;
@@ -85,8 +86,9 @@ async fn iterate(
     }
 }
 
-/// Runs all passes, and repeats them over deferred jobs while iterations are left and the view is too large. Returns
-/// the number of iterations.
+/// Runs all passes (planning rounds). Repeats them while iterations are left, the view is too large, and summaries wait
+/// to be published together: the next passes then plan over the view with these summaries. Returns the number of
+/// iterations.
 async fn run_passes(
     env: &Compaction<'_>,
     iterations: &Iterations<'_>,

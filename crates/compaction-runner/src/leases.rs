@@ -1,4 +1,5 @@
-//! Leases on jobs: claims them, also from owners that are gone, and gives them back.
+//! Leases: exclusive claims on jobs (summaries to write). Takes them, also from owners that have ended, and gives them
+//! back.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -8,15 +9,15 @@ use memory_store::{Claim, ErrorKind, Fence, JobKey, LeaseUpdate, Owner};
 use crate::environment::Compaction;
 use crate::error::Result;
 
-/// Maximum number of times that a job is taken over from owners that are gone, one after the other.
+/// Maximum number of times in succession that one call takes over a lease from an owner that has ended.
 const TAKE_OVERS: usize = 4;
 
-/// Ends a lease and keeps its draft.
+/// Update that ends a lease and keeps the draft.
 pub(crate) const HAND_BACK: LeaseUpdate = LeaseUpdate::Renew {
     ttl: Duration::ZERO,
 };
 
-/// Claims jobs in one call, also from owners that are gone.
+/// Takes leases (exclusive claims) on jobs in one call, also from owners that have ended.
 pub(crate) async fn claim_all(
     env: &Compaction<'_>,
     keys: &[JobKey],
@@ -47,7 +48,7 @@ pub(crate) async fn claim_all(
     Ok(claims)
 }
 
-/// Returns the jobs of owners that are gone, by owner.
+/// Returns the jobs that are leased by owners that have ended, by owner.
 fn held_by_gone(
     env: &Compaction<'_>,
     keys: &[JobKey],
@@ -64,8 +65,8 @@ fn held_by_gone(
     gone
 }
 
-/// Gives back the jobs of an owner that is gone. Claims them by its name, which the store grants, and keeps their
-/// drafts.
+/// Ends the leases of an owner that has ended. Takes the leases under the name of this owner, which the store grants,
+/// and gives them back. Keeps the drafts.
 async fn give_back(
     env: &Compaction<'_>,
     holder: &Owner,
@@ -96,7 +97,8 @@ async fn claim_as(
     Ok(claims.await?)
 }
 
-/// Gives back finished jobs that are not published. The next owner gets their drafts.
+/// Gives back the leases on finished jobs that were not published. The next owner gets their drafts (summaries that are
+/// not published yet).
 pub(crate) async fn hand_back(
     env: &Compaction<'_>,
     fences: impl IntoIterator<Item = Fence>,
@@ -105,7 +107,8 @@ pub(crate) async fn hand_back(
     settle_all(env, settled.collect()).await
 }
 
-/// Gives back jobs that are no longer needed, and deletes their drafts.
+/// Gives back the leases on jobs that are no longer needed, and deletes their drafts (summaries that are not published
+/// yet).
 pub(crate) async fn release(
     env: &Compaction<'_>,
     fences: impl IntoIterator<Item = Fence>,
@@ -116,7 +119,7 @@ pub(crate) async fn release(
     settle_all(env, settled.collect()).await
 }
 
-/// Settles jobs in one call. Skips jobs that another owner holds by now.
+/// Updates leases (exclusive claims on jobs) in one call. Skips jobs that another owner has taken in the meantime.
 pub(crate) async fn settle_all(
     env: &Compaction<'_>,
     settled: Vec<(Fence, LeaseUpdate)>,

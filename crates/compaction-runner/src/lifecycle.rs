@@ -1,4 +1,4 @@
-//! The start and the end of a run: events and measured views.
+//! The start and the end of a run: emits events and measures the view.
 
 use compaction_plan::StopReason;
 use memory_model::Timestamp;
@@ -11,7 +11,7 @@ use crate::outcome::Outcome;
 use crate::reason::CompactionReason;
 use crate::tally::Tally;
 
-/// Starts a run: returns the state of the view, and the time.
+/// Starts a run. Returns the state of the view and the current time.
 pub(crate) async fn start(env: &Compaction<'_>) -> Result<(Snapshot, Timestamp)> {
     let began = env.clock.now();
     let start = env.start().await?;
@@ -25,7 +25,7 @@ pub(crate) async fn start(env: &Compaction<'_>) -> Result<(Snapshot, Timestamp)>
     Ok((start, began))
 }
 
-/// Ends a run. Reads the state of the view again if it may have changed, and returns the outcome.
+/// Ends a run. Reads the state of the view again if the run may have changed it. Returns the outcome.
 pub(crate) async fn end(
     env: &Compaction<'_>,
     (start, began): (&Snapshot, Timestamp),

@@ -1,4 +1,4 @@
-//! A job with its sources: its request to the summarizer, and the use of the answer.
+//! A job (one summary to write) with its sources: its request to the summarizer, and the written summary.
 
 use compaction_plan::Job;
 use memory_model::{FieldHasher, Hash, RawJson, Recipe, summary_overhead};
@@ -15,7 +15,7 @@ use crate::sources::Sources;
 use crate::summary::{Written, summary_of};
 use crate::watch::with_causes;
 
-/// A job with its sources and the lease on it.
+/// A job (one summary to write) with its sources and its lease.
 #[derive(Debug)]
 pub(crate) struct OpenJob<'j> {
     pub(crate) job: &'j Job,
@@ -24,14 +24,15 @@ pub(crate) struct OpenJob<'j> {
     pub(crate) prompts: Option<Box<PromptSet>>,
     pub(crate) recipe: Recipe,
     pub(crate) fence: Option<Fence>,
-    /// Draft of an earlier holder of the lease.
+    /// Draft of the summary by an earlier owner of the lease; `None` if there is none.
     pub(crate) draft: Option<Draft>,
-    /// Keeps other runs of the same owner from the job.
+    /// Claim that keeps other compactions of the same owner from working on the job.
     pub(crate) taken: Option<Taken>,
 }
 
 impl<'j> OpenJob<'j> {
-    /// Creates a job with its sources, hashes and prompts. Finishes the job instead if its prompts cannot be read.
+    /// Combines a job (one summary to write) with its sources, hashes and prompts. If the prompts are invalid, returns
+    /// the job as finished with a failure.
     pub(crate) fn new(
         env: &Compaction<'_>,
         job: &'j Job,
@@ -63,7 +64,7 @@ impl<'j> OpenJob<'j> {
         })
     }
 
-    /// Returns the key of the lease on the job.
+    /// Returns the key under which the job is leased in the store.
     pub(crate) fn key(&self, env: &Compaction<'_>) -> JobKey {
         let mut hasher = FieldHasher::new("agent-memory job 1");
         hasher.hash(self.source_hash);
@@ -73,12 +74,12 @@ impl<'j> OpenJob<'j> {
         JobKey(format!("{}/{}/{hash}", env.view(), self.job.range))
     }
 
-    /// Finishes the job with a result.
+    /// Finishes the job with the given outcome.
     pub(crate) fn done(self, prepared: Prepared) -> Done<'j> {
         Done::new(self.job, prepared, self.fence, self.taken)
     }
 
-    /// Finishes the job with the summary of a written text. `fresh` means that it was written in this run.
+    /// Finishes the job with the summary that a summarizer wrote. `fresh` is true if it was written in this run.
     pub(crate) fn finish(self, env: &Compaction<'_>, written: Written, fresh: bool) -> Done<'j> {
         let leased = self.fence.is_some();
         let draft = || RawJson::from_value(&written).ok().map(Draft);
@@ -98,8 +99,9 @@ impl<'j> OpenJob<'j> {
     }
 }
 
-/// Returns the recipe with the planner's rule for details and the conversation's number of erasures. The number
-/// distinguishes a summary from an erased one with the same sources and the same text.
+/// Returns the recipe (the description of how the summary is made), including the planner's rule for details and the
+/// number of erasures in the conversation. This number distinguishes a summary from an erased summary with the same
+/// sources and text.
 pub(crate) fn with_details(job: &Job, recipe: Recipe, erasures: u64) -> Recipe {
     let rule = job.request.as_ref().and_then(|r| r.details.as_deref());
     let recipe = match rule {
@@ -112,7 +114,7 @@ pub(crate) fn with_details(job: &Job, recipe: Recipe, erasures: u64) -> Recipe {
     }
 }
 
-/// Returns the request to the summarizer.
+/// Returns the request to the summarizer for a job (one summary to write).
 pub(crate) fn summary_request<'r>(
     env: &'r Compaction<'_>,
     job: &'r Job,

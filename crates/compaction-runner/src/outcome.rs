@@ -10,50 +10,53 @@ use serde::Serialize;
 use crate::owners::LeaseHolder;
 use crate::report::ModelReport;
 
-/// Outcome of a compaction: the published jobs, and the view before and after.
+/// Outcome of a compaction: the changes of the view (such as new summaries), and its size before and after.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Outcome {
-    /// Size of the view before the compaction.
+    /// Size of the view (the compacted log) before the compaction.
     pub before: Measure,
-    /// Size of the view after the compaction.
+    /// Size of the view (the compacted log) after the compaction.
     pub after: Measure,
-    /// Number of published jobs, by the label that the planner gives to each kind of job.
+    /// Number of published changes of the view (the compacted log), such as new summaries, of each kind. The planner
+    /// names the kinds.
     pub published: LabelCounts,
     /// Number of messages that the view showed unchanged before the compaction and does not show unchanged after it.
     pub messages_compacted: u64,
-    /// Number of calls of the summarizer, including failed and cancelled ones. Extracts that the ladder makes without
-    /// the summarizer do not count.
+    /// Number of calls of the summarizer. Failed and cancelled calls count. Extracts of the ladder count as no call.
     pub calls: u64,
-    /// Ids of the published summaries, in the order of publishing.
+    /// Ids of the published summaries, in the order of publication.
     pub summaries: Vec<SummaryId>,
     /// Number of published summaries that were written without a model.
     pub provisional: u64,
-    /// Text of the last failed job's error; `None` if no job failed.
+    /// Error of the last change of the view (the compacted log) that failed, such as a summary that could not be
+    /// written. `None` if none failed.
     pub failure: Option<String>,
-    /// Name that the planner gives to the kind of the last failed job; `None` if no job failed.
+    /// Kind of the last change of the view (the compacted log) that failed, as named by the planner. `None` if none
+    /// failed.
     pub failed_kind: Option<Label>,
-    /// Text of the summarizer's last error; `None` if it did not fail. Set even if the summary was then written without
-    /// the model.
+    /// Last error of the summarizer. `None` if the summarizer did not fail. Set even if the summary was then written
+    /// without the model.
     pub summarizer_error: Option<String>,
-    /// Number of summaries that the model did not write, with the causes. Summaries that were prepared and not
-    /// published are counted too.
+    /// Number of requested summaries that the model did not write, with the causes. Summaries that were prepared and
+    /// not published are counted too.
     pub model: ModelReport,
-    /// Owner that holds the lease on the last job that this run skipped for that reason; `None` if no job was held.
+    /// Owner of the lease on the last summary that was skipped because another owner is writing it. `None` if no
+    /// summary was skipped for this reason.
     pub held: Option<LeaseHolder>,
-    /// Reason for which the run stopped.
+    /// Reason why the run stopped.
     pub stop_reason: StopReason,
-    /// Time that the run took, by the compaction's clock.
+    /// Duration of the run, by the compaction's clock.
     #[serde(skip)]
     pub elapsed: Duration,
-    /// State of the view at the end of the run. Its size is `after`.
+    /// State of the view (the compacted log) at the end of the run. Its size is `after`.
     #[serde(skip)]
     pub snapshot: Snapshot,
 }
 
 impl Outcome {
-    /// Combines this outcome with the outcome of a run that followed it. The result counts the published jobs of both
-    /// runs and has the stop reason of the later one.
+    /// Combines the outcomes of two successive runs. `later` is the outcome of the second run. The combined outcome
+    /// counts the changes of the view of both runs, and has the stop reason of the second run.
     #[must_use]
     pub fn followed_by(mut self, later: Self) -> Self {
         self.published.merge(&later.published);
@@ -80,15 +83,16 @@ impl Outcome {
     }
 }
 
-/// Size of a view: its entries, spans and tokens.
+/// Size of a view (the compacted form of a log) in entries, spans and tokens.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Measure {
     /// Number of entries in the log.
     pub messages: u64,
-    /// Number of spans in the view.
+    /// Number of spans in the view (the compacted log). A span is a range of messages and the form in which the view
+    /// shows them.
     pub spans: u64,
-    /// Cost of the view, in tokens.
+    /// Cost of the view (the compacted log), in tokens.
     pub tokens: u64,
 }
 

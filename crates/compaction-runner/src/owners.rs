@@ -1,4 +1,4 @@
-//! Owners of leases: the holder of a job, and whether an owner is gone.
+//! Owners of leases (exclusive claims on summaries to write), and whether they have ended.
 
 use std::fmt;
 
@@ -6,14 +6,14 @@ use memory_model::Timestamp;
 use memory_store::Owner;
 use serde::Serialize;
 
-/// Decides whether an owner of leases has ended.
+/// Decides whether the owner of a lease has ended, for example because its process exited.
 pub trait Liveness: Send + Sync + fmt::Debug {
-    /// Returns true if `owner` has certainly ended; its leases are then taken over at once. If it returns false, the
-    /// leases last until they expire.
+    /// Returns true if `owner` has certainly ended. Its leases are then taken over at once. With false, the leases last
+    /// until they expire.
     fn is_gone(&self, owner: &Owner) -> bool;
 }
 
-/// A [`Liveness`] for which no owner has ever ended: leases last until they expire.
+/// A [`Liveness`] that considers no owner as ended. All leases last until they expire.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct NeverGone;
 
@@ -23,13 +23,13 @@ impl Liveness for NeverGone {
     }
 }
 
-/// Owner of a lease on a job, and the time at which the lease ends.
+/// Owner of a lease (an exclusive claim on a job), and the time at which the lease ends.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct LeaseHolder {
-    /// Name of the owner that holds the lease.
+    /// Name of the lease's owner.
     pub owner: String,
-    /// Time at which the lease ends unless it is renewed, by the store's clock, in microseconds since 1970.
+    /// Time at which the lease ends if it is not renewed, by the store's clock, in microseconds since 1970.
     pub until: Timestamp,
 }
 

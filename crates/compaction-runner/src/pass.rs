@@ -1,4 +1,4 @@
-//! One pass of a planner: plans while it reads, and carries out the jobs.
+//! One pass (planning round) of a planner: plans while reading, and carries out the planned jobs (changes of the view).
 
 use std::sync::{Arc, MutexGuard, PoisonError};
 
@@ -16,13 +16,15 @@ use crate::sources::Entries;
 use crate::tally::Tally;
 use crate::view_reader::ViewReader;
 
-/// Number of deferred jobs from which on they are published before the iteration ends.
+/// Number of changes of the view waiting to be published together at which they are published before the iteration
+/// ends.
 const PUT_OFF: usize = 64;
-/// Maximum number of entries that are kept for later jobs. The entries of a longer job are read again.
+/// Maximum number of log entries that are kept for the summaries of later jobs. If a job needs more, its entries are
+/// read again.
 const KEPT_ENTRIES: usize = 8_192;
 
-/// Runs one pass: plans while it reads, prepares a few jobs at a time, and publishes them in order. Deferred jobs are
-/// applied to the reader's view.
+/// Runs one pass (planning round): plans while reading, prepares a few jobs (changes of the view) at a time, and
+/// publishes them in order. Jobs that are published later are already applied to the reader's view.
 pub(crate) async fn run_pass(
     env: &Compaction<'_>,
     label: &Label,
@@ -41,8 +43,8 @@ pub(crate) async fn run_pass(
         let given_up = give_up_put_off(env, tally).await;
         return done.and(given_up);
     }
-    // Jobs that earlier passes deferred are applied already, or replaced by this pass. If some of them were published
-    // meanwhile, the reader is outdated.
+    // The reader's view already has the deferred jobs of earlier passes. This adds the jobs that this pass deferred. If
+    // deferred jobs were published in the meantime, the reader is outdated.
     for one in tally.put_off.iter().skip(laid) {
         reader.lay_over(&one.job, one.spans());
     }
@@ -56,7 +58,8 @@ pub(crate) async fn run_pass(
     Ok(())
 }
 
-/// Plans a pass and carries out its jobs. Jobs that were planned before a read are carried out during the read.
+/// Plans a pass (planning round) and carries out its jobs. While the planner waits for a read, the jobs planned before
+/// are carried out.
 async fn plan(
     env: &Compaction<'_>,
     label: &Label,
@@ -85,7 +88,7 @@ async fn plan(
     execute(env, &jobs, &pass.entries, pass.tally).await
 }
 
-/// Reads for a planner, and carries out its earlier jobs meanwhile.
+/// The view as the planner reads it. Carries out the jobs (changes of the view) planned so far during each read.
 #[derive(Debug)]
 struct RunningView<'r> {
     env: &'r Compaction<'r>,
@@ -95,13 +98,13 @@ struct RunningView<'r> {
     pass: Mutex<RunningPass<'r>>,
 }
 
-/// A pass that is carried out while it is planned.
+/// State of a pass (planning round) whose jobs are carried out while it plans further ones.
 #[derive(Debug)]
 struct RunningPass<'r> {
     tally: &'r mut Tally,
-    /// Entries that were read and may belong to a later job.
+    /// Log entries that were read and may be needed for the summary of a later job.
     entries: Entries,
-    /// Result of the pass if no further jobs may be planned.
+    /// Set if the pass must not plan further jobs: its final outcome, possibly an error.
     ended: Option<Result<()>>,
 }
 
@@ -114,7 +117,7 @@ impl RunningView<'_> {
         std::mem::take(&mut self.planned())
     }
 
-    /// Reads, and carries out the earlier jobs meanwhile. An error ends the planner's work.
+    /// Carries out the jobs planned so far during a read. An error ends the planning.
     async fn alongside<T>(
         &self,
         read: impl Future<Output = Result<T, BoxError>> + Send,
@@ -137,7 +140,7 @@ impl RunningView<'_> {
             pass.ended = Some(done);
             return Err("the pass has ended".into());
         }
-        // The jobs to come are behind these.
+        // Later jobs come after these in the log.
         if let Some(job) = jobs.last() {
             pass.entries = pass.entries.split_off(&job.range.last.next());
         }

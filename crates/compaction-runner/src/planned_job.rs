@@ -1,4 +1,4 @@
-//! A job as input of hooks: with its plan, and access to the log and the summaries of its sources.
+//! A job (a planned change of the view) as input of hooks, with access to the messages and summaries that it replaces.
 
 use std::fmt;
 
@@ -9,19 +9,19 @@ use memory_store::{Store, read_entries};
 use crate::error::Result;
 use crate::reason::CompactionReason;
 
-/// A job that is about to begin, with access to the data that hooks may read.
+/// A job (a planned change of the view) that is about to begin, with access to the data that hooks may read.
 #[derive(Clone, Copy)]
 #[non_exhaustive]
 pub struct PlannedJob<'a> {
     /// The job that is about to begin.
     pub job: &'a Job,
-    /// All jobs that begin together, in order, including this one.
+    /// All jobs that begin together, in order. Includes this job.
     pub jobs: &'a [&'a Job],
     /// Id of the conversation that is compacted.
     pub conversation: ConversationId,
     /// Reason for the compaction.
     pub reason: CompactionReason,
-    /// Instructions of the user for the summaries; `None` if there are none.
+    /// Instructions of the user for the summarizer. `None` for no instructions.
     pub instructions: Option<&'a str>,
     /// Name of the compacted view.
     pub view: &'a ViewName,
@@ -39,8 +39,8 @@ impl fmt::Debug for PlannedJob<'_> {
 }
 
 impl PlannedJob<'_> {
-    /// Reads the existing entries in a range of the conversation's log. In a fork, these include the entries that it
-    /// shares with its parent.
+    /// Reads the entries in a range of the conversation's log. In a fork, these include the entries that it shares with
+    /// its parent. Positions without an entry are skipped.
     ///
     /// # Errors
     /// Errors of reading the store.
@@ -48,7 +48,8 @@ impl PlannedJob<'_> {
         Ok(read_entries(self.store, self.conversation, range).await?)
     }
 
-    /// Reads summaries of the conversation by their ids, in the order of `ids`; `None` for an id that does not exist.
+    /// Reads summaries of the conversation by their ids, in the order of `ids`. The result has `None` for each id that
+    /// does not exist.
     ///
     /// # Errors
     /// Errors of reading the store.

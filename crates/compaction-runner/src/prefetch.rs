@@ -1,7 +1,7 @@
-//! Prefetching summaries, and publishing only those that are ready.
+//! Prefetching: writes summaries in advance, and later publishes the ones that are ready.
 //!
-//! A turn must not wait for a model. So the calls are made between turns, and their texts are kept as drafts. A turn
-//! with too large a context publishes the ready summaries.
+//! A user's turn must not wait for a model. So summaries are written between turns and kept as drafts. A turn with too
+//! large a context publishes the ready drafts.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -30,25 +30,26 @@ use crate::waiting::{
 use crate::watch::Watch;
 use crate::write::write;
 
-/// Report of a prefetch: the summaries that were written as drafts.
+/// Report of a prefetch, which writes summaries in advance as drafts.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct PrefetchReport {
     /// Number of summaries that this prefetch wrote.
     pub prepared: u64,
-    /// Number of summaries that are ready to be published, including summaries of earlier prefetches.
+    /// Number of summaries that are ready to be published. Includes summaries of earlier prefetches.
     pub ready: u64,
-    /// Number of calls of the summarizer, including failed and cancelled ones.
+    /// Number of calls of the summarizer. Failed and cancelled calls count.
     pub calls: u64,
-    /// Text of the last failed job's error; `None` if no job failed.
+    /// Error of the last summary that could not be written. `None` if none failed.
     pub failure: Option<String>,
-    /// Number of summaries that the model did not write, with the causes.
+    /// Number of requested summaries that the model did not write, with the causes.
     pub model: ModelReport,
     /// Whether the prefetch was cancelled.
     pub cancelled: bool,
 }
 
-/// Makes the summaries of the next compaction, and adds them to the waiting list.
+/// Writes the summaries that the next compaction needs, and adds them to the stored list of summaries that are not
+/// published yet.
 pub(crate) async fn prefetch_summaries(env: &Compaction<'_>) -> Result<PrefetchReport> {
     let snapshot = env.read_snapshot().await?;
     let (list, revision) = read_wanted(env, &snapshot).await?;
@@ -73,8 +74,8 @@ pub(crate) async fn prefetch_summaries(env: &Compaction<'_>) -> Result<PrefetchR
     })
 }
 
-/// Prepares the jobs that follow the publishing of the waiting ones, step by step. Each step builds on the steps before
-/// it.
+/// Writes the summaries that are needed after those in `list` are published, in several rounds. Each round plans over
+/// the view with the summaries of the earlier rounds.
 async fn prepare_on_top(
     env: &Compaction<'_>,
     list: &WaitingList,
@@ -107,12 +108,13 @@ async fn prepare_on_top(
     Ok(())
 }
 
-/// Returns the jobs over the reader's view that are long enough to be prefetched and do not overlap.
+/// Plans summaries over the reader's view. Returns the jobs with sources that cost enough to be prefetched. The jobs do
+/// not overlap.
 async fn jobs_to_prefetch(env: &Compaction<'_>, reader: &ViewReader<'_>) -> Result<Vec<Job>> {
-    // With little room, a source is never much longer than a quarter of it.
+    // If the maximum cost of the view is small, a source rarely costs more than a quarter of it.
     let quarter = env.room.map_or(u64::MAX, |room| room.tokens / 4);
     let least = env.policy.prefetch_min_tokens.min(quarter);
-    // A job that ends with messages takes those that follow, later.
+    // A job that ends with messages would later include the messages after them.
     let grows = |job: &Job| {
         let last = job.sources().last();
         last.is_some_and(|source| source.summary().is_none()) && job.source_tokens < least
@@ -122,7 +124,7 @@ async fn jobs_to_prefetch(env: &Compaction<'_>, reader: &ViewReader<'_>) -> Resu
     Ok(jobs)
 }
 
-/// Makes the summaries of the waiting jobs from their drafts, for the jobs that build on them.
+/// Creates the summaries in the waiting list from their drafts. Further summaries are made from them.
 async fn read_waiting(env: &Compaction<'_>, list: &WaitingList, tally: &mut Tally) -> Result<()> {
     let env = &Compaction {
         stage: Stage::PublishReady,
@@ -134,7 +136,7 @@ async fn read_waiting(env: &Compaction<'_>, list: &WaitingList, tally: &mut Tall
     give_up(env, done).await
 }
 
-/// Returns the waiting jobs with their drafts, in order.
+/// Returns the jobs in the waiting list with their drafts (written summaries), in order.
 async fn with_drafts<'l>(
     env: &Compaction<'_>,
     list: &'l WaitingList,
@@ -155,7 +157,7 @@ async fn with_drafts<'l>(
     Ok(all)
 }
 
-/// Publishes the waiting jobs in one transaction. Calls no model.
+/// Publishes the summaries in the waiting list in one transaction. Calls no model.
 pub(crate) async fn publish_ready(env: &Compaction<'_>) -> Result<Outcome> {
     let (start, began) = lifecycle::start(env).await?;
     let mut tally = Tally::default();

@@ -1,4 +1,4 @@
-//! The results of preparing jobs, kept until they are published.
+//! Prepared jobs: summaries and other changes of the view, kept until they are published.
 
 use compaction_plan::Job;
 use memory_model::Summary;
@@ -9,24 +9,24 @@ use crate::events::SkipReason;
 use crate::in_flight::Taken;
 use crate::report::Cause;
 
-/// Result of preparing a job.
+/// Outcome of preparing a job (a change of the view, such as a summary to write).
 #[derive(Debug)]
 pub(crate) enum Prepared {
     /// A summary to publish.
     Summary(Box<Ready>),
-    /// The job's given spans, to be published.
+    /// The given spans of the job, to publish.
     Replacement,
     /// The job was skipped without an error.
     Skipped(SkipReason),
-    /// The summarizer failed, and the ladder stops there.
+    /// The summarizer failed, and the ladder tries no further method.
     Failed {
-        /// The error and its causes.
+        /// Text of the error with its causes.
         error: String,
         cause: Cause,
     },
     /// The compaction was cancelled.
     Cancelled,
-    /// The job was not tried, because a job before it failed.
+    /// The job was not tried, because an earlier job failed.
     NotBegun,
 }
 
@@ -34,21 +34,21 @@ pub(crate) enum Prepared {
 #[derive(Debug)]
 pub(crate) struct Ready {
     pub(crate) summary: Summary,
-    /// Reason why the model did not write it.
+    /// Reason why the model did not write the summary; `None` if it did.
     pub(crate) cause: Option<Cause>,
-    /// Whether it was written in this run.
+    /// Whether the summary was written in this run.
     pub(crate) fresh: bool,
-    /// Draft to keep until the summary is published; `None` if it is kept already or needs no model.
+    /// Draft to store until the summary is published. `None` if it is already stored, or if it needed no model.
     pub(crate) draft: Option<Draft>,
 }
 
-/// A prepared job with its lease.
+/// A prepared job (a change of the view, such as a written summary) with its lease.
 #[derive(Debug)]
 pub(crate) struct Done<'j> {
     pub(crate) job: &'j Job,
     pub(crate) prepared: Prepared,
     pub(crate) fence: Option<Fence>,
-    /// Keeps other runs of the same owner from the job.
+    /// Claim that keeps other compactions of the same owner from working on the job.
     _taken: Option<Taken>,
 }
 
@@ -67,13 +67,14 @@ impl<'j> Done<'j> {
         }
     }
 
-    /// Creates a result of a job without a lease.
+    /// Creates a prepared job without a lease.
     pub(crate) fn unleased(job: &'j Job, prepared: Prepared) -> Self {
         Self::new(job, prepared, None, None)
     }
 }
 
-/// Keeps new texts of models as drafts, in one call.
+/// Stores the summaries that a model just wrote as drafts, in one call of the store. A draft is kept until its summary
+/// is published. A draft that cannot be stored is logged as a warning, and its summary is still published.
 pub(crate) async fn keep_drafts(env: &Compaction<'_>, done: &mut [Done<'_>]) {
     let mut drafts = Vec::new();
     for one in done {
@@ -85,7 +86,7 @@ pub(crate) async fn keep_drafts(env: &Compaction<'_>, done: &mut [Done<'_>]) {
     if drafts.is_empty() {
         return;
     }
-    // A lease may have ended before the model answered, or the store may be busy. The text is still good: it is
+    // The lease may have ended before the model answered, or the store may be busy. The text is still valid and is
     // published next.
     match env.store.settle_all(&drafts).await {
         Ok(answers) => {

@@ -1,4 +1,4 @@
-//! Jobs that are ready to be published, and publishing them in one transaction.
+//! Changes of the view that are ready to be published, and their publication in one transaction.
 
 use compaction_plan::{Job, Work};
 use memory_model::{Span, SpanBody, Summary};
@@ -7,7 +7,7 @@ use memory_store::{ErrorKind, Fence, Publish, Published};
 use crate::environment::Compaction;
 use crate::error::Result;
 
-/// A job that is ready to be published, with its summary or with its given spans.
+/// A job (a change of the view) that is ready to be published, with its written summary or its given spans.
 #[derive(Debug, Clone)]
 pub(crate) struct Publishable {
     pub(crate) job: Job,
@@ -32,8 +32,8 @@ impl Publishable {
     }
 }
 
-/// Publishes jobs under their leases. A job that lost its lease is published without one, because the view decides
-/// whether the job still applies. Returns the outcome of each job.
+/// Publishes jobs (changes of the view) under their leases. Returns the outcome of each job. A job that lost its lease
+/// is published without one, because the state of the view decides whether the job still applies.
 pub(crate) async fn publish_all(
     env: &Compaction<'_>,
     ready: &[Publishable],

@@ -10,8 +10,8 @@ pub enum CompactionReason {
     /// The user or the caller requested the compaction.
     #[default]
     Manual,
-    /// The use of the window crossed a threshold.
+    /// The used part of the window crossed a threshold.
     Threshold,
-    /// A provider refused a context as too long. The request is repeated after the compaction.
+    /// A provider refused a request as too long. The caller repeats the request after the compaction.
     Overflow,
 }

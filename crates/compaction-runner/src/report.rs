@@ -1,54 +1,54 @@
-//! Counts of summaries that were written without the requested model, with causes.
+//! Counts of requested summaries that the model did not write, with the causes.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 use summarize_escalation::{FailureKind, Reason, Refusal, Tier};
 
-/// Number of a run's summaries that the model did not write, with the causes.
+/// Number of summaries of a run that the model did not write, with the causes.
 ///
-/// Only summaries that were requested from a model are counted. For a summarizer without a model all numbers are 0. The
-/// `Display` implementation writes one line for a log or a terminal.
+/// Counts only summaries that were requested from a model. For a summarizer without a model all numbers are 0.
+/// `Display` writes one line for a log or a terminal.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 #[non_exhaustive]
 pub struct ModelReport {
-    /// Number of summaries that were requested from a model, including drafts of earlier runs.
+    /// Number of summaries requested from a model. Includes summaries for which a draft of an earlier run was used.
     pub asked: u64,
-    /// Number of requested summaries that were written without the model, as an extract or a cut.
+    /// Number of requested summaries that were written without the model, as an extract or a shortened text.
     pub without_model: u64,
-    /// Number of requested summaries that were not written at all because the model failed.
+    /// Number of requested summaries that were not written because the model failed.
     pub not_made: u64,
-    /// Causes of the summaries in `without_model` and `not_made`, most frequent first. Their numbers add up to
+    /// Causes of the summaries in `without_model` and `not_made`, the most frequent one first. Their numbers add up to
     /// `without_model + not_made`.
     pub causes: Vec<CauseCount>,
 }
 
-/// A cause for which the model did not write summaries, with the number of these summaries.
+/// Reason why the model did not write summaries, with the number of these summaries.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct CauseCount {
-    /// Number of summaries that the model did not write for this cause.
+    /// Number of summaries that the model did not write for this reason.
     pub summaries: u64,
-    /// The cause, with the message of its last occurrence.
+    /// The reason, with the message of its last occurrence.
     #[serde(flatten)]
     pub cause: Cause,
 }
 
-/// Cause for which the model did not write a summary.
+/// Reason why the model did not write a summary.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Cause {
-    /// Kind of the cause. Either a kind of provider failure (`auth`, `timed_out`, …; `failed` if it is not known), or
-    /// the ladder's reason for refusing the answer: `empty_answer`, `answer_too_long`, `declined`, `cut_off`,
-    /// `not_shorter` or `gate`.
+    /// Kind of the reason. Either a failure of the provider (`auth`, `timed_out`, …; `failed` if the kind is not
+    /// known), or the rule by which the answer was refused: `empty_answer`, `answer_too_long`, `declined`, `filtered`,
+    /// `cut_off`, `not_shorter`, `gate` or `other`.
     pub kind: String,
-    /// Names of the gate's rules by which the answer was refused; empty unless the kind is `gate`.
+    /// Names of the quality rules (the gate) by which the answer was refused. Empty if the kind is not `gate`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rules: Vec<String>,
     /// Message of the provider or of the rule.
     pub message: String,
-    /// Advice to the user, in the imperative.
+    /// Advice to the user, as an imperative sentence.
     pub advice: String,
 }
 
@@ -58,8 +58,8 @@ impl Cause {
         self.kind == FailureKind::TooLong.as_str()
     }
 
-    /// Returns the reason why the last model tier was refused; `None` if the ladder has none. A failure of the model
-    /// takes precedence over a guard's refusal to call it again.
+    /// Returns the reason why the last model tier was refused. `None` if no model tier was refused. A failure of the
+    /// model takes precedence over the refusal of a guard to call it again.
     pub(crate) fn of(refused: &[Refusal]) -> Option<Self> {
         let by_model = |refusal: &&Refusal| matches!(refusal.tier, Tier::Normal | Tier::Aggressive);
         let causes = refused.iter().filter(by_model);
@@ -74,20 +74,20 @@ impl Cause {
         self.kind != FailureKind::BreakerOpen.as_str() && !self.is_limit()
     }
 
-    /// Whether a limit on calls or tokens was reached.
+    /// Returns whether a limit on calls or tokens was reached.
     pub(crate) fn is_limit(&self) -> bool {
         self.kind == FailureKind::SpendLimit.as_str()
     }
 
-    /// Returns the cause of a source that stays unchanged; `None` if the source is too short for any summary, which is
-    /// no fault of the model.
+    /// Returns the reason why a source stays unchanged. `None` if the source is too short for any summary, which is no
+    /// failure of the model.
     pub(crate) fn of_unmade(refused: &[Refusal]) -> Option<Self> {
         let fault = |refusal: &&Refusal| !matches!(refusal.reason, Reason::NotShorter { .. });
         let refused: Vec<Refusal> = refused.iter().filter(fault).cloned().collect();
         Self::of(&refused)
     }
 
-    /// Returns the cause of a failure that ended the ladder.
+    /// Returns the reason of a failure that ended the ladder.
     pub(crate) fn of_error(error: &summarize_escalation::Error, message: String) -> Self {
         use summarize_escalation::ErrorKind;
         match (error.failure(), error.kind()) {
@@ -151,7 +151,7 @@ impl Cause {
         }
     }
 
-    /// Whether two causes are counted together.
+    /// Returns whether two reasons are counted together.
     fn same(&self, other: &Self) -> bool {
         (&self.kind, &self.rules) == (&other.kind, &other.rules)
     }
@@ -176,8 +176,8 @@ impl ModelReport {
         self.without_model == 0 && self.not_made == 0
     }
 
-    /// Returns the advice for the most frequent cause; `None` if there is no cause. A guard's refusal to call the model
-    /// again counts only if there is no other cause.
+    /// Returns the advice for the most frequent reason. `None` if there is no reason. Refusals by an open circuit
+    /// breaker are considered only if there is no other reason.
     pub fn advice(&self) -> Option<&str> {
         let guard = |count: &&CauseCount| count.cause.kind == FailureKind::BreakerOpen.as_str();
         let first = self.causes.iter().find(|count| !guard(count));
@@ -196,7 +196,7 @@ impl ModelReport {
         }
     }
 
-    /// Counts a summary that the model wrote, or that was written without it.
+    /// Counts a summary that was written. `without_model` is the reason if the model did not write it.
     pub(crate) fn written(&mut self, without_model: Option<&Cause>) {
         self.asked += 1;
         if let Some(cause) = without_model {
@@ -205,15 +205,15 @@ impl ModelReport {
         }
     }
 
-    /// Counts a summary that was not made.
+    /// Counts a summary that was not written.
     pub(crate) fn unmade(&mut self, cause: &Cause) {
         self.asked += 1;
         self.not_made += 1;
         self.count(cause, 1);
     }
 
-    /// Returns the report for a run that discards summaries without a model. Summaries that a limit kept from being
-    /// requested do not count.
+    /// Returns the report for a redo, which discards summaries without a model. Summaries that were not requested
+    /// because of a limit do not count.
     pub(crate) fn for_redo(mut self) -> Self {
         self.not_made += std::mem::take(&mut self.without_model);
         let limited = self.causes.iter().filter(|count| count.cause.is_limit());
@@ -235,7 +235,7 @@ impl ModelReport {
                 cause: cause.clone(),
             }),
         }
-        // Stable: of causes that are equally frequent the first that occurred stays first.
+        // The sort is stable: of equally frequent causes, the first that occurred comes first.
         self.causes
             .sort_by_key(|count| std::cmp::Reverse(count.summaries));
     }

@@ -1,4 +1,4 @@
-//! The sources of jobs: the messages and summaries that are summarized.
+//! The sources of summaries: the messages and summaries to summarize.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -14,10 +14,10 @@ use summarize_escalation::Source;
 use crate::environment::Compaction;
 use crate::error::Result;
 
-/// Entries by position.
+/// Log entries by position.
 pub(crate) type Entries = BTreeMap<Seq, Arc<LogEntry>>;
 
-/// Contents of a job's sources, in order.
+/// Messages and summaries to summarize in one summary, in order.
 #[derive(Debug)]
 pub(crate) struct Sources {
     entries: Vec<Arc<LogEntry>>,
@@ -25,7 +25,7 @@ pub(crate) struct Sources {
 }
 
 impl Sources {
-    /// Returns the sources for the summarizer, in the order of the job.
+    /// Returns the sources as input of the summarizer, in the order that the job sets.
     pub(crate) fn pieces(&self, job: &Job) -> Vec<Source<'_>> {
         let stored = self.stored(job).into_iter();
         let piece = |source| match source {
@@ -35,7 +35,7 @@ impl Sources {
         stored.map(piece).collect()
     }
 
-    /// Returns the stored sources, in the order of the job.
+    /// Returns the sources as stored entries and summaries, in the order that the job sets.
     pub(crate) fn stored(&self, job: &Job) -> Vec<JobSource<'_>> {
         let mut stored = Vec::with_capacity(self.entries.len() + self.summaries.len());
         let (mut entries, mut summaries) = (self.entries.iter(), self.summaries.iter());
@@ -51,7 +51,7 @@ impl Sources {
         stored
     }
 
-    /// Cost of all sources, in tokens.
+    /// Returns the cost of all sources, in tokens.
     pub(crate) fn tokens(&self) -> u64 {
         let messages = self.entries.iter().map(|entry| entry.tokens);
         let summaries = self.summaries.iter().map(|summary| summary.tokens);
@@ -77,7 +77,7 @@ impl Sources {
         hasher.finish()
     }
 
-    /// The earliest and the latest time of the sources. Sources without a time do not count.
+    /// Returns the earliest and the latest time of the sources. Ignores sources without a time.
     pub(crate) fn times(&self) -> (Timestamp, Timestamp) {
         let entries = self.entries.iter().map(|e| (e.created_at, e.created_at));
         let summaries = self.summaries.iter().map(|s| (s.earliest_at, s.latest_at));
@@ -88,8 +88,8 @@ impl Sources {
             .unwrap_or_default()
     }
 
-    /// Returns figures of the part of the log that a summary of these sources covers; `None` if a source has no
-    /// figures, or if the sources are not a partition of the range.
+    /// Returns the number and the cost of the messages that a summary of these sources covers. `None` if this is not
+    /// known for a source, or if the sources do not cover the range of the job exactly.
     pub(crate) fn figures(&self, job: &Job) -> Option<SummaryFigures> {
         let mut next = job.range.first;
         for source in job.sources().iter().map(Child::range) {
@@ -114,9 +114,9 @@ impl Sources {
     }
 }
 
-/// Returns the messages and summaries of each job; `None` for a job with missing sources, which only a lost race
-/// explains. Reads the messages that are not among `entries`, and the summaries that are not among `made`, for all jobs
-/// together.
+/// Reads the messages and summaries that each job summarizes. Returns `None` for a job with missing sources, which
+/// means that another writer was first. Ranges of messages in `entries` and summaries in `made` are not read again. All
+/// others are read together for all jobs.
 pub(crate) async fn read_sources(
     env: &Compaction<'_>,
     jobs: &[&Job],
@@ -161,14 +161,14 @@ pub(crate) async fn read_sources(
     Ok(jobs.iter().map(of_job).collect())
 }
 
-/// Returns the entries of a range; `None` if some are missing.
+/// Returns the entries in a range; `None` if some are missing.
 fn entries_in(entries: &Entries, range: SeqRange) -> Option<Vec<Arc<LogEntry>>> {
     let found = entries.range(range.first..=range.last);
     let found: Vec<_> = found.map(|(_, entry)| Arc::clone(entry)).collect();
     (found.len() as u64 == range.len()).then_some(found)
 }
 
-/// Returns ranges in ascending order, with adjacent ones joined.
+/// Returns the ranges in ascending order. Adjacent ranges are joined.
 fn joined(mut ranges: Vec<SeqRange>) -> Vec<SeqRange> {
     ranges.sort_unstable();
     let mut joined: Vec<SeqRange> = Vec::new();
@@ -184,7 +184,7 @@ fn joined(mut ranges: Vec<SeqRange>) -> Vec<SeqRange> {
     joined
 }
 
-/// Returns the number of rows that a message has in the older memory engine's tables: one for its text or its blocks,
+/// Returns the number of rows for a message in the tables of an older memory engine: one for its text or its blocks,
 /// and one for each reasoning, tool call and tool result.
 fn rows(parts: &[Part]) -> u64 {
     let apart = |part: &&Part| {

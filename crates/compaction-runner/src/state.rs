@@ -1,4 +1,4 @@
-//! The runner's values in the store: JSON under a key, written only over the revision that was read.
+//! Values of the runner in the store: JSON under a key. A write succeeds only over the revision that was read.
 
 use memory_model::RawJson;
 use memory_store::ErrorKind;
@@ -11,9 +11,9 @@ use crate::error::Result;
 /// A stored value with its revision.
 #[derive(Debug)]
 pub(crate) struct Stored<T> {
-    /// The value; `None` if there is none, or if it cannot be parsed.
+    /// The value. `None` if there is no value, or if it cannot be parsed.
     pub(crate) value: Option<T>,
-    /// Revision to write over; 0 if there is no stored value.
+    /// Revision that the next write must replace. 0 if there is no stored value.
     pub(crate) revision: u64,
 }
 
@@ -31,8 +31,8 @@ pub(crate) async fn load<T: DeserializeOwned>(
     })
 }
 
-/// Sets or removes the value under a key, and returns its new revision. Returns `None` without a write if another
-/// writer changed the value since `revision` was read.
+/// Sets or removes the value under a key, and returns the new revision. If another writer changed the value since
+/// `revision` was read, returns `None` without a write.
 pub(crate) async fn save<T: Serialize + Sync>(
     env: &Compaction<'_>,
     key: &str,

@@ -1,4 +1,4 @@
-//! Turns a summarizer's text into a summary that is shorter than its sources.
+//! Makes a summary that is shorter than its sources from a summarizer's text.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use crate::environment::Compaction;
 use crate::report::Cause;
 use crate::sources::Sources;
 
-/// A summarizer's text, in the form in which it is kept until it is published.
+/// A text that a summarizer wrote, with the data that is stored with a draft (a summary that is not published yet).
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Written {
     pub(crate) body: SummaryBody,
@@ -19,15 +19,16 @@ pub(crate) struct Written {
     pub(crate) model: Option<String>,
     pub(crate) provisional: bool,
     pub(crate) recipe: Recipe,
-    /// Facts about its making: see [`LadderOutcome::meta`](summarize_escalation::LadderOutcome::meta).
+    /// Data about how the text was written: see [`LadderOutcome::meta`](summarize_escalation::LadderOutcome::meta).
     #[serde(default)]
     pub(crate) meta: Option<RawJson>,
-    /// Reason why the model did not write it.
+    /// Reason why the model failed to write the text; `None` if it did not fail.
     #[serde(default)]
     pub(crate) cause: Option<Cause>,
 }
 
-/// Returns a summary of the written text that is shorter than its sources when rendered; `None` if that is impossible.
+/// Makes a summary from a text that a summarizer wrote. A context shows the summary with fewer tokens than its sources.
+/// `None` if this is impossible.
 pub(crate) fn summary_of(
     env: &Compaction<'_>,
     job: &Job,
@@ -54,7 +55,7 @@ pub(crate) fn summary_of(
         ..Summary::new(job.range, depth, made_from, source_hash, recipe, body)
     };
     sign(env, &mut summary);
-    // The ladder counted the text; escaping may have made it longer.
+    // The ladder counted the plain text, and escaping may have made it longer.
     while summary.tokens >= summary.source_tokens {
         summary.body = ranked(env, shorter(env, &summary)?.into());
         sign(env, &mut summary);
@@ -62,7 +63,7 @@ pub(crate) fn summary_of(
     Some(summary)
 }
 
-/// Returns a summary's body with the lines that the planner adds, and the planner's facts about it.
+/// Returns the body of a summary with the lines that the planner adds, and the data that the planner adds.
 fn with_details(
     env: &Compaction<'_>,
     job: &Job,
@@ -85,7 +86,7 @@ fn with_details(
     (with_lines(env, body, &lines, room), facts)
 }
 
-/// Returns a body with further lines at its end, as many as fit. They rank lower than all earlier lines.
+/// Returns a body with additional lines at its end, as many as fit. The added lines rank lower than all other lines.
 fn with_lines(
     env: &Compaction<'_>,
     body: SummaryBody,
@@ -109,7 +110,7 @@ fn with_lines(
     }
 }
 
-/// Returns the body with ranks. In a body without ranks, earlier lines rank higher.
+/// Returns the body with ranks. If it has none, earlier lines get higher ranks.
 fn ranked(env: &Compaction<'_>, body: SummaryBody) -> SummaryBody {
     match body.ranks() {
         Some(_) => body,
@@ -117,8 +118,8 @@ fn ranked(env: &Compaction<'_>, body: SummaryBody) -> SummaryBody {
     }
 }
 
-/// Shortens a summary's text to the length that would fit if rendering added a proportional cost, and by at least an
-/// eighth. Returns `None` if no text is left.
+/// Shortens the text of a summary. The new length would fit if rendering added a cost in proportion to the length. It
+/// is at least an eighth shorter. Returns `None` if no text is left.
 fn shorter(env: &Compaction<'_>, summary: &Summary) -> Option<String> {
     let text = env.accounting.text(summary.text());
     let share =
@@ -129,13 +130,13 @@ fn shorter(env: &Compaction<'_>, summary: &Summary) -> Option<String> {
     (!cut.is_empty() && cut.len() < summary.text().len()).then_some(cut)
 }
 
-/// Sets a summary's hash and id, and then its cost, which includes the rendered id.
+/// Sets the hash and the id of a summary, and then its cost, which includes the rendered id.
 fn sign(env: &Compaction<'_>, summary: &mut Summary) {
     summary.set_hash_and_id();
     summary.tokens = env.accounting.summary(summary);
 }
 
-/// Returns a summary's `meta` with the planner's facts.
+/// Returns the `meta` of a summary with the planner's data added.
 fn with_facts(meta: Option<RawJson>, facts: BTreeMap<String, RawJson>) -> Option<RawJson> {
     if facts.is_empty() {
         return meta;
@@ -146,7 +147,7 @@ fn with_facts(meta: Option<RawJson>, facts: BTreeMap<String, RawJson>) -> Option
     RawJson::from_value(&fields).ok().or(meta)
 }
 
-/// Returns a summary's `meta` with its figures.
+/// Returns the `meta` of a summary with the number and the cost of the covered messages added.
 fn with_figures(meta: Option<RawJson>, figures: Option<SummaryFigures>) -> Option<RawJson> {
     let Some(figures) = figures else { return meta };
     let fields = meta.as_ref().map(RawJson::as_str).unwrap_or("{}");

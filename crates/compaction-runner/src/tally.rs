@@ -1,4 +1,4 @@
-//! The state of a run.
+//! Counters of a run, and the summaries and failures so far.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -14,14 +14,14 @@ use crate::publishable::Publishable;
 use crate::waiting::Waiting;
 use crate::watch::Watch;
 
-/// Key that distinguishes the jobs of a view.
+/// Key that identifies a job (a change of the view): its range, its kind, and the depth of its summary.
 pub(crate) type JobId = (SeqRange, Label, Option<u32>);
 
 pub(crate) fn job_id(job: &Job) -> JobId {
     (job.range, job.kind.clone(), job.depth())
 }
 
-/// Counters and results of a run so far.
+/// Counters of a run, and its summaries and failures so far.
 #[derive(Debug, Default)]
 pub(crate) struct Tally {
     pub(crate) planned: u64,
@@ -30,33 +30,33 @@ pub(crate) struct Tally {
     pub(crate) messages: u64,
     pub(crate) summaries: Vec<SummaryId>,
     pub(crate) provisional: u64,
-    /// Prepared jobs that are not published.
+    /// Written summaries that wait to be published in a later run.
     pub(crate) ready: Vec<Waiting>,
-    /// Jobs that are published together at the end of the iteration.
+    /// Changes of the view that are published together at the end of the iteration.
     pub(crate) put_off: Vec<Publishable>,
-    /// Summaries that are not in the store yet, by id.
+    /// New summaries that are not in the store yet, by id.
     pub(crate) made: BTreeMap<SummaryId, Summary>,
     pub(crate) failure: Option<String>,
-    /// Kind of the last failed job.
+    /// Kind of the last change of the view that failed, named by the planner.
     pub(crate) failed_kind: Option<Label>,
-    /// Jobs that cannot shrink. They are not tried again.
+    /// Jobs (changes of the view) that cannot make the view smaller. They are not tried again.
     pub(crate) refused: BTreeSet<JobId>,
-    /// Jobs that a hook cancelled. The hook is not asked again.
+    /// Jobs (changes of the view) that a hook cancelled. The hooks are not asked again.
     pub(crate) vetoed: BTreeSet<JobId>,
-    /// Whether another owner held a job of this iteration.
+    /// Whether a summary of this iteration was skipped because another owner is writing it.
     pub(crate) held: bool,
-    /// Whether another writer was first with a job of this iteration.
+    /// Whether a change of this iteration was lost because another writer changed the same spans of the view first.
     pub(crate) lost: bool,
     pub(crate) cancelled: bool,
     /// State of the view at the beginning of this iteration.
     pub(crate) seen: Option<Snapshot>,
-    /// Current state of the view, if it was read since the last publish.
+    /// Current state of the view; `None` if it was not read since the last publication.
     pub(crate) now: Option<Snapshot>,
     pub(crate) watch: Arc<Watch>,
 }
 
 impl Tally {
-    /// Defers a job to the end of the iteration.
+    /// Defers a change of the view to the end of the iteration, when it is published together with others.
     pub(crate) fn put_off(&mut self, one: Publishable) {
         if let Some(summary) = &one.summary {
             self.made.insert(summary.id.clone(), summary.clone());
@@ -64,7 +64,7 @@ impl Tally {
         self.put_off.push(one);
     }
 
-    /// Counts a published job.
+    /// Counts a published change of the view.
     pub(crate) fn count(&mut self, job: &Job) {
         let raw = job.expect.iter().filter(|span| span.body == SpanBody::Raw);
         let messages = raw.filter_map(|span| span.closed_range());
@@ -74,12 +74,12 @@ impl Tally {
         self.counts.add(&job.kind, 1);
     }
 
-    /// Resets the facts about the iteration before.
+    /// Resets the fields for the previous iteration.
     pub(crate) fn begin_iteration(&mut self) {
         (self.held, self.lost, self.seen) = (false, false, None);
     }
 
-    /// Returns the reason to stop the run at once; `None` to continue.
+    /// Returns the reason why the run must stop at once. `None` if it may continue.
     pub(crate) fn must_stop(&self) -> Option<StopReason> {
         match () {
             () if self.cancelled => Some(StopReason::Cancelled),
@@ -88,7 +88,7 @@ impl Tally {
         }
     }
 
-    /// Returns the reason why an iteration had no result, from the outcomes of its jobs.
+    /// Returns the reason why an iteration did not change the view. `None` if its jobs give no reason.
     pub(crate) fn in_vain(&self) -> Option<StopReason> {
         match () {
             () if self.held => Some(StopReason::Held),
@@ -99,7 +99,7 @@ impl Tally {
         }
     }
 
-    /// Returns the outcome of the run, given the view's state before and after it.
+    /// Returns the outcome of the run. `start` and `end` are the states of the view before and after the run.
     pub(crate) fn into_outcome(
         self,
         start: &Snapshot,

@@ -1,20 +1,20 @@
-//! Triggers of compactions, as values.
+//! Triggers: conditions under which a compaction is due.
 
 use serde::{Deserialize, Serialize};
 
-/// Number of tokens that a request uses of a model's window. It is the input of a [`Trigger`].
+/// Number of tokens that a request uses of a model's window. Input of [`Trigger::fires`].
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct WindowUse {
-    /// Cost of the context, in tokens, without the system prompt and the definitions of tools.
+    /// Cost of the messages in the request, in tokens, without the system prompt and the definitions of tools.
     pub tokens: u64,
-    /// Size of the model's window, in tokens; 0 if it is not known.
+    /// Size of the model's window, in tokens. 0 if it is not known.
     pub window: u64,
-    /// Cost of the system prompt and the definitions of tools, in tokens; 0 if the host does not report it.
+    /// Cost of the system prompt and the definitions of tools, in tokens. 0 if it is not known.
     pub system_tokens: u64,
 }
 
 impl WindowUse {
-    /// Returns the cost of the whole request, in tokens: the context, the system prompt and the definitions of tools.
+    /// Returns the cost of the whole request, in tokens: the messages, the system prompt and the definitions of tools.
     pub fn request_tokens(&self) -> u64 {
         self.tokens.saturating_add(self.system_tokens)
     }
@@ -37,50 +37,50 @@ impl WindowUse {
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 #[non_exhaustive]
 pub enum Trigger {
-    /// Never fires: compactions run only on request.
+    /// Never fires. Compactions run only on request.
     Never,
-    /// Fires if the context costs more than a number of tokens.
+    /// Fires if the messages cost more than a number of tokens.
     Absolute {
-        /// Maximum cost of the context, in tokens.
+        /// Maximum cost of the messages, in tokens.
         tokens: u64,
     },
     /// Fires if the request costs more than a share of the window. Default 0.75.
     Fraction {
-        /// Maximum cost of the request, as a share of the window from 0 to 1. It is exact to nine decimal places.
+        /// Maximum cost of the request, as a share of the window from 0 to 1. Exact to nine decimal places.
         of_window: f64,
     },
-    /// Fires if the request leaves less than a number of tokens of the window.
+    /// Fires if the request leaves less than a number of tokens of the window unused.
     Reserve {
-        /// Minimum number of tokens of the window that the request must leave.
+        /// Minimum number of unused tokens in the window.
         tokens: u64,
     },
     /// Fires if the request costs at least a percentage of the window.
     Percent {
-        /// Minimum cost of the request at which the trigger fires, as a percentage of the window. The used percentage
-        /// is rounded down before it is compared. 0 never fires.
+        /// Minimum percentage of the window that the request uses. The actual percentage is rounded down before the
+        /// comparison. With 0 the trigger never fires.
         percent: u64,
     },
-    /// Fires if the request comes close to a share of the window. Headroom is the unused part of that share.
+    /// Fires if the request comes close to a share of the window. The headroom is the unused part of this share.
     Headroom {
-        /// Share of the window that the request should not exceed, from 0 to 1. Default 0.90. It is exact to nine
-        /// decimal places.
+        /// Share of the window that the request should not exceed, from 0 to 1. Default 0.90. Exact to nine decimal
+        /// places.
         at: f64,
-        /// Minimum headroom, as a share of the window. The trigger fires if less is left. Default 0.05. It is exact to
-        /// nine decimal places.
+        /// Minimum headroom, as a share of the window. The trigger fires if the headroom is less. Default 0.05. Exact
+        /// to nine decimal places.
         least: f64,
     },
 }
 
 impl Default for Trigger {
-    /// Fires above 0.75 of the window.
+    /// Returns a trigger that fires above 0.75 of the window.
     fn default() -> Self {
         Self::Fraction { of_window: 0.75 }
     }
 }
 
 impl Trigger {
-    /// Returns whether a compaction is due. A window of 0 tokens means that its size is not known; triggers that depend
-    /// on it then do not fire.
+    /// Returns whether a compaction is due. A window of 0 tokens means that its size is not known. Triggers that depend
+    /// on the window then do not fire.
     pub fn fires(&self, usage: &WindowUse) -> bool {
         let (window, request) = (usage.window, usage.request_tokens());
         match self {
@@ -99,14 +99,14 @@ impl Trigger {
     }
 }
 
-/// Whether `tokens` is more than the share `at − below` of `window`. Shares are taken to nine decimal places, so that
-/// decimal ones such as 0.9 are exact. A share that is not a number is never exceeded.
+/// Returns whether `tokens` is more than the share `at − below` of `window`. Shares are rounded to nine decimal places,
+/// so that decimal shares such as 0.9 are exact. A share that is not a number is never exceeded.
 fn above(tokens: u64, at: f64, below: f64, window: u64) -> bool {
     const BILLION: i128 = 1_000_000_000;
     if at.is_nan() || below.is_nan() {
         return false;
     }
-    // The bounds are far outside of all shares, and keep the products in range.
+    // The bounds are far outside of all useful shares, and prevent overflow.
     let billionths = |share: f64| (share.clamp(-1e9, 1e9) * BILLION as f64).round() as i128;
     let share = billionths(at) - billionths(below);
     i128::from(tokens) * BILLION > share * i128::from(window)
@@ -144,7 +144,7 @@ mod tests {
 
     #[test]
     fn headroom_counts_the_system_prompt() {
-        // A window of 100,000 and 4,000 of system prompt fire above 81,000.
+        // With a window of 100,000 tokens and a system prompt of 4,000, the trigger fires above 81,000.
         let at = |tokens| WindowUse {
             tokens,
             window: 100_000,
@@ -167,7 +167,7 @@ mod tests {
                 if !exact(Trigger::Fraction { of_window: share }) {
                     fraction.push((window, percent));
                 }
-                // The same edge, five hundredths below a share.
+                // The same limit, at five hundredths below a share.
                 let at = (percent + 5) as f64 / 100.0;
                 if !exact(Trigger::Headroom { at, least: 0.05 }) {
                     headroom.push((window, percent));

@@ -1,4 +1,4 @@
-//! Source of planners: pages of the log and of a view, with or without unpublished jobs.
+//! The view and the log as planners read them, page by page, with or without changes that are not published yet.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -14,38 +14,39 @@ use crate::atoms::newest_entries;
 use crate::environment::Compaction;
 use crate::error::Result;
 
-/// Maximum number of spans of a page.
+/// Maximum number of spans in a page.
 const SPANS: usize = 256;
-/// Maximum length of a range of entries that is kept for later passes, and maximum number of such ranges.
+/// Maximum length of a range of log entries that is kept in memory for later passes (planning rounds), and maximum
+/// number of kept ranges.
 const SHORT: u64 = 8;
 const SHORT_RANGES: usize = 16;
-/// Number of kept costs of raw spans from which on they are dropped.
+/// Number of kept costs of raw spans at which they are discarded.
 const KEPT_COSTS: usize = 1_024;
 
-/// Reads a snapshot of a view for planners, with replacements that are not published yet.
+/// Reads a state of a view for planners, with changes that are not published yet.
 #[derive(Debug)]
 pub(crate) struct ViewReader<'a> {
     env: &'a Compaction<'a>,
     pub(crate) snapshot: Snapshot,
-    /// Finished jobs that are not published yet, as changes of the view.
+    /// Changes of the view that are not published yet.
     overlay: Overlay,
-    /// Cost of the view with the overlay, in tokens.
+    /// Cost of the view with these changes, in tokens.
     pub(crate) tokens: u64,
-    /// Whether the view changed since the snapshot in other ways than the overlay.
+    /// Whether the view in the store has other changes since its state was read.
     pub(crate) is_outdated: bool,
     kept: Mutex<Kept>,
 }
 
-/// Data that later passes read again.
+/// Data that later passes (planning rounds) would read again.
 #[derive(Debug, Default)]
 struct Kept {
     /// The first page of spans, as stored.
     first: Option<Page<Span>>,
-    /// The last entries up to the snapshot's head, for the latest requested tail.
+    /// The last entries of the log, for the tail that was requested last.
     newest: Option<(Tail, Vec<Arc<LogEntry>>)>,
-    /// Short ranges of entries, such as the user's request, which separates the leaves of a pass.
+    /// Short ranges of entries, such as a request of the user between the summarized ranges of a pass.
     short: BTreeMap<SeqRange, Vec<Arc<LogEntry>>>,
-    /// Costs of raw spans, in tokens. The cost of a range of the log never changes.
+    /// Costs of ranges of messages, in tokens. They never change.
     costs: BTreeMap<SeqRange, u64>,
 }
 
@@ -61,14 +62,14 @@ impl<'a> ViewReader<'a> {
         }
     }
 
-    /// Takes a new snapshot, with an empty overlay.
+    /// Reads the state of the view again, and discards the unpublished changes.
     pub(crate) async fn refresh(&mut self) -> Result<()> {
         let snapshot = self.env.read_snapshot().await?;
         *self = Self::new(self.env, snapshot);
         Ok(())
     }
 
-    /// Shows the spans instead of a job's spans, as if the job were published.
+    /// Replaces the spans of a job by `spans`, as if the job were published.
     pub(crate) fn lay_over(&mut self, job: &Job, spans: Vec<Span>) {
         let after = spans.iter().map(|span| span.tokens).sum();
         self.tokens = self.tokens.saturating_sub(job.source_tokens);
@@ -76,7 +77,7 @@ impl<'a> ViewReader<'a> {
         self.overlay.replace(job.range, spans);
     }
 
-    /// Returns the input of a pass.
+    /// Returns the input of the planner for one pass (planning round).
     pub(crate) fn input<'p>(&'p self, pass: &'p Label) -> PassInput<'p> {
         PassInput {
             pass,
@@ -88,8 +89,8 @@ impl<'a> ViewReader<'a> {
         }
     }
 
-    /// Plans all passes, and returns their jobs in the order of the log. Each pass plans over the same view, so a job
-    /// that overlaps a job of an earlier pass is dropped until that one is done.
+    /// Runs all passes (planning rounds) of the planner over the same view, and returns the planned jobs in the order
+    /// of the log. A job that overlaps with a job of an earlier pass is dropped.
     pub(crate) async fn all_jobs(&self) -> Result<Vec<Job>> {
         let mut jobs: Vec<Job> = Vec::new();
         for pass in self.env.planner.passes() {
@@ -105,7 +106,8 @@ impl<'a> ViewReader<'a> {
         Ok(jobs)
     }
 
-    /// Whether any pass of the planner has a job.
+    /// Returns whether the planner plans any job (one summary to write or publish) for the current view, in any of its
+    /// passes. A pass is one planning round.
     pub(crate) async fn has_jobs(&self) -> Result<bool> {
         for pass in self.env.planner.passes() {
             if !self.jobs(pass).await?.is_empty() {
@@ -115,7 +117,7 @@ impl<'a> ViewReader<'a> {
         Ok(false)
     }
 
-    /// Plans a pass, and returns its jobs.
+    /// Runs one pass (planning round) of the planner, and returns the planned jobs (changes of the view).
     async fn jobs(&self, pass: &Label) -> Result<Vec<Job>> {
         let mut jobs = Vec::new();
         let planner = self.env.planner;
@@ -127,7 +129,7 @@ impl<'a> ViewReader<'a> {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Sets the cost of raw spans. Reads the unknown costs from the store.
+    /// Sets the costs of raw spans (messages shown unchanged). Reads unknown costs from the store.
     async fn fill_costs(&self, spans: &mut [Span]) -> Result<(), BoxError> {
         let head = self.snapshot.head;
         let raw = spans.iter_mut().filter(|span| span.body == SpanBody::Raw);
@@ -153,7 +155,7 @@ impl<'a> ViewReader<'a> {
 
 #[async_trait]
 impl ViewSource for ViewReader<'_> {
-    /// Returns the spans with the overlay.
+    /// Returns the spans with the unpublished changes.
     async fn spans(&self, range: SeqRange) -> Result<Vec<Span>, BoxError> {
         let is_first = range.first == Seq::FIRST;
         let first = self.kept().first.take().filter(|_| is_first);

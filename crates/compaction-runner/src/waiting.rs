@@ -1,4 +1,4 @@
-//! The stored list of prefetched jobs that wait to be published.
+//! The stored list of jobs whose summaries were written in advance and are not published yet.
 
 use std::collections::BTreeSet;
 
@@ -13,24 +13,23 @@ use crate::leases::release;
 use crate::publishable::Publishable;
 use crate::state::{Stored, load, save};
 
-/// Maximum number of attempts to write a list that other runs change.
+/// Maximum number of attempts to write the list while other runs change it.
 const TRIES: usize = 4;
 
-/// A job that waits to be published.
+/// A job (a summary to publish, or another change of the view) that is prepared and waits to be published.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Waiting {
     pub(crate) job: Job,
-    /// The store's key of the draft; `None` if there is none, because the summary is already in the store or the job
-    /// has no summary.
+    /// Key of the draft in the store. `None` if the summary is already stored, or if the job has no summary.
     draft: Option<String>,
-    /// Spans of the view over the job's range after it is published.
+    /// Spans of the view over the job's range after the job is published.
     pub(crate) spans: Vec<Span>,
 }
 
 impl Waiting {
     pub(crate) fn new(one: &Publishable) -> Self {
         let mut job = one.job.clone();
-        // No words are kept with the list: an erasure would have to find them.
+        // The list contains no text of messages, because an erasure would not find it.
         if let Some(request) = &mut job.request {
             request.previous = None;
         }
@@ -41,21 +40,21 @@ impl Waiting {
         }
     }
 
-    /// Returns the summaries in these spans.
+    /// Returns the ids of the summaries in the new spans.
     fn shows(&self) -> impl Iterator<Item = &SummaryId> {
         self.spans.iter().filter_map(|span| span.body.summary())
     }
 }
 
-/// The jobs that wait to be published, in the order of their preparation. A later job may build on the summaries of an
-/// earlier one.
+/// Prepared jobs (changes of the view) that wait to be published, in the order of their preparation. A later job may
+/// build on the summary of an earlier one.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(crate) struct WaitingList {
     pub(crate) jobs: Vec<Waiting>,
 }
 
 impl WaitingList {
-    /// Returns the jobs in runs. Jobs of one run do not build on each other.
+    /// Returns the waiting jobs in groups, in order. No job of a group uses the summary of another job of the group.
     pub(crate) fn runs(&self) -> Vec<Vec<&Job>> {
         let mut runs: Vec<Vec<&Job>> = Vec::new();
         let mut shown: BTreeSet<&SummaryId> = BTreeSet::new();
@@ -74,12 +73,12 @@ impl WaitingList {
         runs
     }
 
-    /// Returns the summaries in the view after all jobs are published.
+    /// Returns the ids of the summaries in the new spans of all jobs.
     pub(crate) fn shows(&self) -> BTreeSet<&SummaryId> {
         self.jobs.iter().flat_map(Waiting::shows).collect()
     }
 
-    /// Returns the range from the first position of a job to the last; `None` for an empty list.
+    /// Returns the range from the first position of all jobs to the last one; `None` for an empty list.
     fn range(&self) -> Option<SeqRange> {
         let ranges = || self.jobs.iter().map(|waiting| waiting.job.range);
         let first = ranges().map(|range| range.first).min()?;
@@ -88,14 +87,15 @@ impl WaitingList {
     }
 }
 
-/// Reads the stored list; `None` if there is none. A list that cannot be parsed is read as an empty list.
+/// Reads the stored list and its revision; `None` if there is none. A list that cannot be parsed is returned as an
+/// empty list.
 pub(crate) async fn read_list(env: &Compaction<'_>) -> Result<Option<(WaitingList, u64)>> {
     let Stored { value, revision } = load::<WaitingList>(env, &key(env)).await?;
     Ok((revision > 0).then(|| (value.unwrap_or_default(), revision)))
 }
 
-/// Returns the jobs that can be published over a snapshot, and the list's revision. Removes the other jobs from the
-/// stored list, and deletes their drafts.
+/// Returns the waiting jobs that can be published over the view in `snapshot`, and the list's revision. Removes all
+/// other jobs from the stored list and deletes their drafts.
 pub(crate) async fn read_wanted(
     env: &Compaction<'_>,
     snapshot: &Snapshot,
@@ -114,8 +114,8 @@ pub(crate) async fn read_wanted(
     Ok((list, written.unwrap_or(revision)))
 }
 
-/// Adds jobs to the stored list, and returns the new number of jobs. Keeps the changes that other runs made to the list
-/// meanwhile.
+/// Adds jobs to the stored list of waiting jobs, and returns the new length of the list. Keeps the changes that other
+/// runs made to the list in the meantime.
 pub(crate) async fn add_to_list(
     env: &Compaction<'_>,
     mut revision: u64,
@@ -129,18 +129,18 @@ pub(crate) async fn add_to_list(
         }
         (list, revision) = read_list(env).await?.unwrap_or_default();
     }
-    // Runs that plan the same jobs find their drafts.
+    // The list could not be written. Runs that plan the same jobs find the drafts.
     Ok(list.jobs.len())
 }
 
-/// Removes the stored list unless another run changed it since `revision` was read.
+/// Removes the stored list, unless another run changed it since `revision` was read.
 pub(crate) async fn remove_list(env: &Compaction<'_>, revision: u64) -> Result<()> {
     save::<WaitingList>(env, &key(env), revision, None).await?;
     Ok(())
 }
 
-/// Stores the list, and returns its new revision; `None` if another run changed the list meanwhile. Removes an empty
-/// list.
+/// Stores the list, and returns its new revision. `None` if another run changed the list in the meantime. Removes an
+/// empty list.
 async fn write_list(
     env: &Compaction<'_>,
     revision: u64,
@@ -157,8 +157,9 @@ fn key(env: &Compaction<'_>) -> String {
     format!("{PREPARED}{}", env.view())
 }
 
-/// Divides a list into the jobs that still apply, and the others. A job applies if the view still holds its replaced
-/// spans, or an extract that replaced them.
+/// Divides a list of written summaries into those that can still be published, and the others. A summary can be
+/// published if the view still shows the spans that it replaces. It can also be published if the view shows an extract
+/// of the same sources in their place: a summary that was written without a model.
 pub(crate) async fn split_wanted(
     env: &Compaction<'_>,
     list: WaitingList,
@@ -168,7 +169,7 @@ pub(crate) async fn split_wanted(
     let Some(range) = list.range() else {
         return Ok((wanted, unwanted));
     };
-    // With one more position on each side, so that the spans show the neighbouring ranges.
+    // The range has one more position on each side, so that the spans include the neighbours.
     let around = SeqRange::new(range.first.prev().max(Seq::FIRST), range.last.next());
     let spans = read_spans(env.store, snapshot, around).await?;
     let mut rows: Vec<SpanStart> = spans.iter().map(SpanStart::from).collect();
@@ -191,7 +192,8 @@ pub(crate) async fn split_wanted(
     Ok((wanted, unwanted))
 }
 
-/// Returns the span with a summary of the job's sources that no model wrote.
+/// Returns the span of the view with a summary of the job's sources that was written without a model. `None` if there
+/// is none.
 async fn extract_of(env: &Compaction<'_>, job: &Job, spans: &[Span]) -> Result<Option<Span>> {
     let shown = spans.iter().find(|span| {
         let depth =
@@ -210,7 +212,7 @@ async fn extract_of(env: &Compaction<'_>, job: &Job, spans: &[Span]) -> Result<O
     Ok(extract.then(|| span.clone()))
 }
 
-/// Deletes a job's draft unless another owner works on it.
+/// Deletes the draft (the written summary) of a waiting job. Keeps the draft if another owner is working on the job.
 pub(crate) async fn delete_draft(
     env: &Compaction<'_>,
     waiting: Waiting,
@@ -231,12 +233,13 @@ pub(crate) async fn delete_draft(
         .claim(env.conversation, &key, owner, lease, erasures);
     match claim.await? {
         Claim::Granted(fence) | Claim::Ready(fence, _) => release(env, [fence]).await,
-        // An erasure deletes all drafts.
+        // In these cases the draft belongs to another owner, or an erasure has deleted all drafts.
         Claim::Held { .. } | Claim::Outdated => Ok(()),
     }
 }
 
-/// Returns the rows of a view after a waiting job is published; `None` if they do not hold its expected spans.
+/// Returns the spans of a view after a waiting job is published. `None` if the view does not show the spans that the
+/// job expects.
 fn splice(rows: &[SpanStart], waiting: &Waiting) -> Option<Vec<SpanStart>> {
     let Waiting { job, spans, .. } = waiting;
     let changed = splice_starts(rows, job.range, &job.expect, spans).ok()?;

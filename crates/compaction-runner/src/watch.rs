@@ -1,4 +1,4 @@
-//! State that the jobs of a run share during preparation: counted calls and errors.
+//! State that is shared by all summaries that a run writes, such as counts of calls and the last error.
 
 use std::future::poll_fn;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -17,30 +17,30 @@ use crate::cancel::CancellationToken;
 use crate::owners::LeaseHolder;
 use crate::report::ModelReport;
 
-/// State that the jobs of a run share during preparation.
+/// State that is shared by all summaries that a run writes.
 #[derive(Debug)]
 pub(crate) struct Watch {
-    /// Number of calls of the summarizer.
+    /// Number of calls of the summarizer so far.
     pub(crate) calls: AtomicU64,
-    /// Maximum number of calls of the summarizer. Further calls fail without being made.
+    /// Maximum number of calls of the summarizer. Further calls fail at once.
     pub(crate) max_calls: Option<u64>,
-    /// Minimum number of calls that a summary of this run takes. Counted if calls are limited.
+    /// Minimum number of calls for one summary of this run. Counted only if calls are limited.
     needed: AtomicU64,
-    /// Cancels the work in progress after an error of the store.
+    /// Token that cancels the work in progress after an error of the store.
     pub(crate) halt: CancellationToken,
     /// Last error of the summarizer.
     pub(crate) said: Mutex<Option<String>>,
-    /// Counts of summaries with and without the model.
+    /// Counts of summaries written with and without the model.
     pub(crate) model: Mutex<ModelReport>,
-    /// Owner of the last job that was skipped because it was held.
+    /// Owner of the lease on the last summary that was skipped because another owner is writing it.
     pub(crate) held: Mutex<Option<LeaseHolder>>,
-    /// Number of the conversation's erasures before the sources of the jobs were read.
+    /// Number of erasures in the conversation before the messages and summaries to summarize were read.
     erasures: AtomicU64,
-    /// Whether there was another erasure since.
+    /// Whether messages were erased after the sources were read.
     outdated: AtomicBool,
-    /// Whether a call of the summarizer ended since the last check for erasures.
+    /// Whether the run waited for a call of the summarizer since the last check for erasures.
     waited: AtomicBool,
-    /// Lock during the check for erasures. Calls that begin meanwhile wait for its result.
+    /// Lock for the check for erasures. Calls that begin during a check wait for its result.
     pub(crate) looking: futures::lock::Mutex<()>,
 }
 
@@ -63,44 +63,47 @@ impl Default for Watch {
 }
 
 impl Watch {
-    /// Returns the owner of the last job that was skipped because it was held.
+    /// Returns the owner of the lease on the last summary that was skipped because another owner is writing it.
     pub(crate) fn held_by(&self) -> Option<LeaseHolder> {
         let held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
         held.clone()
     }
 
-    /// Records that the sources of the next jobs are read in this state, or after it.
+    /// Records the number of erasures in `snapshot`. The messages and summaries for the next summaries are read in this
+    /// state or a later one.
     pub(crate) fn reads(&self, snapshot: &Snapshot) {
         self.erasures.store(snapshot.erasures, Ordering::Relaxed);
     }
 
-    /// Returns the number of the conversation's erasures before the sources of the jobs were read.
+    /// Returns the number of erasures in the conversation before the messages and summaries to summarize were read.
     pub(crate) fn erasures(&self) -> u64 {
         self.erasures.load(Ordering::Relaxed)
     }
 
-    /// Whether a call of the summarizer was waited for since the last check. Messages may have been erased during such
-    /// a call. The sources of a batch existed when it was leased.
+    /// Returns whether the run waited for a call of the summarizer since the last check, and resets this. During the
+    /// call, messages may have been erased. Without a call no check is needed, because the sources existed when the
+    /// batch was leased.
     pub(crate) fn take_waited(&self) -> bool {
         self.waited.swap(false, Ordering::Relaxed)
     }
 
-    /// Records that messages were erased since.
+    /// Records that messages were erased after the sources were read.
     pub(crate) fn outdate(&self) {
         self.outdated.store(true, Ordering::Relaxed);
     }
 
-    /// Whether messages were erased since.
+    /// Returns whether messages were erased after the sources were read.
     pub(crate) fn is_outdated(&self) -> bool {
         self.outdated.load(Ordering::Relaxed)
     }
 
-    /// Whether messages were erased since. Resets this, because the caller reads everything again.
+    /// Returns whether messages were erased after the sources were read, and resets this. The caller reads everything
+    /// again.
     pub(crate) fn take_outdated(&self) -> bool {
         self.outdated.swap(false, Ordering::Relaxed)
     }
 
-    /// Runs a future unless the run is cancelled or the store has failed.
+    /// Runs a future until it completes, the run is cancelled, or the store fails.
     pub(crate) async fn unless_stopped<F: Future>(
         &self,
         cancel: &CancellationToken,
@@ -109,19 +112,19 @@ impl Watch {
         cancel.guard(self.halt.guard(future)).await?
     }
 
-    /// Records the owner of a skipped job.
+    /// Records the owner of the lease because of which a summary is skipped.
     pub(crate) fn record_holder(&self, owner: &Owner, until: Timestamp) {
         let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
         *held = Some(LeaseHolder::new(owner, until));
     }
 
-    /// Returns the minimum number of calls that a summary takes, if it is known.
+    /// Returns the minimum number of calls for one summary. `None` if it is not known.
     pub(crate) fn needed(&self) -> Option<u64> {
         let needed = self.needed.load(Ordering::Relaxed);
         (needed < u64::MAX).then_some(needed)
     }
 
-    /// Records the reason why the summarizer gave no usable text.
+    /// Records the reason why the summarizer returned no usable text.
     fn say(&self, what: String) {
         *self.said.lock().unwrap_or_else(PoisonError::into_inner) = Some(what);
     }
@@ -142,7 +145,7 @@ impl Watch {
     }
 }
 
-/// A summarizer with counted calls.
+/// A summarizer that counts its calls.
 #[derive(Debug)]
 pub(crate) struct Counted<'a> {
     pub(crate) summarizer: &'a dyn Summarizer,
@@ -192,7 +195,7 @@ impl Summarizer for Counted<'_> {
                 let mut is_waited_for = false;
                 poll_fn(|cx| {
                     let polled = call.as_mut().poll(cx);
-                    // Also at its end: others may have looked for erasures since it began.
+                    // Checked at the end too, because another job may have checked for erasures since the call began.
                     is_waited_for |= polled.is_pending();
                     if is_waited_for {
                         self.watch.waited.store(true, Ordering::Relaxed);
@@ -205,7 +208,7 @@ impl Summarizer for Counted<'_> {
         };
         match &answer {
             Ok(written) => {
-                // A long source takes several.
+                // A long source takes several calls.
                 let more = u64::from(written.calls).saturating_sub(taken);
                 self.watch.calls.fetch_add(more, Ordering::Relaxed);
                 if written.stop != Stop::Complete {
@@ -219,7 +222,7 @@ impl Summarizer for Counted<'_> {
     }
 }
 
-/// Returns an error and its causes on one line.
+/// Returns an error and its causes as one line.
 pub(crate) fn with_causes(error: &dyn std::error::Error) -> String {
     let mut line = error.to_string();
     let mut cause = error.source();

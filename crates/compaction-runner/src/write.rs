@@ -1,4 +1,4 @@
-//! Writing the summary of a begun job: calls the summarizer, without any lock held.
+//! Writes a planned summary: calls the summarizer, without holding a lock.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -16,7 +16,8 @@ use crate::report::Cause;
 use crate::summary::Written;
 use crate::watch::{Counted, Watch, with_causes};
 
-/// Calls the summarizer if the job needs it, unless `stop` is set. Sets `stop` if no further job may begin.
+/// Writes the summary of a job: calls the summarizer if the job needs it and `stop` is not set. Sets `stop` if no
+/// further summary may be begun.
 pub(crate) async fn write<'j>(
     env: &Compaction<'_>,
     begun: Begun<'j>,
@@ -28,7 +29,8 @@ pub(crate) async fn write<'j>(
         Begun::Call(open) if stop.load(Ordering::Relaxed) => open.done(Prepared::NotBegun),
         Begun::Call(open) => {
             let mut done = ask(env, open, watch).await;
-            // Results are concluded in order. A paid result does not wait for a slower call.
+            // Results are published in order. The draft is stored now, so that a paid result does not depend on a
+            // slower call.
             if env.policy.concurrency() > 1 {
                 keep_drafts(env, std::slice::from_mut(&mut done)).await;
             }
@@ -41,7 +43,7 @@ pub(crate) async fn write<'j>(
     done
 }
 
-/// Calls the summarizer through the ladder.
+/// Calls the summarizer, through the methods of the ladder.
 async fn ask<'j>(env: &Compaction<'_>, open: OpenJob<'j>, watch: &Watch) -> Done<'j> {
     let pieces = open.sources.pieces(open.job);
     let mut request = summary_request(env, open.job, &pieces, open.prompts.as_deref());
@@ -87,7 +89,8 @@ async fn ask<'j>(env: &Compaction<'_>, open: OpenJob<'j>, watch: &Watch) -> Done
     open.finish(env, written, true)
 }
 
-/// Check that cancels model calls after messages of the conversation were erased since the sources were read.
+/// Check before each model call. Cancels the call if messages of the conversation were erased after the sources were
+/// read.
 #[derive(Debug)]
 struct WordsAreThere<'a> {
     env: &'a Compaction<'a>,
@@ -113,7 +116,7 @@ impl BeforeCall for WordsAreThere<'_> {
     }
 }
 
-/// Returns the result of a job after a ladder without a result.
+/// Returns the outcome of a job for which the ladder (the summarizer's list of methods) wrote no summary.
 async fn not_written(
     env: &Compaction<'_>,
     job: &Job,
@@ -131,7 +134,8 @@ async fn not_written(
             Prepared::Skipped(SkipReason::CannotShrink)
         }
         _ => {
-            // No text is worth keeping: a job that changes with every message would leave a row at each failure.
+            // The failure is not stored as a draft: a job that changes with every message would leave a row at each
+            // failure.
             let cause = Cause::of_error(error, message.clone());
             watch.model().unmade(&cause);
             model_failed(env, job, cause.clone()).await;

@@ -1,4 +1,4 @@
-//! How long a context takes to assemble, from what the policy asks to read.
+//! Time to assemble a context from the part of a view that the policy requests.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 
 use context_assembler::{
@@ -46,7 +46,7 @@ fn assembling(c: &mut Criterion) {
             .collect();
         let limits = policy.input_limits(running, 0, Budget::tokens(BUDGET));
         let from = running.saturating_sub(limits.message_tokens);
-        // Groups begin at every second message of four.
+        // The read part begins with a round of four messages, which is the beginning of a group.
         let first = log.partition_point(|entry| entry.running <= from) / 4 * 4;
         let unread = SeqRange::new(Seq::FIRST, Seq(first as u32));
         let unread = unread.map(|range| Item::Unread(range, log[first - 1].running));

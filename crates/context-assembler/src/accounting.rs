@@ -8,14 +8,14 @@ use token_estimate::TokenEstimator;
 use crate::context::ContextMessage;
 use crate::render::{SUMMARY_RENDERING, render_summary};
 
-/// Counts the tokens of messages as a context renders them, with an estimator.
+/// Counts the tokens of messages in the form in which a context renders them, with an estimator.
 #[derive(Debug, Clone)]
 pub struct ContextAccounting {
     estimator: Arc<dyn TokenEstimator>,
 }
 
 impl ContextAccounting {
-    /// Creates an accounting that counts with `estimator`.
+    /// Creates an accounting that uses `estimator`.
     pub fn new(estimator: Arc<dyn TokenEstimator>) -> Self {
         Self { estimator }
     }
@@ -38,7 +38,7 @@ impl Accounting for ContextAccounting {
     }
 }
 
-/// Cost of a rendered message, in tokens.
+/// Returns the cost of a rendered message, in tokens.
 pub(crate) fn cost(accounting: &dyn Accounting, message: &ContextMessage) -> u64 {
     accounting.parts(message.role, &message.parts)
 }

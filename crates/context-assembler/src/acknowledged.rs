@@ -1,4 +1,4 @@
-//! Summaries as a user's message that an assistant acknowledges.
+//! Shows summaries as user messages, each acknowledged by an assistant message.
 
 use memory_model::{Accounting, Part, Role};
 
@@ -6,18 +6,18 @@ use crate::accounting::cost;
 use crate::context::{Context, ContextMessage, MessageOrigin};
 use crate::degrade::total;
 
-/// Words that begin a summary.
+/// Beginning of a summary's text.
 const MARK: &str = "[Previous conversation summary]";
-/// The answer to a summary.
+/// Text of the assistant message after a summary.
 const REPLY: &str = "Understood. I go on from there.";
 
 impl Context {
-    /// Replaces each summary by two messages and counts the context again: a message of the user that holds the
-    /// summary's text, and a message of the assistant that acknowledges it. Returns `None` if the result costs more
-    /// than the budget allows.
+    /// Replaces each summary by two messages: a message of the user with the summary's text, and a message of the
+    /// assistant that acknowledges it. Then counts the context again. Returns `None` if the result costs more than the
+    /// budget allows.
     ///
-    /// The text of a summary stays escaped, so that it cannot be taken for a message of another speaker. It no longer
-    /// says how to expand the summary.
+    /// The text of a summary stays escaped, so that it cannot look like a message of another speaker. The result does
+    /// not contain the instruction for expanding the summary.
     pub fn with_acknowledged_summaries(mut self, accounting: &dyn Accounting) -> Option<Self> {
         let mut messages = Vec::with_capacity(self.messages.len());
         for message in std::mem::take(&mut self.messages) {
@@ -48,7 +48,7 @@ impl Context {
     }
 }
 
-/// The text of a summary in XML, between its tags.
+/// Returns the text of a summary without its XML tags. `None` if the message is not a summary in XML.
 fn summary_text(message: &ContextMessage) -> Option<&str> {
     let (MessageOrigin::Summary { .. }, [Part::Text { text }]) = (&message.source, &*message.parts)
     else {

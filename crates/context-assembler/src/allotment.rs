@@ -1,4 +1,4 @@
-//! Shares tokens among summaries: the total cost of a view's summaries, and the form in which each is shown.
+//! Divides tokens among summaries: the total cost of the summaries in a context, and the length in which each is shown.
 
 use memory_model::Accounting;
 
@@ -6,34 +6,35 @@ use crate::choose::Choice;
 use crate::forms::Forms;
 use crate::policy::filled_part;
 
-/// Factor by which a summary's share of the tokens falls with each summary after it.
+/// Ratio between the shares of tokens of two neighbouring summaries of equal size. Among summaries of equal size, each
+/// gets three quarters of the share of the next later one.
 const SHARE_OF_OLDER: f64 = 0.75;
 
-/// Tokens that are enough for the summaries of a view, at most thirteen sixteenths of the room.
+/// Cost of a view's summaries that is usually enough, in tokens. Limited to thirteen sixteenths of the room.
 const ENOUGH: u64 = 6_000;
-/// Tokens up to which the summaries may be seven eighths of the room: in a small room only messages of the latest group
-/// fit besides, and the rest is of little use to others.
+/// Cost up to which the summaries may take seven eighths of the room, in tokens. In a small room only messages of the
+/// latest group fit in addition to summaries, and they need little of the rest.
 const MOST_OF_SMALL: u64 = 2_688;
 
-/// Cost of the summaries of a view, in tokens.
+/// Total costs of the summaries of a view, in tokens.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct SummaryCosts {
-    /// Whole.
+    /// Cost if all summaries are shown whole.
     pub(crate) whole: u64,
-    /// As headlines.
+    /// Cost if only the headline of each summary is shown.
     pub(crate) headlines: u64,
 }
 
 impl SummaryCosts {
-    /// Minimum tokens of the summaries if the headlines fit.
+    /// Returns the minimum number of tokens for the summaries, if their headlines fit.
     fn least(self, room: u64) -> u64 {
         let most = (room - room / 16 * 3).max((room - room / 8).min(MOST_OF_SMALL));
         let share = (room / 2).max(ENOUGH.min(most));
         self.whole.min(share.max(self.headlines))
     }
 
-    /// Tokens of the summaries of a view with other blocks that cost `others`: all except the whole steps of `step`
-    /// tokens by which the view exceeds the room.
+    /// Returns the number of tokens for the summaries in a context. `others` is the cost of the messages that are not
+    /// summarized. While the view exceeds the room, the summaries lose whole steps of `step` tokens, down to a minimum.
     pub(crate) fn share(self, others: u64, room: u64, step: u64) -> u64 {
         let over = self.whole.saturating_add(others).saturating_sub(room);
         let steps = over.div_ceil(step).max(1);
@@ -41,27 +42,28 @@ impl SummaryCosts {
         rest.max(self.least(room))
     }
 
-    /// Tokens of the summaries in a context without steps, of a view with other blocks that cost `others`: the room that
-    /// these leave, and at least the summaries' part of a room that both fill.
+    /// Returns the number of tokens for the summaries in a context without steps. `others` is the cost of the messages
+    /// that are not summarized. The summaries get the rest of the room, but at least a fixed part of the room.
     pub(crate) fn filling(self, others: u64, room: u64) -> u64 {
         let left = room.saturating_sub(others);
         self.whole
             .min(left.max(filled_part(room)).max(self.headlines))
     }
 
-    /// The largest smaller share of at most `left` tokens, for a latest group that needs some of the
-    /// [`share`](Self::share); `None` if not even the headlines fit.
+    /// Returns a smaller number of tokens for the summaries, at most `left`. Used if the latest group needs some of the
+    /// tokens of [`share`](Self::share). `None` if not even the headlines fit.
     ///
-    /// Shares are [levels](level), so that the summaries stay the same while the size of the latest group varies.
+    /// `left` is rounded down to a [level](level), so that the summaries stay the same while the size of the latest
+    /// group varies.
     pub(crate) fn smaller_share(self, left: u64) -> Option<u64> {
         let share = self.whole.min(level(left).max(self.headlines));
         (share <= left).then_some(share)
     }
 }
 
-/// The largest level of at most `tokens` tokens. Levels do not depend on the context, so that a smaller room never has
-/// a larger level. They are close in small contexts, in which every line counts, and far apart in large ones, for which
-/// a provider's cache is worth more.
+/// Rounds `tokens` down to a level. Levels do not depend on the context, so a smaller room never has a larger level.
+/// Levels are close together for small contexts, in which every line counts. They are far apart for large contexts, for
+/// which a stable prompt cache is more important.
 fn level(tokens: u64) -> u64 {
     let step = match tokens {
         ..2_048 => 32,
@@ -72,21 +74,23 @@ fn level(tokens: u64) -> u64 {
     tokens - tokens % step
 }
 
-/// The growth of a summary by one form.
+/// Growth of a summary by one form. A form is a length in which a summary can be shown, and growth leads to the next
+/// longer form.
 struct Growth {
-    /// Share of the summary's weight that the longer form takes: smaller ones come first.
+    /// Cost of the longer form in relation to the weight of the summary. Growths with a smaller share come first.
     share: f64,
     summary: usize,
-    /// Index of the longer form.
+    /// Index of the longer form, to which the summary grows.
     form: usize,
     tokens: u64,
 }
 
-/// Chooses the forms of summaries, oldest first, that cost at most `tokens` together.
+/// Chooses the form (the selection of lines) in which each summary is shown, so that all summaries cost at most
+/// `tokens` together. The summaries are given oldest first.
 ///
-/// All grow from their headlines at once, each in proportion to its size and to the root of the number of its messages,
-/// and newer ones faster. The order of growth does not depend on `tokens`, so that with more tokens no summary gets a
-/// shorter form.
+/// All summaries grow from their headlines at the same time, in proportion to their size and to the square root of the
+/// number of their messages. Later summaries grow faster. The order of growth does not depend on `tokens`, so with more
+/// tokens no summary gets a shorter form.
 pub(crate) fn allot(
     summaries: &[&Forms<'_>],
     tokens: u64,
@@ -110,8 +114,8 @@ pub(crate) fn allot(
     let mut allotted: Vec<(Choice, u64)> = in_forms
         .map(|(forms, form)| forms.choice(form, accounting))
         .collect();
-    // The forms were chosen by the sums of their lines. The last growths are taken back until they fit as they are
-    // rendered, or further ones are added as long as they fit.
+    // So far, the cost of a form is the sum of its lines. If the rendered forms cost more, the last growths are undone
+    // until they fit. If they cost less, further growths are added while they fit.
     let mut sum: u64 = allotted.iter().map(|(_, tokens)| tokens).sum();
     loop {
         let grows = sum <= tokens;
@@ -139,7 +143,7 @@ pub(crate) fn allot(
     allotted.into_iter().map(|(choice, _)| choice).collect()
 }
 
-/// The growths of all summaries, in the order in which they happen.
+/// Returns the growths of all summaries, in the order in which they are applied.
 fn growths(summaries: &[&Forms<'_>]) -> Vec<Growth> {
     let mut growths = Vec::new();
     let mut factor = 1.0_f64;
@@ -157,7 +161,7 @@ fn growths(summaries: &[&Forms<'_>]) -> Vec<Growth> {
         }
         factor *= SHARE_OF_OLDER;
     }
-    // A stable sort: of equals the newer summary, and of one summary the shorter form, comes first.
+    // The sort is stable. For equal shares, the later summary comes first, and within one summary the shorter form.
     growths.sort_by(|a, b| a.share.total_cmp(&b.share));
     growths
 }

@@ -1,4 +1,4 @@
-//! Assembling a context.
+//! Assembles a context from a view of a conversation.
 
 use memory_model::{Accounting, Part, Role};
 
@@ -16,22 +16,23 @@ use crate::policy::{AssemblyPolicy, Budget};
 use crate::preamble::Preamble;
 use crate::shorten::shorten;
 
-/// Assembles a context from a view. Its cost by `accounting`, together with the overhead of a request, does not exceed
-/// the [`limit`](Budget::limit) of `budget`. If the budget has no safety factor, the estimator's safety factor is used.
+/// Assembles a context from a view of a conversation. The cost of the context, together with the overhead of a request,
+/// is at most the [`limit`](Budget::limit) of `budget`. `accounting` counts the costs. If the budget has no safety
+/// factor, the estimator's safety factor is used.
 ///
-/// The preamble comes first and is always included whole. The latest group of messages is always included, shortened if
-/// necessary.
+/// The preamble comes first and is always included whole. The latest group of messages (a message with its tool calls
+/// and results) is always included, shortened if necessary.
 ///
-/// The messages have a form that providers accept. The results of each tool call directly follow the message with the
-/// call, in separate tool messages; results elsewhere in the log are moved there. The lines of one model response are
-/// joined into one message. Calls without a result get a stub as their result, and late results become text at their
-/// place. No two calls have the same id. The receipt lists the moved results and renamed calls.
+/// Providers accept the messages. The results of each tool call directly follow the message with the call, in separate
+/// tool messages. Results elsewhere in the log are moved there. The messages of one model response are joined. A call
+/// without a result gets a stub as its result, and a late result becomes text at its position. No two calls have the
+/// same id. The receipt lists the moved results and renamed calls.
 ///
 /// A budget may also limit [pictures](Budget::with_pictures) and [bytes](Budget::with_bytes).
 ///
 /// # Errors
-/// `TooFewBytes` if the preamble and the latest group do not fit in the budget's bytes. `BudgetTooSmall` if they cost
-/// more than the budget even after the group was shortened as far as possible; `needed` is then the smallest sufficient
+/// `TooFewBytes` if the preamble and the latest group exceed the budget's bytes. `BudgetTooSmall` if they cost more
+/// than the budget even after the group was shortened as far as possible. Then `needed` is the smallest sufficient
 /// budget. With [`whole_tail`](AssemblyPolicy::whole_tail) the context exceeds the budget instead.
 pub fn assemble(
     input: &AssemblyInput,
@@ -65,13 +66,13 @@ pub fn assemble(
         if all <= most {
             return Ok(context);
         }
-        // A tail that is always whole cannot be shortened.
+        // With `whole_tail` texts are not shortened.
         let is_least = limit == 0 || (policy.whole_tail.is_some() && of_media == 0);
         if is_least {
             return Err(too_few_bytes(most, all));
         }
         least = all;
-        // Pictures and files get the bytes that texts leave, and texts all of them once there is no picture.
+        // Pictures and files get the bytes that texts leave. If no picture or file is left, the texts are shortened.
         match media.bytes {
             Some(bytes) if of_media > 0 && bytes > 0 => {
                 let left = most.saturating_sub(all - of_media);
@@ -95,10 +96,10 @@ fn too_few_bytes(most: u64, needed: u64) -> Error {
     }
 }
 
-/// Limits of one attempt at a context.
+/// Limits of one attempt to assemble a context.
 struct AttemptLimits {
     budget: Budget,
-    /// Maximum estimated cost, in tokens: the budget's limit, or less.
+    /// Maximum estimated cost, in tokens. At most the budget's limit.
     limit: u64,
     media: MediaLimits,
 }
@@ -183,7 +184,8 @@ fn assemble_within(
     })
 }
 
-/// The message with the state of the conversation.
+/// Returns the message that describes the current state of the conversation; `None` if the input has no description or
+/// no items.
 fn state(
     input: &AssemblyInput,
     blocks: &[Block<'_>],
@@ -199,7 +201,8 @@ fn state(
     Some(message)
 }
 
-/// Takes the blocks of the latest `tail` messages, and of the others each that fits, newest first.
+/// Chooses the blocks (summaries and groups of messages) with the latest `tail` messages, and every earlier block that
+/// still fits, latest first.
 fn newest_that_fit(blocks: &[Block<'_>], room: u64, tail: usize) -> Vec<Choice> {
     let (mut used, mut messages) = (0_u64, 0);
     let mut chosen: Vec<Choice> = Vec::new();
@@ -215,7 +218,8 @@ fn newest_that_fit(blocks: &[Block<'_>], room: u64, tail: usize) -> Vec<Choice> 
     chosen
 }
 
-/// The latest block that is neither whole nor a form of a summary.
+/// Returns the latest block (summary or group of messages) that the context does not show whole. A summary in a shorter
+/// form counts as whole.
 fn boundary(blocks: &[Block<'_>], shown: &[ShownAs]) -> Option<Dropped> {
     let mut newest_first = blocks.iter().zip(shown).rev();
     let boundary = newest_first
@@ -227,7 +231,7 @@ fn boundary(blocks: &[Block<'_>], shown: &[ShownAs]) -> Option<Dropped> {
     })
 }
 
-/// The minimum cost of the latest visible block, in tokens.
+/// Returns the minimum cost of a block (a summary or a group of messages), in tokens.
 fn least_tokens(block: &Block<'_>, accounting: &dyn Accounting) -> u64 {
     let least = match degrade(&block.fitted.messages, block.range, 0, accounting) {
         Ok(_) => 0,
@@ -241,8 +245,8 @@ fn least_tokens(block: &Block<'_>, accounting: &dyn Accounting) -> u64 {
     }
 }
 
-/// Returns the ranges that the view shows and the context does not. Neighbours are one entry, even with notes between
-/// them.
+/// Returns the ranges that the view shows and the context does not. Neighbouring ranges are one entry, even with notes
+/// between them.
 fn dropped(blocks: &[Block<'_>], shown: &[ShownAs]) -> Vec<Dropped> {
     let mut out: Vec<Dropped> = Vec::new();
     let mut neighbour = false;

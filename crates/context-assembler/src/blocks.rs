@@ -1,4 +1,5 @@
-//! Divides the input of an assembly into indivisible blocks.
+//! Divides the input of an assembly into blocks: summaries and groups of messages. A block is shown, shortened or left
+//! out as a unit.
 
 use memory_model::{Accounting, EntryKind, LogEntry, Part, Seq, SeqRange, Summary};
 use turn_map::{Atom, AtomBuilder, TrimPolicy};
@@ -12,43 +13,45 @@ use crate::input::{AssemblyInput, Item, Remark};
 use crate::marks::{escape_part, note};
 use crate::render::{message_pointer, render_omitted, render_summary};
 
-/// Content of a block.
+/// Content of a block, the unit that a context shows, shortens or leaves out.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Content<'a> {
     Summary(&'a Summary),
-    /// A group of messages, raw or trimmed.
+    /// A group of messages that must stay together, unchanged or trimmed.
     Group,
     /// A remark that the view omits messages.
     Omission,
-    /// Messages that were not read.
+    /// Messages that the caller did not read from the view.
     Unread,
 }
 
-/// An indivisible piece of a context.
+/// A part of a context that is shown, shortened or left out as a unit.
 pub(crate) struct Block<'a> {
     pub(crate) content: Content<'a>,
     pub(crate) range: SeqRange,
-    /// Cost that the view records, in tokens.
+    /// Cost of the block (a summary or a group of messages) as recorded in the view, in tokens.
     pub(crate) cost: u64,
-    /// Number of messages of a group; 0 for summaries and omissions.
+    /// Number of messages in a group. 0 for summaries and omissions.
     pub(crate) messages: usize,
-    /// The block's messages, as providers accept them.
+    /// Rendered messages of the block, in a form that providers accept.
     pub(crate) fitted: Fitted,
-    /// Cost when rendered, in tokens. Stubs and headings increase it above `cost`; joined lines of a response and a cap
-    /// decrease it.
+    /// Cost of the rendered messages, in tokens. It exceeds `cost` if stubs and headings are added, and is lower if
+    /// messages of a response are joined or if the block is shortened.
     pub(crate) tokens: u64,
-    /// Maximum tokens of the context that the block may take.
+    /// Maximum cost of the block in the context, in tokens.
     pub(crate) limit: u64,
-    /// Whether it has a message of the running request.
+    /// Whether the block contains a message of the request that the user waits for.
     pub(crate) is_requested: bool,
-    /// Whether a summary also covers its messages.
+    /// Whether a summary also covers the block's messages.
     pub(crate) is_quoted: bool,
-    /// The step that shortened it to its share of the room, and its cost before, in tokens.
+    /// Way in which the block was shortened to its share of the room, and its cost before, in tokens. `None` if it was
+    /// not shortened.
     pub(crate) capped: Option<(DegradationStep, u64)>,
 }
 
 impl Block<'_> {
-    /// Whether the block is visible; a single note is not.
+    /// Returns whether the block adds text to a context. A block with a single note adds none, because notes are never
+    /// sent to a model.
     pub(crate) fn shows(&self) -> bool {
         !self.fitted.messages.is_empty()
     }
@@ -65,12 +68,12 @@ impl Block<'_> {
         matches!(self.content, Content::Unread)
     }
 
-    /// Cost of the block as a context shows it, in tokens.
+    /// Returns the cost of the block in the context, in tokens.
     pub(crate) fn shown_tokens(&self) -> u64 {
         self.tokens.min(self.limit)
     }
 
-    /// Shortens the block to `limit` tokens if possible.
+    /// Shortens the block to at most `limit` tokens, if possible.
     pub(crate) fn cap(&mut self, limit: u64, accounting: &dyn Accounting) {
         if self.tokens <= limit {
             return;
@@ -84,7 +87,7 @@ impl Block<'_> {
     }
 }
 
-/// The blocks of the input, oldest first.
+/// Returns the blocks (summaries and groups of messages) of the input, oldest first.
 pub(crate) fn blocks<'a>(
     input: &'a AssemblyInput,
     accounting: &dyn Accounting,
@@ -104,7 +107,7 @@ pub(crate) fn blocks<'a>(
             && requested.is_some_and(|seq| *seq <= block.range.last);
         blocks.push(block);
     };
-    // A block that is no group.
+    // Creates a block that is not a group.
     let other = |content, range, cost, messages| Block {
         content,
         range,
@@ -153,7 +156,7 @@ pub(crate) fn blocks<'a>(
     blocks
 }
 
-/// Marks the messages that hold a shortened entry as trimmed. `shortened` is in order.
+/// Marks the messages made from shortened entries as trimmed. `shortened` are the positions of these entries, in order.
 fn mark(rendered: &mut [ContextMessage], shortened: &[Seq]) {
     for message in rendered {
         if let MessageOrigin::Message { first, last } = message.source
@@ -166,8 +169,8 @@ fn mark(rendered: &mut [ContextMessage], shortened: &[Seq]) {
     }
 }
 
-/// The groups of neighbouring entries, which a policy may shorten. `cost` is the cost that the view records for all of
-/// them, if it is not the sum of their costs.
+/// Divides neighbouring entries into groups, and shortens them if there is a trim policy. `cost` is the cost of all
+/// entries as recorded in the view, if it is not the sum of their costs.
 fn groups<'a>(
     entries: &[LogEntry],
     trim: Option<&TrimPolicy>,
@@ -224,8 +227,8 @@ fn groups<'a>(
     }
 }
 
-/// The share of `cost` of the first `part` of `whole` tokens, rounded down, so that the differences of
-/// shares add up to `cost`.
+/// Returns the share of `cost` that belongs to the first `part` of `whole` tokens. Shares are rounded down so that
+/// their differences add up to `cost`.
 fn share(part: u64, whole: u64, cost: Option<u64>) -> u64 {
     let Some(cost) = cost else { return part };
     let share = u128::from(part) * u128::from(cost) / u128::from(whole.max(1));
@@ -239,7 +242,7 @@ fn sum(entries: &[LogEntry]) -> u64 {
         .fold(0, u64::saturating_add)
 }
 
-/// The atoms of neighbouring entries, each with its entries.
+/// Returns the atoms of neighbouring entries (runs of entries that must stay together), each with its entries.
 fn atoms(entries: &[LogEntry]) -> Vec<(Atom, &[LogEntry])> {
     let Some(first) = entries.first() else {
         return Vec::new();

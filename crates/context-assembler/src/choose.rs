@@ -1,4 +1,4 @@
-//! Chooses the blocks of a context.
+//! Chooses the blocks (summaries and groups of messages) of a context.
 
 use std::ops::Range;
 
@@ -6,28 +6,29 @@ use crate::blocks::Block;
 use crate::context::ContextMessage;
 use crate::policy::step_size;
 
-/// Minimum tokens that remain of a boundary group that is shown in part.
+/// Minimum size of the shown part of a group of messages if the rest of the group is dropped, in tokens. A smaller part
+/// is dropped too.
 const SMALLEST_BOUNDARY: u64 = 128;
 
-/// Blocks that are included together, and the form in which they are shown.
+/// Neighbouring blocks (summaries or groups of messages) that a context includes, and the form in which it shows them.
 pub(crate) struct Choice {
-    /// Indices of the blocks.
+    /// Indices of the included blocks in the list of all blocks.
     pub(crate) blocks: Range<usize>,
     pub(crate) shown: ChosenForm,
 }
 
-/// The form in which blocks are shown.
+/// The form in which a context shows blocks: shortened, as some lines of a summary, or as one text.
 pub(crate) enum ChosenForm {
-    /// One block of at most this cost, in tokens: whole, or shortened. It is left out if it cannot be shortened
-    /// that much.
+    /// One block of at most this cost, in tokens. The block is shown whole or shortened, or left out if it cannot be
+    /// shortened that much.
     Within(u64),
-    /// A summary in a short form.
+    /// A summary in a short form, which is a selection of its lines.
     Form(ShortForm),
-    /// Neighbouring blocks as one text.
+    /// One text that replaces neighbouring blocks.
     Digest(ContextMessage),
 }
 
-/// A short form of a summary, rendered.
+/// A rendered short form of a summary.
 pub(crate) struct ShortForm {
     pub(crate) message: ContextMessage,
     pub(crate) lines: usize,
@@ -51,54 +52,57 @@ impl Choice {
     }
 }
 
-/// The index of the latest visible block.
+/// Returns the index of the latest block that adds text to a context. `None` if no block does.
 pub(crate) fn newest(blocks: &[Block<'_>]) -> Option<usize> {
     blocks.iter().rposition(Block::shows)
 }
 
-/// A block that is not a summary.
+/// A block that is not a summary, such as a group of messages.
 pub(crate) struct Other<'v, 'a> {
     /// Index of the block.
     pub(crate) index: usize,
     pub(crate) block: &'v Block<'a>,
-    /// Cost that the view records for the earlier blocks, in tokens.
+    /// Cost of all earlier blocks as recorded in the view, in tokens.
     pub(crate) start: u64,
 }
 
 impl Other<'_, '_> {
-    /// Cost that the view records for the block and the earlier ones, in tokens.
+    /// Returns the cost of this and all earlier blocks as recorded in the view, in tokens.
     fn end(&self) -> u64 {
         self.start.saturating_add(self.block.cost)
     }
 }
 
-/// Position in a list before which blocks are dropped.
+/// Position in a list of blocks (groups of messages). The blocks before this position are dropped.
 #[derive(Default)]
 pub(crate) struct Cut {
-    /// Tokens that are dropped.
+    /// Number of tokens to drop, in whole steps, counted in the costs that the view records.
     pub(crate) drop: u64,
-    /// Index in the list of the first block that stays whole.
+    /// Index of the first block in the list that is shown whole.
     pub(crate) first: usize,
-    /// Index of a block that is too large to be dropped without a hole, and the tokens that remain of it.
+    /// Index of a large block before the position that is shown in part, and the tokens to show of it. `None` if there
+    /// is no such block.
     pub(crate) partial: Option<(usize, u64)>,
 }
 
-/// Drops the oldest blocks in whole steps. Keeps the block at the index `newest`, which must fit, and the later ones.
+/// Returns the position before which blocks (groups of messages) are dropped. Blocks are dropped oldest first, in whole
+/// steps. The block at the index `newest`, which must fit, and all later blocks are kept.
 ///
-/// Steps are counted in the costs that the view records, so that they are the same at every assembly. Rendered costs
-/// decide which blocks fit. If rendering adds so much that a step would drop more than its size of the context, the
-/// step is halved until it does not: a step of one token drops only blocks that do not fit.
+/// The size of steps is measured in the costs that the view records, so that the steps are the same in every assembly.
+/// Rendered costs decide which blocks fit. If rendering adds so much that more than a step of the room would stay
+/// unused, the step is halved until less is unused. With a step of one token, only blocks that do not fit are dropped.
 pub(crate) fn cut(others: &[Other<'_, '_>], newest: usize, room: u64, steps: u64) -> Cut {
     let after = tokens_from(others);
     let from = |place: usize| after.get(place).copied().unwrap_or(0);
-    // The longest end of the list that fits. Blocks that were not read do not.
+    // Index of the first block of the longest end of the list that fits. Unread blocks never fit.
     let unread = others.iter().rposition(|other| other.block.is_unread());
     let read = unread.map_or(0, |unread| unread + 1);
     let longest = after.partition_point(|tokens| *tokens > room).max(read);
     let Some(over) = longest.checked_sub(1).and_then(|place| others.get(place)) else {
         return Cut::default();
     };
-    // Position in the view at which the room begins: inside the first block that does not fit.
+    // Position in the view, in recorded tokens, at which the room begins. It is inside the last block that does not
+    // fit.
     let unused = room.saturating_sub(from(longest));
     let least = over
         .end()
@@ -135,7 +139,8 @@ pub(crate) fn cut(others: &[Other<'_, '_>], newest: usize, room: u64, steps: u64
     }
 }
 
-/// The rendered cost of the blocks from each index on, in tokens; one entry more than blocks.
+/// Returns the rendered cost of the blocks from each index to the end, in tokens. The list has one entry more than
+/// there are blocks.
 fn tokens_from(others: &[Other<'_, '_>]) -> Vec<u64> {
     let mut sums = vec![0_u64];
     for other in others.iter().rev() {

@@ -1,4 +1,4 @@
-//! Composes the messages of a context from the chosen blocks.
+//! Composes the messages of a context from the chosen blocks (summaries and groups of messages).
 
 use memory_model::Accounting;
 
@@ -10,17 +10,18 @@ use crate::context::{
 use crate::degrade::{degrade, total};
 use crate::ids::CallIds;
 
-/// Form in which a block is shown.
+/// Form in which a context shows a block (a summary or a group of messages).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ShownAs {
     Nothing,
-    /// Shortened, or part of a digest.
+    /// The block is shortened, or part of a digest.
     Shortened,
-    /// Whole, or a form of a summary.
+    /// The block is shown whole, or it is a summary of which some lines are shown.
     Kept,
 }
 
-/// Appends the chosen blocks to `messages`. Returns how each block is shown.
+/// Appends the messages of the chosen blocks (summaries and groups of messages) to `messages`. Returns the form in
+/// which each block is shown.
 pub(crate) fn compose(
     blocks: &[Block<'_>],
     chosen: Vec<Choice>,
@@ -66,7 +67,7 @@ pub(crate) fn compose(
             ChosenForm::Within(limit) => {
                 let begin = messages.len();
                 let limit = limit.min(block.limit);
-                // No estimator counts ids: the cost of a block stays the same.
+                // Ids do not add to the cost, so renaming does not change the cost of a block.
                 let mut renamed = block.fitted.renamed.clone();
                 let rewritten = ids.take(&block.fitted.messages, &mut renamed);
                 let rendered = rewritten.as_deref().unwrap_or(&block.fitted.messages);
@@ -121,7 +122,7 @@ pub(crate) fn compose(
     shown
 }
 
-/// Marks messages as quoted: a summary also covers them.
+/// Marks messages as quoted, because a summary also covers them.
 fn quoted(messages: &mut [ContextMessage]) {
     for message in messages {
         if let MessageOrigin::Message { first, last } | MessageOrigin::Trimmed { first, last } =

@@ -7,17 +7,18 @@ use memory_model::{Message, Part, Role, Seq, SeqRange, SummaryId, TrimPolicyId};
 use message_formats::providers::{self, Provider};
 use serde::Serialize;
 
-/// Messages to send to a model, with a receipt that records how they were assembled.
+/// Messages to send to a model, with a receipt that records how they were chosen and changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Context {
     /// The messages to send, in order.
     pub messages: Vec<ContextMessage>,
-    /// Estimated cost of the messages, in tokens. This is the number that is compared with the budget's limit.
+    /// Estimated cost of the messages, in tokens. Together with the request's overhead it is at most
+    /// [`Receipt::limit`], unless the policy has a [`whole_tail`](crate::AssemblyPolicy::whole_tail).
     pub tokens: u64,
     /// Budget for which the context was assembled, in tokens.
     pub budget: u64,
-    /// Record of everything that was shortened, left out or changed for this context.
+    /// Record of everything that was shortened, left out or changed in this context.
     pub receipt: Receipt,
 }
 
@@ -31,8 +32,8 @@ impl Context {
         self.messages.iter().map(message).collect()
     }
 
-    /// Returns the position of a request that the user still waits for and that the context does not show, because the
-    /// budget is too small; `None` if the context shows all such requests.
+    /// Returns the position of a user's request that still has no answer and that the context does not show because the
+    /// budget is too small. `None` if the context shows all open requests.
     pub fn dropped_request(&self) -> Option<Seq> {
         let covers = |first: Seq, last: Seq, seq: Seq| first <= seq && seq <= last;
         let is_shown = |seq: Seq| {
@@ -51,7 +52,7 @@ impl Context {
         requested.find(|seq| !is_shown(*seq))
     }
 
-    /// Returns how the latest group of messages was shortened for the budget; `None` if it is shown whole.
+    /// Returns how the latest group of messages was shortened for the budget. `None` if the group is shown whole.
     pub fn degraded_tail(&self) -> Option<&Degradation> {
         let ranges = self.messages.iter().map(|message| message.source.range());
         let newest = ranges.flatten().map(|range| range.last).max()?;
@@ -61,7 +62,7 @@ impl Context {
             .filter(|group| group.last >= newest)
     }
 
-    /// Returns the number of messages that this context and an earlier one have in common at their beginning. A
+    /// Returns the number of messages at the beginning that are the same in this context and an earlier one. A
     /// provider's prompt cache can reuse these messages.
     pub fn shared_prefix(&self, earlier: &Context) -> usize {
         let pairs = self.messages.iter().zip(&earlier.messages);
@@ -69,7 +70,7 @@ impl Context {
     }
 }
 
-/// Requests in the shapes of providers: see [`message_formats::providers`].
+/// Conversion into the requests of providers: see [`message_formats::providers`].
 #[cfg(feature = "providers")]
 impl Context {
     /// Returns the value of `messages` for an OpenAI chat completion.
@@ -92,7 +93,7 @@ impl Context {
         providers::gemini::write(&self.to_messages())
     }
 
-    /// Returns the fields of a provider's request that hold the messages, by their names.
+    /// Returns the fields of a provider's request that contain the messages, by name.
     pub fn to_request(&self, provider: Provider) -> serde_json::Map<String, serde_json::Value> {
         provider.request(&self.to_messages())
     }
@@ -104,19 +105,19 @@ impl Context {
 pub struct ContextMessage {
     /// Author of the message.
     pub role: Role,
-    /// Name of the participant who wrote the message; `None` if it has none.
+    /// Name of the participant who wrote the message. `None` if the participant has no name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// Cost of the message, in tokens.
     pub tokens: u64,
-    /// Part of the view or preamble from which the message was made.
+    /// Origin of the message in the view (the compacted log) or the preamble.
     pub source: MessageOrigin,
     /// Content of the message.
     pub parts: Vec<Part>,
 }
 
 impl ContextMessage {
-    /// Creates a message without a participant's name. Its cost is 0 tokens until it is counted.
+    /// Creates a message without a participant's name. Its cost is 0 tokens until the caller sets it.
     pub fn new(role: Role, source: MessageOrigin, parts: Vec<Part>) -> Self {
         Self {
             role,
@@ -128,35 +129,35 @@ impl ContextMessage {
     }
 }
 
-/// Part of the view or preamble from which a message of a context was made. Positions are positions in the log,
+/// Origin of a context's message in the view (the compacted log) or the preamble. Positions are positions in the log,
 /// inclusive.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum MessageOrigin {
-    /// The text of the agent's identity.
+    /// Text about the agent itself, from [`Preamble::identity`](crate::Preamble).
     Identity,
     /// The application's system prompt.
     System,
-    /// Messages of the log, unchanged. They are more than one if the lines of one model response were joined.
+    /// Messages of the log, shown unchanged. More than one message if the messages of one model response were joined.
     Message {
-        /// Position of the first message of the log.
+        /// Position of the first of these messages.
         first: Seq,
-        /// Position of the last message of the log.
+        /// Position of the last of these messages.
         last: Seq,
     },
-    /// Messages of the log, shortened. [`Receipt::degraded`] lists how they were shortened for the budget.
+    /// Messages of the log, shown shortened. [`Receipt::degraded`] lists the ones that were shortened for the budget.
     Trimmed {
-        /// Position of the first shortened message of the log.
+        /// Position of the first shortened message.
         first: Seq,
-        /// Position of the last shortened message of the log.
+        /// Position of the last shortened message.
         last: Seq,
     },
     /// Messages of the log, shown in addition to a summary that covers them.
     Quoted {
-        /// Position of the first quoted message of the log.
+        /// Position of the first quoted message.
         first: Seq,
-        /// Position of the last quoted message of the log.
+        /// Position of the last quoted message.
         last: Seq,
     },
     /// A description of the current state of the conversation.
@@ -175,7 +176,7 @@ pub enum MessageOrigin {
         /// Id of the summary.
         summary_id: SummaryId,
     },
-    /// A remark that the context or its view leaves out messages.
+    /// A remark that messages are left out by the context or its view.
     Omitted {
         /// Position of the first message that is left out.
         first: Seq,
@@ -185,8 +186,9 @@ pub enum MessageOrigin {
 }
 
 impl MessageOrigin {
-    /// Returns the positions of the log's messages that this message shows or replaces. `None` for the identity, the
-    /// system prompt and the state, and for quoted messages, which a summary also covers.
+    /// Returns the positions of the messages in the log that this message shows or replaces. Returns `None` for the
+    /// identity, the system prompt and the state. Also returns `None` for quoted messages, because a summary covers the
+    /// same positions.
     pub fn range(&self) -> Option<SeqRange> {
         match self {
             MessageOrigin::Identity
@@ -205,52 +207,54 @@ impl MessageOrigin {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Receipt {
-    /// Cost of the whole view from which the context was assembled, in tokens.
+    /// Cost of the whole view (the compacted form of the log), in tokens.
     pub view_tokens: u64,
-    /// Maximum estimated cost of the messages and the request's overhead together, in tokens: the budget divided by the
-    /// safety factor.
+    /// Maximum estimated cost of the messages together with the request's overhead, in tokens. It is the budget divided
+    /// by the safety factor.
     pub limit: u64,
     /// Cost of the application's system prompt, in tokens.
     #[serde(skip_serializing_if = "is_zero")]
     pub system_tokens: u64,
-    /// Cost of the agent's identity, in tokens.
+    /// Cost of the text about the agent itself, in tokens.
     pub identity_tokens: u64,
-    /// Cost that a request adds to its messages, in tokens, including the definitions of tools. It is not part of
+    /// Cost of a request in addition to its messages, in tokens. Includes the definitions of tools. Not part of
     /// [`Context::tokens`].
     pub request_tokens: u64,
-    /// Cost of the definitions of tools that are sent with the request, in tokens.
+    /// Cost of the tool definitions sent with the request, in tokens.
     #[serde(skip_serializing_if = "is_zero")]
     pub tools_tokens: u64,
-    /// Number of tokens that the policy's steps removed from the beginning of the view, by shortening summaries and
-    /// leaving out the oldest messages; 0 if the whole view fits. The beginning of a context changes only when this
-    /// number changes.
+    /// Number of tokens that were removed from the view (the compacted log) in whole steps: by shortening summaries and
+    /// by leaving out the oldest messages. 0 if the whole view fits. While this number stays the same, the beginning of
+    /// the context does not change.
     pub stepped_tokens: u64,
     /// Summaries that were shortened for the budget, in order.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub shortened: Vec<ShortenedSummary>,
-    /// Ranges of messages that were left out for the budget, in order. Neighbouring ranges are one entry.
+    /// Ranges of messages that were left out for the budget, in order. Neighbouring ranges are combined.
     pub dropped: Vec<Dropped>,
-    /// The latest span or group of messages that is not shown whole: the one that a step cuts, the first that does not
-    /// fit, or the latest group if it was shortened. Its `tokens` are its cost as rendered. `None` if everything is
-    /// shown whole.
+    /// Latest part of the view (the compacted log) that the context leaves out or shortens. A summary in a shorter form
+    /// counts as whole. `tokens` is the cost of the rendered part. `None` if every part is shown whole.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub boundary: Option<Dropped>,
-    /// Ranges of messages that were shortened for the budget, with the way of shortening.
+    /// Ranges of messages that were shortened for the budget, and how.
     pub degraded: Vec<Degradation>,
-    /// Ids of the tool calls that got a stub as their result, because they were interrupted or are still open.
+    /// Ids of the tool calls that got a stub as their result, because the log has no result for them, or only a late
+    /// result.
     pub stubbed_calls: Vec<String>,
     /// Tool results that were moved to directly follow their calls, as providers require.
     pub moved_results: Vec<MovedResult>,
-    /// Tool calls that got another id, together with their results, because their id was empty or used by an earlier
-    /// call.
+    /// Tool calls that got a new id because their id was empty or used by an earlier call. Their results have the new
+    /// id too.
     pub renamed_calls: Vec<RenamedCall>,
-    /// Positions of the requests that the user still waits for.
+    /// Positions of the messages of the user's latest request, while it has no final answer: see
+    /// [`AssemblyInput::requested`](crate::AssemblyInput::requested).
     #[serde(skip)]
     pub(crate) requested: Vec<Seq>,
-    /// Number of pictures and files that were left out because of the budget's limits of pictures and bytes.
+    /// Number of pictures and files that were left out because of the budget's limits on pictures and bytes.
     #[serde(skip_serializing_if = "is_none")]
     pub media_left_out: usize,
-    /// Trim policies that the view uses and this build does not know. The messages are shown whole.
+    /// Trim policies (rules for shortening messages) of the view (the compacted log) that this build does not know.
+    /// Their messages are shown whole.
     pub unknown_trims: Vec<TrimPolicyId>,
 }
 
@@ -262,32 +266,32 @@ fn is_none(count: &usize) -> bool {
     *count == 0
 }
 
-/// A tool result that was moved to the place after its call.
+/// A tool result that was moved to directly follow the message with its call.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct MovedResult {
-    /// Position in the log of the message that holds the result.
+    /// Position in the log of the message that contains the tool result.
     pub from: Seq,
-    /// Position in the log of the message that holds the tool call. The context shows the result after that message.
+    /// Position in the log of the message that contains the tool call. In the context, the result follows this message.
     pub after: Seq,
-    /// Id of the tool call, as the log has it.
+    /// Id of the tool call in the log.
     pub call_id: String,
 }
 
-/// A tool call that got another id in the context.
+/// A tool call that got a new id in the context.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct RenamedCall {
-    /// Position in the log of the message that holds the tool call. If lines were joined, the position of the first
-    /// line.
+    /// Position in the log of the message that contains the tool call. If messages of a response were joined, the
+    /// position of the first one.
     pub message: Seq,
-    /// Id of the tool call, as the log has it.
+    /// Id of the tool call in the log.
     pub id: String,
     /// Id of the tool call and its result in the context.
     pub new_id: String,
 }
 
-/// A range of messages that was left out for the budget.
+/// A range of messages that was left out, or only partly shown, for the budget.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Dropped {
@@ -295,7 +299,8 @@ pub struct Dropped {
     pub first: Seq,
     /// Position of the last message that was left out.
     pub last: Seq,
-    /// Cost of the range as the view records it, in tokens.
+    /// Cost of the range, in tokens. In [`Receipt::dropped`] the cost recorded in the view (the compacted log), in
+    /// [`Receipt::boundary`] the rendered cost.
     pub tokens: u64,
 }
 
@@ -335,32 +340,33 @@ pub struct Degradation {
     pub to_tokens: u64,
 }
 
-/// Way of shortening a group of messages. Each way removes more than the one before it.
+/// Way of shortening a group of messages. Each way removes more than the ways before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum DegradationStep {
-    /// Tool results were replaced by stubs that refer to them, oldest first. The latest result stays.
+    /// Tool results were replaced by stubs, oldest first. A stub has a pointer to the whole result. The latest result
+    /// is kept.
     StubbedResults,
-    /// The largest texts were shortened in the middle, with a pointer to the whole text.
+    /// The middle of the largest texts was replaced by a pointer to the whole text.
     Clipped,
     /// All messages of the group became one text.
     Text,
-    /// Neighbouring groups became one text: a pointer to the groups, and as much of the beginnings of their messages as
-    /// the budget allows.
+    /// Neighbouring groups became one text. It has a pointer to the groups, and as much of the beginnings of their
+    /// messages as the budget allows.
     Digest,
 }
 
-/// Kind of an [`Error`], with the size that would suffice.
+/// Kind of an [`Error`], with the budget or size that would be enough.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// The latest group of messages does not fit, even if it is shortened as far as possible.
+    /// The latest group of messages exceeds the budget, even if it is shortened as far as possible.
     BudgetTooSmall {
         /// Smallest sufficient budget, in tokens.
         needed: u64,
     },
-    /// The preamble and the latest group of messages need more bytes than the budget allows.
+    /// The preamble and the latest group of messages exceed the budget's maximum size.
     TooFewBytes {
         /// Size of the smallest context that was tried, in bytes.
         needed: u64,
@@ -371,14 +377,14 @@ pub enum ErrorKind {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Error {
     pub(crate) kind: ErrorKind,
-    /// The limit, in tokens or bytes.
+    /// The exceeded limit, in tokens or bytes.
     pub(crate) budget: u64,
-    /// Cost of a request in addition to the view, in tokens.
+    /// Cost of the preamble and the request's overhead, in tokens.
     pub(crate) fixed: u64,
 }
 
 impl Error {
-    /// Returns the kind of the error, with the size that would suffice.
+    /// Returns the kind of the error, with the budget or size that would be enough.
     pub fn kind(&self) -> ErrorKind {
         self.kind
     }

@@ -1,4 +1,4 @@
-//! Shortens a group in named steps until it fits.
+//! Shortens a group of messages until it fits a limit, in several steps that each remove more.
 
 use std::borrow::Cow;
 
@@ -13,13 +13,14 @@ use crate::render::{range_pointer, render_text};
 /// Minimum length of a clipped text, in tokens.
 const SMALLEST_CLIP: u64 = 16;
 
-/// Length from which a text's cost is derived from its part's cost instead of counted, in bytes.
+/// Minimum length of a text for which the cost is derived from the cost of its part instead of counted, in bytes.
 const LARGE_TEXT: usize = 16_384;
-/// Number of levels that are tried before all levels are searched.
+/// Number of guessed levels to try before the search over all levels, and of guessed lengths of a single clipped part.
 const GUESSES: usize = 4;
 
-/// Shortens a group to at most `limit` tokens. Returns the last step and the messages; fails with the cost of the
-/// shortest form.
+/// Shortens a group of messages to at most `limit` tokens, with the first sufficient step: stubs for tool results, then
+/// clipped texts, then one text for all messages. Returns this step and the shortened messages. If no step is
+/// sufficient, returns the cost of the shortest possible form as an error.
 ///
 /// A smaller limit leads to a later step, and no step makes a part larger.
 pub(crate) fn degrade(
@@ -63,7 +64,7 @@ pub(crate) fn degrade(
     }
     let mut message = pointer;
     let mut room = limit;
-    // A message may cost more than its text: once for its overhead, once for its rounding.
+    // A message may cost more than its text, because of its overhead and of rounding.
     for _ in 0..4 {
         let longer = as_text(room);
         if longer.tokens <= limit {
@@ -78,7 +79,7 @@ pub(crate) fn degrade(
     Ok((DegradationStep::Text, vec![message]))
 }
 
-/// Whether parts that cannot be clipped, such as images, are at most a quarter of the messages' cost.
+/// Returns whether parts that cannot be clipped, such as images, are at most a quarter of the messages' cost.
 pub(crate) fn is_mostly_text(messages: &[ContextMessage], accounting: &dyn Accounting) -> bool {
     let parts = |message: &ContextMessage| {
         let parts = message.parts.iter();
@@ -89,7 +90,7 @@ pub(crate) fn is_mostly_text(messages: &[ContextMessage], accounting: &dyn Accou
     unclippable <= total(messages) / 4
 }
 
-/// The cost of the part's content that clipping cannot shorten, in tokens.
+/// Returns the cost of the content of a part that clipping cannot shorten, in tokens.
 fn unclippable_tokens(role: Role, part: &Part, accounting: &dyn Accounting) -> u64 {
     match part {
         Part::Text { .. } | Part::ToolCall { .. } => 0,
@@ -114,7 +115,7 @@ pub(crate) fn total(messages: &[ContextMessage]) -> u64 {
         .fold(0, u64::saturating_add)
 }
 
-/// The messages, with those that were changed marked as shortened.
+/// Marks the messages that differ from `whole` as shortened, and returns all messages.
 fn marked(mut messages: Vec<ContextMessage>, whole: &[ContextMessage]) -> Vec<ContextMessage> {
     for (message, before) in messages.iter_mut().zip(whole) {
         if let MessageOrigin::Message { first, last } = message.source
@@ -126,7 +127,7 @@ fn marked(mut messages: Vec<ContextMessage>, whole: &[ContextMessage]) -> Vec<Co
     messages
 }
 
-/// The argument of the expand tool for the message that holds a part.
+/// Returns the argument of the expand tool for a message, such as `message:7`.
 pub(crate) fn pointer(message: &ContextMessage) -> String {
     match (&message.source, message.source.range()) {
         (MessageOrigin::Summary { summary_id, .. }, _) => summary_id.to_string(),
@@ -135,15 +136,15 @@ pub(crate) fn pointer(message: &ContextMessage) -> String {
     }
 }
 
-/// The cost that a part adds to a message, in tokens.
+/// Returns the cost that a part adds to its message, in tokens.
 fn part_cost(role: Role, part: &Part, accounting: &dyn Accounting) -> u64 {
     accounting
         .parts(role, std::slice::from_ref(part))
         .saturating_sub(accounting.parts(role, &[]))
 }
 
-/// Replaces results by stubs, oldest first, until the messages fit. The latest result stays, because the model waits
-/// for it.
+/// Replaces tool results by stubs, oldest first, until the messages fit. The latest result is kept, because the model
+/// waits for it.
 fn with_stubs(
     messages: &[ContextMessage],
     limit: u64,
@@ -180,7 +181,7 @@ fn with_stubs(
         }
         shorter
     };
-    // The largest count before which there are too few.
+    // The smallest number of stubs with which the messages fit.
     let count = last_that(stubs.len() as u64, |count| {
         total(&stubbed(count as usize - 1)) > limit
     });
@@ -191,7 +192,7 @@ fn with_stubs(
         .unwrap_or(shorter)
 }
 
-/// Replaces the stub of a result by the result's beginning and end if more than a quarter of `limit` is unused.
+/// If more than a quarter of `limit` is unused, shows the beginning and the end of a tool result instead of its stub.
 fn clip_instead(
     messages: &[ContextMessage],
     stubbed: &[ContextMessage],
@@ -232,7 +233,8 @@ fn clip_instead(
     None
 }
 
-/// The largest number up to `most` that fits, if smaller ones do; 0 if none does.
+/// Returns the largest number up to `most` for which `fits` is true. If a number fits, all smaller ones must fit too. 0
+/// if no number fits.
 pub(crate) fn last_that(most: u64, fits: impl Fn(u64) -> bool) -> u64 {
     let (mut low, mut high) = (0, most);
     while low < high {
@@ -246,7 +248,7 @@ pub(crate) fn last_that(most: u64, fits: impl Fn(u64) -> bool) -> u64 {
     low
 }
 
-/// The stub of a result, if it is shorter.
+/// Returns the stub of a tool result; `None` if the stub is not shorter.
 fn stub(message: &ContextMessage, part: &Part, accounting: &dyn Accounting) -> Option<Part> {
     let Part::ToolResult {
         call_id, is_error, ..
@@ -267,15 +269,15 @@ fn stub(message: &ContextMessage, part: &Part, accounting: &dyn Accounting) -> O
 struct Clippable {
     message: usize,
     part: usize,
-    /// Text of the part; `None` for one that is only omitted whole.
+    /// Text of the part. `None` for a part that can only be omitted as a whole.
     text: Option<String>,
-    /// Cost of the text by itself, in tokens.
+    /// Cost of the text alone, in tokens.
     text_tokens: u64,
     /// Cost of the part, in tokens.
     tokens: u64,
 }
 
-/// The parts that may be clipped, in order. Calls may not, because clipped arguments are invalid.
+/// Returns the parts that may be clipped, in order. Calls are not clipped, because their arguments would be invalid.
 fn clippable(messages: &[ContextMessage], accounting: &dyn Accounting) -> Vec<Clippable> {
     let mut blocks = Vec::new();
     for (at, message) in messages.iter().enumerate() {
@@ -284,11 +286,11 @@ fn clippable(messages: &[ContextMessage], accounting: &dyn Accounting) -> Vec<Cl
                 Part::Text { text } => Some(text.clone()),
                 Part::ToolResult { content, .. } => Some(flat(content)),
                 Part::Unknown { raw } => Some(escape_marks(&raw.without_bytes()).into_owned()),
-                // Signed reasoning is sent back whole or not at all.
+                // Signed reasoning cannot be changed.
                 Part::Reasoning { .. } | Part::Image(_) | Part::File(_) => None,
                 Part::ToolCall { .. } => continue,
             };
-            // The message's cost is known: its only part is not counted again.
+            // The cost of the message is known, so its only part is not counted again.
             let tokens = match message.parts.as_slice() {
                 [_] => message
                     .tokens
@@ -309,7 +311,7 @@ fn clippable(messages: &[ContextMessage], accounting: &dyn Accounting) -> Vec<Cl
     blocks
 }
 
-/// The cost of a part's text by itself, in tokens; the part costs `tokens`.
+/// Returns the cost of a part's text alone, in tokens. `tokens` is the cost of the part.
 fn text_cost(role: Role, part: &Part, text: &str, tokens: u64, accounting: &dyn Accounting) -> u64 {
     let empty = match part {
         Part::Text { .. } => Part::text(""),
@@ -330,7 +332,7 @@ fn text_cost(role: Role, part: &Part, text: &str, tokens: u64, accounting: &dyn 
     tokens.saturating_sub(part_cost(role, &empty, accounting))
 }
 
-/// A result as one text.
+/// Returns the content of a tool result as one text.
 fn flat(content: &ResultContent) -> String {
     let ResultContent::Parts(parts) = content else {
         return content.text().into_owned();
@@ -346,19 +348,20 @@ fn flat(content: &ResultContent) -> String {
     texts.collect::<Vec<_>>().join("\n")
 }
 
-/// Clips all parts above a level to that level, the highest that makes the messages fit.
+/// Clips all parts that cost more than a level to this level. Chooses the highest level at which the messages fit.
+/// `None` if they do not fit at the lowest level, [`SMALLEST_CLIP`].
 fn clip_largest(
     messages: &[ContextMessage],
     blocks: &[Clippable],
     limit: u64,
     accounting: &dyn Accounting,
 ) -> Option<Vec<ContextMessage>> {
-    // A clipped part costs some tokens at any level: not worth trying.
+    // A clipped part costs at least one token at any level, so more large parts than `limit` never fit.
     let large = blocks.iter().filter(|block| block.tokens > SMALLEST_CLIP);
     if large.count() as u64 > limit {
         return None;
     }
-    // The costs of the parts give the level nearly; the tokens by which clipping rounds up are taken off it.
+    // The costs of the parts give a good guess of the level. It is reduced by the tokens that rounding adds.
     let mut guess = level(messages, blocks, limit);
     for _ in 0..GUESSES {
         let Some(level) = guess.filter(|level| *level > SMALLEST_CLIP) else {
@@ -385,8 +388,8 @@ fn clip_largest(
     Some(clipped(level.max(SMALLEST_CLIP)))
 }
 
-/// The highest level at which the messages fit if every part above it costs the level and the part's cost without its
-/// text, in tokens; `None` if the other parts alone do not fit.
+/// Returns the estimated highest level at which the messages fit, in tokens. A part above the level is assumed to cost
+/// the level plus the part's cost without its text. `None` if the other parts alone do not fit.
 fn level(messages: &[ContextMessage], blocks: &[Clippable], limit: u64) -> Option<u64> {
     let clipped_at = |level: u64, block: &Clippable| {
         let beside = block.tokens.saturating_sub(block.text_tokens);
@@ -403,7 +406,7 @@ fn level(messages: &[ContextMessage], blocks: &[Clippable], limit: u64) -> Optio
     Some(last_that(largest.min(limit), fits))
 }
 
-/// Clips every part above `level` tokens to it if that is shorter.
+/// Clips every part that costs more than `level` tokens to this level, if this makes it shorter.
 fn at_level(
     messages: &[ContextMessage],
     blocks: &[Clippable],
@@ -442,7 +445,7 @@ fn at_level(
     out
 }
 
-/// The remark that replaces a part without text.
+/// Returns the remark that replaces a part without text.
 pub(crate) fn no_text(part: &Part, pointer: &str) -> String {
     match part {
         Part::Image(_) => remark(format!("image left out; expand {pointer}")),
@@ -475,8 +478,9 @@ fn clipped_part(
     }
 }
 
-/// A text's beginning and end, with a pointer between them, at most `tokens` together; `whole` is the text's cost, in
-/// tokens. If no text fits, returns the shorter of text and pointer.
+/// Returns the beginning and the end of a text with a pointer between them, at most `tokens` together. `whole` is the
+/// cost of the text, in tokens. If the limit is too small for any text, returns the pointer alone, or the text if it is
+/// shorter.
 fn clip(text: &str, whole: u64, tokens: u64, pointer: &str, accounting: &dyn Accounting) -> String {
     clip_counted(text, whole, tokens, pointer, accounting.estimator())
         .unwrap_or_else(|| text.to_owned())

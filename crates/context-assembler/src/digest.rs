@@ -1,5 +1,6 @@
-//! Digests: one text that replaces neighbouring dropped messages. It points to them, and has the beginnings and ends of
-//! all or some, as far as its limit allows: texts of people before output of tools, newest first.
+//! Digests: one text that replaces neighbouring dropped messages. It has a pointer to the messages, and the beginnings
+//! and ends of as many messages as its limit allows. Texts of people come before output of tools, and later messages
+//! before earlier ones.
 
 use std::collections::HashMap;
 
@@ -12,35 +13,37 @@ use crate::degrade::{last_that, total};
 use crate::marks::{escape_marks, remark};
 use crate::render::range_pointer;
 
-/// Minimum length of a message's beginning, in characters: shorter ones are useless.
+/// Minimum length of the shown beginning of a message, in characters. Shorter beginnings are useless.
 const SHORTEST_HEAD: usize = 72;
 
-/// Longest name of an author, in characters.
+/// Maximum length of an author's name, in characters.
 const LONGEST_AUTHOR: usize = 24;
 
-/// Length from which a shortened message also shows its end, in characters.
+/// Minimum length of a shortened message that also shows its end, in characters.
 const BOTH_ENDS: usize = 32;
 
-/// Least length of a message's end, in characters.
+/// Minimum length of the shown end of a message, in characters.
 const SHORTEST_TAIL: usize = 8;
 
-/// Longest end of a message that is never omitted, in characters: an ellipsis would be as long.
+/// Maximum length of an end that is never omitted, in characters, because an ellipsis would be as long.
 const SHORTEST_END: usize = 4;
 
-/// Number of bytes of a text that cost at least a token, by any estimator.
+/// Maximum number of bytes of text for one token, with any estimator.
 const BYTES_PER_TOKEN: u64 = 16;
 
-/// Renders a digest of each stretch, oldest first, which cost at most `limit` tokens together if their pointers do.
-/// Also returns whether they have all text of the messages.
+/// Renders one digest (a text with a pointer and excerpts) for each stretch of neighbouring blocks (groups of
+/// messages), oldest first. Together the digests cost at most `limit` tokens, unless their pointers alone cost more.
+/// Also returns whether the digests contain the whole text of the messages.
 ///
-/// With a larger limit and fewer messages at the end of the stretches, no beginning of a message becomes shorter.
+/// With a larger limit, or with fewer messages at the end of the stretches, no beginning of a message becomes shorter.
 pub(crate) fn digests(
     stretches: &[&[Block<'_>]],
     limit: u64,
     accounting: &dyn Accounting,
 ) -> (Vec<ContextMessage>, bool) {
     let most_bytes = limit.saturating_mul(BYTES_PER_TOKEN);
-    // Heads of the messages, newest first, those that speak before all others; no more than could be shown.
+    // Beginnings of the messages, latest first, and texts of people and the model before all others. No more than could
+    // be shown.
     let mut heads: Vec<Excerpt> = Vec::new();
     let mut all_heads = true;
     for (stretch, blocks) in stretches.iter().enumerate().rev() {
@@ -54,7 +57,7 @@ pub(crate) fn digests(
         }
     }
     heads.sort_by_key(|head| !head.speaks);
-    // The digests with the first `count` heads of at most `chars` characters.
+    // Renders the digests with the first `count` beginnings of at most `chars` characters.
     let render = |count: usize, chars: usize| -> Vec<ContextMessage> {
         let messages = stretches.iter().enumerate().filter_map(|(at, blocks)| {
             let heads = heads.iter().take(count).filter(|head| head.stretch == at);
@@ -84,7 +87,8 @@ pub(crate) fn digests(
     (render(all, chars(level)), chars(level) >= longest)
 }
 
-/// Lengths of beginnings that are tried, in characters: each a sixth more than the one before, up to `longest`.
+/// Returns the lengths of beginnings to try, in characters, up to `longest`. Each is a sixth longer than the one
+/// before.
 fn levels(longest: usize) -> Vec<usize> {
     let next = |chars: &usize| Some(chars + chars / 6);
     let shorter = std::iter::successors(Some(SHORTEST_HEAD), next);
@@ -92,41 +96,41 @@ fn levels(longest: usize) -> Vec<usize> {
     shorter.chain([longest]).collect()
 }
 
-/// The beginning of a message.
+/// Beginning and end of a message, as a line of a digest.
 struct Excerpt {
-    /// Index of the message's stretch.
+    /// Index of the stretch that contains the message.
     stretch: usize,
     /// Position of the message, and its index in its block.
     place: (Seq, usize),
-    /// Whether it is a text, and not output of a tool or a call alone.
+    /// Whether the message has text of a person or the model. False for output of a tool and for a call alone.
     speaks: bool,
-    /// Position and author in shown form.
+    /// Position and author of the message, as shown.
     author: String,
-    /// Text of the message on one line, up to the longest part that could be shown.
+    /// Text of the message on one line, up to the maximum length that could be shown.
     text: String,
-    /// Number of characters of the text.
+    /// Number of characters in `text`.
     chars: usize,
-    /// End of the message on one line, if `text` ends before it.
+    /// End of the message on one line. `None` if `text` is the whole message.
     end: Option<String>,
 }
 
 impl Excerpt {
-    /// The beginning and the end of the message, `chars` characters together.
+    /// Returns the beginning and the end of the message, with `chars` characters together.
     ///
-    /// With more characters neither becomes shorter.
+    /// With more characters, neither of them becomes shorter.
     fn line(&self, chars: usize) -> String {
         let author = &self.author;
         if self.chars <= chars.saturating_add(SHORTEST_END) {
             return format!("{author}: {}", self.text);
         }
         let head = (chars - chars / 3).max(chars.min(BOTH_ENDS));
-        // With a bracket, the ellipsis would look like a remark.
+        // A bracket before the ellipsis would look like the beginning of a remark.
         let is_open = |c: char| c.is_whitespace() || c == '[';
         let is_close = |c: char| c.is_whitespace() || c == ']';
         let end = self.text.char_indices().nth(head);
         let end = end.map_or(self.text.len(), |(end, _)| end);
         let head_text = self.text.get(..end).unwrap_or_default();
-        // Ends between words, unless the text would lose half of its length.
+        // The beginning ends between words, unless it would lose half of its length.
         let words = head_text
             .rfind(is_open)
             .filter(|end| *end > head_text.len() / 2);
@@ -145,13 +149,14 @@ impl Excerpt {
     }
 }
 
-/// The last `count` characters of a text.
+/// Returns the last `count` characters of a text.
 fn last_chars(text: &str, count: usize) -> &str {
     let start = text.char_indices().rev().nth(count.saturating_sub(1));
     start.map_or(text, |(start, _)| text.get(start..).unwrap_or_default())
 }
 
-/// A digest of neighbouring blocks with these lines.
+/// Returns a digest (one text that replaces messages) of neighbouring blocks, with these lines. `None` if there are no
+/// blocks.
 fn digest(blocks: &[Block<'_>], lines: &[String]) -> Option<ContextMessage> {
     let range = SeqRange::new(blocks.first()?.range.first, blocks.last()?.range.last)?;
     let messages = blocks.iter().map(|block| match block.content {
@@ -168,7 +173,7 @@ fn digest(blocks: &[Block<'_>], lines: &[String]) -> Option<ContextMessage> {
     };
     let mut text = remark(format!("{what}; expand {pointer}"));
     if !lines.is_empty() {
-        // A line feed after the last line, so that its end cannot look like a remark.
+        // A line feed after the last line prevents its end from looking like the end of a remark.
         let body = format!("\n{}\n", lines.join("\n"));
         text.push_str(escape_marks(&body).trim_end());
     }
@@ -183,7 +188,7 @@ fn digest(blocks: &[Block<'_>], lines: &[String]) -> Option<ContextMessage> {
     ))
 }
 
-/// The heads of a block's messages, in order, with at most `most` characters of each text.
+/// Returns the beginnings of a block's messages, in order, with at most `most` characters of each text.
 fn heads_of(stretch: usize, block: &Block<'_>, most: usize) -> Vec<Excerpt> {
     let mut tools: HashMap<&str, &str> = HashMap::new();
     for part in block
@@ -226,7 +231,7 @@ fn heads_of(stretch: usize, block: &Block<'_>, most: usize) -> Vec<Excerpt> {
             end,
         }
     };
-    // A stub has the origin of its call, and no text.
+    // A stub has the origin of its call, but no text.
     let before = std::iter::once(None).chain(block.fitted.messages.iter().map(Some));
     let messages = block.fitted.messages.iter().zip(before);
     let is_stub = |message: &ContextMessage, before: Option<&ContextMessage>| {
@@ -237,13 +242,13 @@ fn heads_of(stretch: usize, block: &Block<'_>, most: usize) -> Vec<Excerpt> {
     messages.map(head).collect()
 }
 
-/// Texts on one line, with single spaces and without control characters.
+/// Texts joined on one line, with single spaces and without control characters.
 struct OneLine {
     text: String,
     chars: usize,
     /// Maximum number of characters.
     most: usize,
-    /// Number of bytes at the end of each text that are taken.
+    /// Number of bytes to take from the end of each text.
     end_bytes: usize,
 }
 
@@ -257,7 +262,7 @@ impl OneLine {
         }
     }
 
-    /// Takes the ends of texts, at least `chars` characters of each.
+    /// Creates a line that takes at least `chars` characters from the end of each text.
     fn end(chars: usize) -> Self {
         Self {
             end_bytes: chars.saturating_mul(4),
@@ -291,7 +296,7 @@ impl OneLine {
         }
     }
 
-    /// Adds a text after a space.
+    /// Appends a text after a space.
     fn push(&mut self, text: &str) {
         let start = text.len().saturating_sub(self.end_bytes);
         let text = text

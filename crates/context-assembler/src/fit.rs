@@ -8,36 +8,36 @@ use turn_map::{
 use crate::context::{ContextMessage, MessageOrigin, MovedResult, RenamedCall};
 use crate::marks::remark;
 
-/// A message on its way into a context.
+/// A message before it is made valid for providers.
 #[derive(Debug)]
 pub(crate) struct Line {
     pub(crate) role: Role,
     pub(crate) name: Option<String>,
     pub(crate) source: MessageOrigin,
     pub(crate) parts: Vec<Placed>,
-    /// Whether it was inserted for results that are missing or were elsewhere.
+    /// Whether the message was inserted for tool results that are missing or elsewhere in the log.
     pub(crate) inserted: bool,
 }
 
-/// A part with its position in the log; `None` for parts of stubs and summaries.
+/// A part with its position in the log. The position is `None` for parts of stubs and summaries.
 #[derive(Debug)]
 pub(crate) struct Placed {
     pub(crate) part: Part,
     pub(crate) seq: Option<Seq>,
 }
 
-/// Messages that providers accept, with the repairs.
+/// Messages that providers accept, with a record of the repairs.
 #[derive(Debug, Default)]
 pub(crate) struct Fitted {
     pub(crate) messages: Vec<ContextMessage>,
-    /// Ids of the calls that got a stub.
+    /// Ids of the calls that got a stub as their result.
     pub(crate) stubbed: Vec<String>,
     pub(crate) moved: Vec<MovedResult>,
     pub(crate) renamed: Vec<RenamedCall>,
 }
 
-/// Moves the results of each call directly after its message, into separate messages, with stubs for missing ones;
-/// makes the calls' ids unique; and leaves no message without content.
+/// Makes messages valid for providers. Moves the results of each call into separate messages directly after the message
+/// with the call. Adds stubs for missing results, makes the ids of calls unique, and leaves no message without content.
 pub(crate) fn fit(lines: Vec<Line>) -> Fitted {
     let plan = sanitize(&lines, &remark("no result"));
     let stubbed = plan.findings.into_iter();
@@ -73,7 +73,7 @@ pub(crate) fn fit(lines: Vec<Line>) -> Fitted {
     fitted
 }
 
-/// A result that moves to the place after the message `after`; `None` for a stub.
+/// Returns the record of a tool result that moves to directly follow the message `after`. `None` for a stub.
 fn moved(lines: &[Line], after: usize, result: &InsertedResult) -> Option<MovedResult> {
     let InsertedResult::Moved { message, part } = *result else {
         return None;
@@ -101,11 +101,11 @@ fn placed(lines: &[Line], message: usize, part: usize) -> Option<&Placed> {
     lines.get(message)?.parts.get(part)
 }
 
-/// Splits a line into messages: results are in separate tool messages.
+/// Splits a line into messages. Tool results become separate tool messages.
 fn messages_of(line: Line) -> Vec<ContextMessage> {
     let mut messages: Vec<ContextMessage> = Vec::with_capacity(2);
     if line.inserted {
-        // A moved result keeps its position; a stub has its call's.
+        // A moved result keeps its position in the log. A stub gets the position of its call.
         for Placed { part, seq } in line.parts {
             let source = match seq {
                 Some(seq) => MessageOrigin::Message {

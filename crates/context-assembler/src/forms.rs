@@ -1,5 +1,5 @@
-//! Forms of a summary: its lines of at least a rank. A longer form has every line of a shorter one. A line that ends
-//! with `…` is continued in the summary but not in the form.
+//! Forms of a summary. A form consists of the lines with at least a given rank, so a longer form has all lines of a
+//! shorter one. A line that ends with `…` continues in the whole summary, but not in the form.
 
 use memory_model::{Accounting, Summary};
 
@@ -8,38 +8,40 @@ use crate::choose::{Choice, ChosenForm, ShortForm};
 use crate::marks::escape_summary;
 use crate::render::render_summary_form;
 
-/// Cost of the first lines that are the headline of a summary without ranks, in tokens.
+/// Maximum cost of the headline of a summary without ranks, in tokens. The headline consists of the first lines, but at
+/// least of one line.
 const HEADLINE_TOKENS: u64 = 60;
 
-/// Beginning of a line that continues the one before it.
+/// Beginning of a line that continues the line before it.
 const CONTINUES: &str = "  ";
-/// Mark at the end of a line without its continuation.
+/// Mark at the end of a line whose continuation is left out.
 const LEFT_OUT: &str = " …";
 
-/// The forms of a summary, from the headline to the whole summary.
+/// The forms (selections of lines) in which a context can show a summary, from the headline to the whole summary.
 pub(crate) struct Forms<'a> {
-    /// Index of the summary's block.
+    /// Index of the block with the summary.
     pub(crate) index: usize,
     summary: &'a Summary,
     lines: Vec<SummaryLine<'a>>,
-    /// Cost of each short form, in tokens, the headline first. The headline's cost is exact; the others are sums over
-    /// their lines. Empty if the summary is only shown whole.
+    /// Cost of each short form, in tokens, the headline first. The cost of the headline is exact, the costs of the
+    /// others are the sums of the costs of their lines. Empty if the summary has no short form.
     short: Vec<u64>,
     /// Cost of the whole summary, in tokens.
     whole: u64,
 }
 
-/// A line of a summary.
+/// A line of a summary, with the shortest form that contains it.
 struct SummaryLine<'a> {
     text: &'a str,
-    /// Cost, in tokens.
+    /// Cost of the line, in tokens.
     tokens: u64,
-    /// Index of the shortest form that has the line.
+    /// Index of the shortest form that contains the line.
     form: usize,
 }
 
 impl<'a> Forms<'a> {
-    /// The forms of a summary that costs `whole` tokens. Counts each line once.
+    /// Creates the forms in which a summary that costs `whole` tokens can be shown: selections of its lines, up to the
+    /// whole summary. Counts the cost of each line once.
     pub(crate) fn new(
         index: usize,
         summary: &'a Summary,
@@ -61,22 +63,23 @@ impl<'a> Forms<'a> {
         forms
     }
 
-    /// Number of messages that the summary covers; at least one.
+    /// Returns the number of messages that the summary covers, at least one.
     pub(crate) fn messages(&self) -> u64 {
         self.summary.range.len().max(1)
     }
 
-    /// Number of forms.
+    /// Returns the number of forms (lengths) in which the summary can be shown, including the whole summary.
     pub(crate) fn count(&self) -> usize {
         self.short.len() + 1
     }
 
-    /// Cost of a form, in tokens: exact for the headline and the whole summary.
+    /// Returns the cost of a form (a selection of the summary's lines), in tokens. Form 0 is the headline. The cost is
+    /// exact for the headline and the whole summary.
     pub(crate) fn tokens(&self, form: usize) -> u64 {
         self.short.get(form).copied().unwrap_or(self.whole)
     }
 
-    /// The summary in a form, with its cost in tokens.
+    /// Returns the summary in a form (a selection of its lines), and its exact cost in tokens.
     pub(crate) fn choice(&self, form: usize, accounting: &dyn Accounting) -> (Choice, u64) {
         if form >= self.short.len() {
             return (Choice::whole(self.index), self.whole);
@@ -86,7 +89,7 @@ impl<'a> Forms<'a> {
         (Choice::one(self.index, ChosenForm::Form(form)), tokens)
     }
 
-    /// Costs of the short forms that cost less than the whole summary, in tokens.
+    /// Returns the costs of the short forms (selections of lines) that cost less than the whole summary, in tokens.
     fn short_costs(&self, accounting: &dyn Accounting) -> Vec<u64> {
         let last = self.lines.iter().map(|line| line.form).max().unwrap_or(0);
         let mut added = vec![0_u64; last + 1];
@@ -96,7 +99,7 @@ impl<'a> Forms<'a> {
             }
         }
         let headline = self.short_form(0, accounting).message.tokens;
-        // Costs of lines do not add up to the cost of their text.
+        // The cost of a text is not exactly the sum of the costs of its lines.
         let all = self.short_form(last, accounting).message.tokens;
         let text = all.saturating_sub(headline);
         let lines = added.iter().skip(1).copied().fold(0, u64::saturating_add);
@@ -125,7 +128,7 @@ impl<'a> Forms<'a> {
                 text.push_str(LEFT_OUT);
                 is_marked = true;
             } else if !line.text.starts_with(CONTINUES) {
-                // Its own beginning is left out, and with it the lines that continue it.
+                // The beginning of this line is left out, so the lines that continue it are left out too.
                 is_marked = true;
             }
         }
@@ -140,7 +143,8 @@ impl<'a> Forms<'a> {
     }
 }
 
-/// The lines of a summary, with their costs and forms. In lines without ranks, earlier lines are in shorter forms.
+/// Returns the lines of a summary, each with its cost and the shortest form that contains it. If the lines have no
+/// ranks, the first lines are in the shortest forms.
 fn lines<'a>(summary: &'a Summary, accounting: &dyn Accounting) -> Vec<SummaryLine<'a>> {
     let line = |text| SummaryLine {
         text,

@@ -1,4 +1,5 @@
-//! Renders an atom of the log as messages that providers accept: the result of every call directly follows its message.
+//! Renders an atom of the log (messages that must stay together) as messages that providers accept. The result of every
+//! call directly follows its message.
 
 use std::collections::HashMap;
 
@@ -10,21 +11,21 @@ use crate::fit::{Fitted, Line, Placed, fit};
 use crate::marks::{escape_marks, quoted, remark};
 use crate::render::part_text;
 
-/// An atom's entries as messages: lines of one response are joined, calls without a result get a stub, results move to
-/// their calls, and late results and results without an assistant's call become text.
+/// Renders the entries of an atom as messages. Messages of one response are joined, calls without a result get a stub,
+/// and results move to their calls. Late results, and results without a call of an assistant, become text.
 ///
-/// `entries` are the atom's entries; positions are sequence numbers. `shown` returns the parts of an entry in the form
-/// to show, with their texts escaped.
+/// `entries` are the entries of the atom, and positions are sequence numbers of the log. `shown` returns the parts of
+/// an entry in the form to show, with escaped texts.
 pub(crate) fn render_atom(
     atom: &Atom,
     entries: &[LogEntry],
     mut shown: impl FnMut(&LogEntry) -> Vec<Part>,
 ) -> Fitted {
     let mut lines: Vec<Line> = Vec::with_capacity(entries.len());
-    // An atom holds the lines of at most one response, or neighbouring lines without an id that results connect: the
-    // id, and the index of their message.
+    // The response of the latest assistant message: its id, and the index of the rendered message. An atom contains at
+    // most one response, or neighbouring messages without an id that tool results connect.
     let mut response: Option<(Option<&str>, usize)> = None;
-    // Calls in messages of other roles than the assistant.
+    // Positions of the calls in messages of other roles than the assistant, by id.
     let mut foreign: HashMap<String, Seq> = HashMap::new();
     let mut late = atom.late();
     for entry in entries
@@ -78,14 +79,14 @@ pub(crate) fn render_atom(
     fit(lines)
 }
 
-/// Takes the beginning of a slice, as long as `belongs` holds.
+/// Removes and returns the first items of a slice for which `belongs` is true.
 fn take_while<'a, T>(rest: &mut &'a [T], belongs: impl FnMut(&T) -> bool) -> &'a [T] {
     let (taken, left) = rest.split_at(rest.partition_point(belongs));
     *rest = left;
     taken
 }
 
-/// Calls and results inside of a result are data: they become text.
+/// Turns calls and results inside of a result into text, because they are only data there.
 fn flatten_content(part: &mut Part) {
     let Part::ToolResult {
         content: ResultContent::Parts(parts),
@@ -103,7 +104,7 @@ fn flatten_content(part: &mut Part) {
     }
 }
 
-/// Turns the results of a message with a heading into text, latest first.
+/// Turns the tool results for which `heading` returns a heading into text, the latest one first.
 fn results_to_text(parts: &mut Vec<Part>, mut heading: impl FnMut(&str) -> Option<String>) {
     let mut newest_first = Vec::with_capacity(parts.len());
     for part in std::mem::take(parts).into_iter().rev() {
@@ -120,8 +121,8 @@ fn results_to_text(parts: &mut Vec<Part>, mut heading: impl FnMut(&str) -> Optio
     *parts = newest_first;
 }
 
-/// The heading of a late result. If several results of a message name the same call, the first may answer it; the ones
-/// in `late` are the last.
+/// Returns the heading of a late result. If several results of a message name the same call, the first one may be its
+/// real result, so the last ones are the late ones.
 fn late_heading(late: &mut Vec<&LateResult>, id: &str) -> Option<String> {
     let late = late.remove(late.iter().rposition(|late| *late.id == *id)?);
     let id = quoted(&late.id);
@@ -131,7 +132,7 @@ fn late_heading(late: &mut Vec<&LateResult>, id: &str) -> Option<String> {
     })
 }
 
-/// A result as parts that are not results: a heading, then its content.
+/// Turns a tool result into other parts: a heading, then the result's content.
 fn result_text(part: Part, mut heading: String) -> Vec<Part> {
     let Part::ToolResult {
         content, is_error, ..
@@ -149,7 +150,8 @@ fn result_text(part: Part, mut heading: String) -> Vec<Part> {
     }
 }
 
-/// Turns the calls of a message that is not the assistant's into text, because no provider accepts them.
+/// Turns the calls of a message that is not the assistant's into text, because no provider accepts them. Records them
+/// in `foreign`.
 fn calls_to_text(parts: &mut [Part], seq: Seq, foreign: &mut HashMap<String, Seq>) {
     for part in parts {
         let Part::ToolCall {

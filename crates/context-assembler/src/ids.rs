@@ -1,4 +1,4 @@
-//! Ids of calls that are unique in a whole context.
+//! Makes the ids of tool calls unique within a context.
 
 use std::collections::{HashMap, HashSet};
 
@@ -6,20 +6,20 @@ use memory_model::Part;
 
 use crate::context::{ContextMessage, RenamedCall};
 
-/// The ids of the calls in the part of a context that was assembled.
+/// Ids of the calls in the messages that were added so far.
 #[derive(Debug, Default)]
 pub(crate) struct CallIds {
     taken: HashSet<String>,
-    /// The latest number appended to an id.
+    /// Number that was last appended to each id.
     numbers: HashMap<String, u64>,
 }
 
 impl CallIds {
-    /// Takes the ids of further messages. If an id is taken already, its call and result get another: then returns the
-    /// rewritten messages.
+    /// Records the ids of further messages. If an id was used before, gives the call and its result a new id and
+    /// returns the rewritten messages. Otherwise returns `None`.
     ///
-    /// Each call is in the same messages as its result. Later messages do not change earlier ids, so that an unchanged
-    /// beginning stays the same bytes.
+    /// A call must be in the same messages as its result. Later messages do not change earlier ids, so that the
+    /// beginning of a context stays the same.
     pub(crate) fn take(
         &mut self,
         messages: &[ContextMessage],
@@ -60,7 +60,7 @@ impl CallIds {
         Some(messages)
     }
 
-    /// The id with an appended number that makes it unique.
+    /// Returns the id with a number appended that makes it unique.
     fn unused(&mut self, id: &str) -> String {
         let number = self.numbers.entry(id.to_owned()).or_insert(1);
         loop {

@@ -2,53 +2,55 @@
 
 use memory_model::{LogEntry, Seq, SeqRange, Summary, TrimPolicyId};
 
-/// A span of a view together with the messages or the summary that it shows.
+/// A span of a view, with the messages or the summary that the view shows there.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Item {
-    /// Messages to be shown unchanged: the whole span or a newer part of it. The first message begins an atom.
+    /// Messages to show unchanged: the whole span, or its end. The first message must begin an atom: a tool result is
+    /// not separated from its call.
     Raw(Vec<LogEntry>),
-    /// Messages to be shown shortened. The values are the trim policy that shortens them, the messages as stored, and
-    /// the cost of the shortened messages that the view records, in tokens. A policy that is not known leaves them
-    /// whole.
+    /// Messages to show shortened. The values are the rule for shortening, the messages as stored, and the cost of the
+    /// shortened messages as recorded in the view (the compacted log), in tokens. With an unknown rule, the messages
+    /// are shown whole.
     Trimmed(TrimPolicyId, Vec<LogEntry>, u64),
-    /// A summary to be shown instead of its messages.
+    /// A summary to show instead of its messages.
     Summary(Box<Summary>),
-    /// Messages that the preceding summary covers, to be shown unchanged after it. They are the first to be left out,
-    /// unless they are [requested](AssemblyInput::requested).
+    /// Messages to show unchanged although the summary before them covers them. They are left out first, unless they
+    /// are [requested](AssemblyInput::requested).
     Quoted(Vec<LogEntry>),
-    /// Range of messages that the view omits.
+    /// Range of messages that the view (the compacted log) does not show.
     Omitted(SeqRange),
-    /// Range of the view that was not read because it cannot fit, and the cost of that range as the view records it, in
-    /// tokens. The context leaves it out.
+    /// Range of the view (the compacted log) that the caller did not read, because it cannot fit, and its cost as
+    /// recorded in the view, in tokens. The context leaves it out.
     Unread(SeqRange, u64),
 }
 
-/// Input of [`assemble`](fn@crate::assemble): the content of a view, with additions that the context should show.
+/// Input of [`assemble`](fn@crate::assemble): the content of a view, and additions to show in the context.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct AssemblyInput {
-    /// Cost of the whole view, in tokens.
+    /// Cost of the whole view (the compacted form of the log), in tokens.
     pub view_tokens: u64,
-    /// Items of the view in order, without gaps, from the log's first position to its last.
+    /// Items of the view (the compacted log), in order and without gaps, from the first position of the log to the
+    /// last.
     pub items: Vec<Item>,
-    /// Positions of the messages of the request that the user still waits for, in ascending order. The budget is spent
-    /// on them first. A single one costs at most a quarter of the tokens that are left for messages, or more if the rest
+    /// Positions of the messages of the request that the user waits for, in ascending order. These messages get their
+    /// tokens first. A single one costs at most a quarter of the tokens that are left for messages, or more if the rest
     /// of the context does not need them.
     pub requested: Vec<Seq>,
-    /// Description of the current state of the conversation; `None` for none. It follows the last summary, and is left
-    /// out if the latest group of messages needs its tokens.
+    /// Description of the current state of the conversation. `None` to show none. The context shows it after the last
+    /// summary, but leaves it out if the latest group of messages needs its tokens.
     pub state: Option<String>,
-    /// Remarks on sentences of messages. The context shows each remark directly after its sentence.
+    /// Remarks on sentences in messages. The context shows each remark directly after its sentence.
     pub remarks: Vec<Remark>,
 }
 
-/// A remark to be shown after a sentence of a message, such as that a later message contradicts the sentence.
+/// A remark to show after a sentence of a message, for example that a later message contradicts the sentence.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Remark {
-    /// Position in the log of the message that holds the sentence.
+    /// Position in the log of the message that contains the sentence.
     pub seq: Seq,
-    /// The sentence after which the remark is shown. If the message's text does not contain it, the remark is not
+    /// Sentence after which the remark is shown. If the message does not contain this sentence, the remark is not
     /// shown.
     pub behind: String,
-    /// Text of the remark, without the marks that surround it.
+    /// Text of the remark, without the marks around it.
     pub text: String,
 }

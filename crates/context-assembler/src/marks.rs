@@ -1,10 +1,10 @@
-//! Marks around text that a context adds to the messages, and the escaping of their look-alikes.
+//! Marks around text that a context adds to the messages, and escaping of text that looks like a mark.
 //!
-//! Three kinds of text in a context come from no speaker: summaries (`<summary id=…>`), the identity (`<memory>`), and
-//! remarks (`[… 900 tokens left out; expand message:7 …]`). A model trusts them, so no text of a message may look like
-//! one, nor like the tag (`<system>`) that encloses a system message for a provider without system messages in a
-//! conversation. In a message's text, the `<` of such a tag is written `&lt;`, and the `[…` of a remark is written
-//! `[...`. The log keeps the original text.
+//! Three kinds of text in a context are not written by a speaker: summaries (`<summary id=…>`), the identity
+//! (`<memory>`), and remarks (`[… 900 tokens left out; expand message:7 …]`). A model trusts them, so no text of a
+//! message may look like one of them. Nor may it look like the tag `<system>`, which encloses a system message for
+//! providers without system messages in a conversation. In the text of a message, the `<` of these tags is written
+//! `&lt;`, and the `[…` of a remark is written `[...`. The log keeps the original text.
 
 use std::borrow::Cow;
 
@@ -15,26 +15,27 @@ const OPENS: &str = "[… ";
 /// End of every remark.
 const CLOSES: &str = " …]";
 
-/// Renders a remark about messages.
+/// Renders a remark between its marks.
 pub(crate) fn remark(text: impl std::fmt::Display) -> String {
     format!("{OPENS}{text}{CLOSES}")
 }
 
-/// Escapes an id or a name from a message for a remark.
+/// Escapes an id or a name from a message, for use in a remark.
 pub(crate) fn quoted(id: &str) -> String {
     escape_marks(id).escape_debug().to_string()
 }
 
-/// Escapes look-alikes of marks in a text from a message. O(bytes); does not allocate if there are none.
+/// Escapes text from a message that looks like a mark. Takes O(bytes) time. Does not allocate if there is nothing to
+/// escape.
 pub(crate) fn escape_marks(text: &str) -> Cow<'_, str> {
     escape_tags(text, |_, rest| {
         Tag::at_start(rest).is_some_and(|tag| tag.is_mark())
     })
 }
 
-/// Escapes look-alikes of marks in the text of a summary, and the tags that would end it or pose as another speaker.
-/// All other characters stay, so that commands and code can be copied: `<name>` is not such a tag, and the `<` of a
-/// type's parameters, directly after a word, begins none.
+/// Escapes the text of a summary: text that looks like a mark, and tags that would end the summary or look like another
+/// speaker. All other characters are kept, so that commands and code can be copied. Examples that are kept: `<name>`,
+/// and the `<` of type parameters directly after a word.
 pub(crate) fn escape_summary(text: &str) -> Cow<'_, str> {
     let behind_word = |at: usize| {
         let before = text.get(..at).and_then(|before| before.chars().next_back());
@@ -49,8 +50,8 @@ pub(crate) fn escape_summary(text: &str) -> Cow<'_, str> {
     })
 }
 
-/// Escapes look-alikes of remarks, and the tags that `is_mark` recognises by the position of their `<` and the text
-/// from there.
+/// Escapes text that looks like a remark, and the tags for which `is_mark` returns true. `is_mark` gets the position of
+/// the tag's `<`, and the text from there.
 fn escape_tags(text: &str, is_mark: impl Fn(usize, &str) -> bool) -> Cow<'_, str> {
     let mut out = String::new();
     let mut copied = 0;
@@ -74,7 +75,7 @@ fn escape_tags(text: &str, is_mark: impl Fn(usize, &str) -> bool) -> Cow<'_, str
     Cow::Owned(out)
 }
 
-/// Names of tags in and around summaries, and of roles.
+/// Names of tags in and around summaries, and of roles. [`escape_summary`] escapes tags with these names.
 const TAKEN: [&str; 10] = [
     "summary",
     "summary_ref",
@@ -88,16 +89,17 @@ const TAKEN: [&str; 10] = [
     "developer",
 ];
 
-/// A tag.
+/// A tag in a text, such as `<summary id=…>`.
 struct Tag<'a> {
     name: &'a str,
     closes: bool,
-    /// The text after the name.
+    /// Text after the name of the tag.
     rest: &'a str,
 }
 
 impl<'a> Tag<'a> {
-    /// The tag at the beginning of a text, with any white space in it.
+    /// Returns the tag at the beginning of a text; `None` if the text does not begin with `<`. White space inside the
+    /// tag is allowed.
     fn at_start(text: &'a str) -> Option<Self> {
         let inside = text.strip_prefix('<')?.trim_start();
         let (inside, closes) = match inside.strip_prefix('/') {
@@ -114,7 +116,7 @@ impl<'a> Tag<'a> {
         self.name.eq_ignore_ascii_case(name)
     }
 
-    /// Whether only contexts add this tag. HTML's `<summary>`, which has no attributes, is not such a tag.
+    /// Returns whether only contexts add this tag. False for HTML's `<summary>`, which has no attributes.
     fn is_mark(&self) -> bool {
         self.is("memory")
             || self.is("system")
@@ -122,15 +124,14 @@ impl<'a> Tag<'a> {
             || (!self.closes && self.is("summary") && self.rest.starts_with(char::is_whitespace))
     }
 
-    /// Whether its name begins like a system message's.
+    /// Returns whether the name of the tag begins with `system`.
     fn is_of_system(&self) -> bool {
         let begin = self.name.get(.."system".len());
         begin.is_some_and(|begin| begin.eq_ignore_ascii_case("system"))
     }
 }
 
-/// Escapes look-alikes of marks in a part's text. Calls, signed reasoning and unknown parts
-/// stay as they are.
+/// Escapes text that looks like a mark in a part. Does not change calls, signed reasoning and unknown parts.
 pub(crate) fn escape_part(part: &mut Part) {
     match part {
         Part::Text { text }
@@ -150,7 +151,7 @@ pub(crate) fn escape_part(part: &mut Part) {
     }
 }
 
-/// Adds a remark after a sentence of an escaped text.
+/// Inserts a remark after a sentence of an escaped text.
 pub(crate) fn note(text: &mut String, behind: &str, note: &str) {
     let behind = escape_marks(behind);
     if let Some(at) = text.find(&*behind) {
@@ -158,13 +159,12 @@ pub(crate) fn note(text: &mut String, behind: &str, note: &str) {
     }
 }
 
-/// Renders the state of a conversation between `<state>` tags, which its text cannot open or close.
+/// Renders the state of a conversation between `<state>` tags. The text itself cannot open or close these tags.
 pub(crate) fn render_state(text: &str) -> String {
     format!("<state>\n{}\n</state>", escape_summary(text))
 }
 
-/// Renders the agent's identity as text between `<memory>` tags. The identity's own text cannot open or close these
-/// tags.
+/// Renders the agent's identity between `<memory>` tags. The text itself cannot open or close these tags.
 pub fn render_identity(text: &str) -> String {
     format!("<memory>\n{}\n</memory>", escape_marks(text))
 }

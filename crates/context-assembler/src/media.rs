@@ -1,4 +1,4 @@
-//! Limits of a request other than tokens: the oldest pictures and files are replaced by remarks.
+//! Limits on pictures and bytes of a request: replaces the oldest pictures and files by remarks.
 
 use memory_model::{Accounting, Media, MediaSource, Part, ResultContent};
 
@@ -7,7 +7,7 @@ use crate::blocks::Block;
 use crate::context::ContextMessage;
 use crate::degrade::{no_text, pointer, total};
 
-/// Maximum number of pictures of a context, and maximum bytes of its pictures and files together.
+/// Maximum number of pictures in a context, and maximum size of its pictures and files together, in bytes.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct MediaLimits {
     pub(crate) pictures: Option<usize>,
@@ -15,8 +15,8 @@ pub(crate) struct MediaLimits {
 }
 
 impl MediaLimits {
-    /// Returns limits that omit pictures in whole halves of the maximum, so that the beginning of a context changes
-    /// rarely; `shown` is the number of pictures without a limit.
+    /// Returns limits that omit pictures in steps of half of the maximum, so that the beginning of a context rarely
+    /// changes. `shown` is the number of pictures without a limit.
     fn in_steps(self, shown: usize) -> Self {
         let pictures = self.pictures.map(|most| {
             let step = (most / 2).max(1);
@@ -27,7 +27,7 @@ impl MediaLimits {
     }
 }
 
-/// Replaces the oldest pictures and files over the limits by a remark each. Returns their number.
+/// Replaces each of the oldest pictures and files that exceed the limits by a remark. Returns their number.
 pub(crate) fn limit_media(
     blocks: &mut [Block<'_>],
     mut limits: MediaLimits,
@@ -65,7 +65,7 @@ pub(crate) fn limit_media(
     replaced
 }
 
-/// Replaces a part, or parts of a result, once the limits are used up.
+/// Replaces a part, or parts inside of a tool result, if they exceed the remaining limits.
 fn replace(part: &mut Part, pointer: &str, left: &mut MediaLimits, replaced: &mut usize) {
     let (is_picture, media) = match part {
         Part::Image(media) => (true, media),
@@ -92,7 +92,7 @@ fn replace(part: &mut Part, pointer: &str, left: &mut MediaLimits, replaced: &mu
     match pictures.zip(bytes) {
         Some((pictures, bytes)) => *left = MediaLimits { pictures, bytes },
         None => {
-            // If a picture is omitted, older ones are too.
+            // If a picture is omitted, all older pictures are omitted too.
             match pictures {
                 None => left.pictures = Some(0),
                 Some(_) => left.bytes = Some(0),
@@ -103,7 +103,7 @@ fn replace(part: &mut Part, pointer: &str, left: &mut MediaLimits, replaced: &mu
     }
 }
 
-/// Calls `found` with each part, including parts of results.
+/// Calls `found` with each part, including parts inside of results.
 fn visit(part: &Part, found: &mut impl FnMut(&Part)) {
     match part {
         Part::ToolResult {
@@ -119,7 +119,7 @@ fn media_bytes(media: &Media) -> u64 {
     text.len() as u64
 }
 
-/// Number of bytes of messages as JSON, and of the pictures and files among them.
+/// Returns the size of messages as JSON, and of the pictures and files in them, in bytes.
 pub(crate) fn bytes(messages: &[ContextMessage]) -> (u64, u64) {
     let (mut all, mut media) = (0_u64, 0_u64);
     for part in messages.iter().flat_map(|message| &message.parts) {

@@ -12,10 +12,10 @@ use crate::input::{AssemblyInput, Item};
 use crate::policy::{AssemblyPolicy, Budget};
 use crate::preamble::Preamble;
 
-/// Assembles a context from a list of messages, with the default policy and the default estimator. If the first message
-/// is a system message with a single text, it is never left out.
+/// Assembles a context from a list of messages, with the default policy and the default estimator. A first message that
+/// is a system message with a single text is always included.
 ///
-/// Positions in the receipt count the messages from 1, without that system message.
+/// Positions in the receipt count the messages from 1, without this system message.
 ///
 /// ```
 /// use context_assembler::{Budget, assemble_messages};
@@ -31,7 +31,8 @@ use crate::preamble::Preamble;
 /// ```
 ///
 /// # Errors
-/// `BudgetTooSmall` if the system message and the latest group do not fit: see [`assemble`](fn@crate::assemble).
+/// `BudgetTooSmall` if the system message and the latest group of messages exceed the budget: see
+/// [`assemble`](fn@crate::assemble).
 pub fn assemble_messages(messages: &[Message], budget: Budget) -> Result<Context, Error> {
     assemble_messages_with(
         messages,
@@ -69,7 +70,7 @@ pub fn assemble_messages_with(
             message: message.clone(),
             tokens,
             running,
-            // The assembly does not read it.
+            // The assembly does not use the hash.
             hash: Hash::ZERO,
         });
     }

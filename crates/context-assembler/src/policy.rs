@@ -1,12 +1,12 @@
-//! The budget and the policy of an assembly.
+//! Settings of an assembly: the budget and the policy.
 
 use serde::{Deserialize, Serialize};
 use token_estimate::SafetyFactor;
 
-/// Maximum cost of a context, and optional limits of its pictures and bytes.
+/// Maximum cost of a context, with optional limits on its pictures and bytes.
 ///
-/// The budget is in real tokens, but the cost of a context is an estimate. The estimate is compared with the budget's
-/// [`limit`](Budget::limit): the budget divided by a [`SafetyFactor`] of at least 1.
+/// The budget is in real tokens, but the cost of a context is an estimate. So the estimate is compared with the
+/// [`limit`](Budget::limit), which is the budget divided by a [`SafetyFactor`] of at least 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Budget {
@@ -20,8 +20,8 @@ pub struct Budget {
 }
 
 impl Budget {
-    /// Creates a budget of `tokens` tokens for the whole context: the last messages, the identity and placeholders
-    /// count too. Unless a safety factor is set, the estimator's safety factor is used.
+    /// Creates a budget of `tokens` real tokens for the whole context, including the identity and placeholders. Unless
+    /// a safety factor is set, the estimator's safety factor is used.
     pub fn tokens(tokens: u64) -> Self {
         Self {
             tokens,
@@ -31,8 +31,8 @@ impl Budget {
         }
     }
 
-    /// Sets the maximum number of pictures in a context; `None` sets no limit. A remark replaces each older picture.
-    /// Providers refuse requests with too many pictures.
+    /// Sets the maximum number of pictures in a context. `None` sets no limit. Remarks replace the oldest pictures
+    /// beyond the limit. Use it for providers that refuse requests with too many pictures.
     #[must_use]
     pub fn with_pictures(self, most: impl Into<Option<usize>>) -> Self {
         Self {
@@ -41,9 +41,9 @@ impl Budget {
         }
     }
 
-    /// Sets the maximum size of a context in bytes; `None` sets no limit. The size is counted for the parts of the
-    /// messages as JSON, with pictures and files in Base64. Fields that a provider's format adds are not counted. If a
-    /// context is larger, remarks first replace its oldest pictures and files; then its texts are shortened.
+    /// Sets the maximum size of a context, in bytes. `None` sets no limit. The size is the length of the messages'
+    /// parts as JSON, with pictures and files in Base64, without additional fields of a provider's format. In a larger
+    /// context, remarks first replace the oldest pictures and files, and then the texts are shortened.
     #[must_use]
     pub fn with_bytes(self, most: impl Into<Option<u64>>) -> Self {
         Self {
@@ -57,7 +57,7 @@ impl Budget {
         self.pictures
     }
 
-    /// Returns the maximum size in bytes; `None` if there is no limit.
+    /// Returns the maximum size, in bytes; `None` if there is no limit.
     pub fn bytes(self) -> Option<u64> {
         self.bytes
     }
@@ -87,7 +87,7 @@ impl Budget {
         self.factor().divide(self.tokens)
     }
 
-    /// The budget with this factor unless one is set.
+    /// Returns the budget with this safety factor, unless one is already set.
     pub(crate) fn or_safety_factor(self, factor: SafetyFactor) -> Self {
         match self.safety_factor {
             Some(_) => self,
@@ -95,8 +95,8 @@ impl Budget {
         }
     }
 
-    /// Returns the smallest budget, in real tokens, of which the limit is at least `limit` estimated tokens with the
-    /// same safety factor.
+    /// Returns the smallest budget, in real tokens, with a [`limit`](Self::limit) of at least `limit` estimated tokens.
+    /// Uses this budget's safety factor.
     pub fn tokens_needed_for(self, limit: u64) -> u64 {
         self.factor().multiply(limit)
     }
@@ -113,17 +113,17 @@ impl From<u64> for Budget {
     }
 }
 
-/// Rule that selects which part of a view a context shows.
+/// Rules for the selection of a view's content for a context.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct AssemblyPolicy {
-    /// Number of steps into which a budget is divided. If a view costs too much, whole steps are removed from it, so
+    /// Number of steps into which a budget is divided. If a view costs too much, content is removed in whole steps, so
     /// that the beginning of the context rarely changes and a provider's prompt cache stays valid. Default 4: a quarter
-    /// of the budget at a time. With 0 there are no steps, and a context shows as much as fits.
+    /// of the budget is removed at a time. With 0 there are no steps, and a context shows as much as fits.
     pub steps: u64,
-    /// Number of last messages that are always included whole, even if they exceed the budget. Older groups and
-    /// summaries are then included whole if they fit, latest first. Default `None`: the budget is never exceeded, and
-    /// content is shortened before it is left out.
+    /// Number of last messages that are always included whole, even if they exceed the budget. Earlier messages and
+    /// summaries are then included whole if they fit, latest first. With `None`, the default, the budget is never
+    /// exceeded, and content is shortened before it is left out.
     pub whole_tail: Option<usize>,
 }
 
@@ -137,8 +137,8 @@ impl Default for AssemblyPolicy {
 }
 
 impl AssemblyPolicy {
-    /// Returns the policy for a context that is used only once, such as one for a person or for the start of another
-    /// agent. It shows as much as fits, because no later context shares its beginning.
+    /// Returns the policy for a context that is used only once, such as a context for a person or for the start of
+    /// another agent. It has no steps and shows as much as fits, because no later context shares its beginning.
     pub fn once() -> Self {
         Self {
             steps: 0,
@@ -147,29 +147,31 @@ impl AssemblyPolicy {
     }
 }
 
-/// Limits of the part of a view that an assembly must read. See [`AssemblyPolicy::input_limits`].
+/// Limits of the part of a view that must be read for an assembly. See [`AssemblyPolicy::input_limits`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct InputLimits {
-    /// Maximum number of summaries that are needed, counted from the latest.
+    /// Maximum number of needed summaries, counted from the latest one.
     pub summaries: u64,
-    /// Total cost of summaries, in tokens, up to which summaries of summaries are replaced by their children. It is 0
-    /// if the policy has steps, because these keep the beginning of the context.
+    /// Total cost of summaries, in tokens, up to which a summary of summaries should be replaced by the summaries from
+    /// which it was made. 0 if the policy has steps, so that the beginning of the context stays the same.
     pub unfolded_tokens: u64,
-    /// Cost of the messages without a summary that are needed, in tokens, counted from the latest message. The group of
-    /// messages that holds the last of these tokens is needed whole.
+    /// Cost of the needed messages without a summary, in tokens, counted back from the latest message. The group of
+    /// messages in which this cost is reached is needed as a whole.
     pub message_tokens: u64,
-    /// Maximum number of tokens that a single message adds to `message_tokens`. A context shows no more of it.
+    /// Maximum number of tokens that a single message adds to `message_tokens`. A context does not show more of a
+    /// message.
     pub tokens_per_message: u64,
 }
 
-/// Least cost of a summary's headline, in tokens, by which the number of summaries is limited.
+/// Assumed minimum cost of a summary's headline, in tokens. It limits the number of needed summaries.
 const LEAST_HEADLINE: u64 = 40;
 
-/// Cost of the latest messages that are needed at any budget, in tokens: omitted ones are shown as digests.
+/// Minimum cost of the latest messages that are needed with any budget, in tokens. Messages that do not fit are shown
+/// as digests.
 const MESSAGES_FOR_DIGESTS: u64 = 20_000;
 
 impl AssemblyPolicy {
-    /// Returns limits of the part of a view that [`assemble`](crate::assemble()) needs. The rest may be
+    /// Returns limits of the part of a view that [`assemble`](crate::assemble()) needs. The rest may be passed as
     /// [`Item::Unread`](crate::Item). With [`whole_tail`](Self::whole_tail) the whole view is needed.
     ///
     /// `view_tokens` is the cost of the view, and `fixed` is the cost of the preamble before it, in tokens.
@@ -183,8 +185,8 @@ impl AssemblyPolicy {
             };
         }
         let room = budget.limit().saturating_sub(fixed);
-        // Steps are counted from the start of the view. One step more than fits is needed, because a response of joined
-        // lines costs less rendered than recorded.
+        // Steps are counted from the beginning of the view. One step more than fits is needed, because rendering joins
+        // the messages of a response, which then cost less than recorded.
         let step = step_size(room, self.steps);
         let steps = view_tokens.saturating_sub(room).div_ceil(step);
         let unneeded = steps.saturating_sub(1).saturating_mul(step);
@@ -202,28 +204,29 @@ impl AssemblyPolicy {
     }
 }
 
-/// Limits on the summaries of a context without steps, if messages fill the rest of the room: sixteenths of the room,
-/// and tokens in addition. A small room is used mostly for summaries, a large one for messages.
+/// Limits on the cost of the summaries in a context without steps, if messages fill the rest of the room. Each limit is
+/// a number of sixteenths of the room, plus a number of tokens. The smallest one applies, so a small room is mostly for
+/// summaries and a large one for messages.
 const FILLED: [(u64, u64); 3] = [(15, 0), (11, 250), (5, 1_500)];
 
-/// Tokens of the summaries in a context without steps, if messages fill the rest of the room.
+/// Returns the number of tokens for the summaries in a context without steps, if messages fill the rest of the room.
 pub(crate) fn filled_part(room: u64) -> u64 {
     let parts = FILLED.map(|(sixteenths, tokens)| room / 16 * sixteenths + tokens);
     parts.into_iter().min().unwrap_or(0)
 }
 
-/// Part of the room that a group may cost: a quarter.
+/// Divisor for the maximum cost of a single group of messages: a quarter of the room.
 const LARGE_SHARE: u64 = 4;
 
-/// Limit to which every group can be shortened, in tokens.
+/// Limit to which every group of messages can be shortened, in tokens.
 pub(crate) const ABOVE_EVERY_FLOOR: u64 = 1_000;
 
-/// Tokens that a single group may cost if other messages need the rest of the room.
+/// Returns the maximum cost of a single group of messages if other messages need the rest of the room, in tokens.
 pub(crate) fn large_share(room: u64) -> u64 {
     (room / LARGE_SHARE).max(ABOVE_EVERY_FLOOR)
 }
 
-/// The size of a step, in tokens.
+/// Returns the size of a step, in tokens.
 pub(crate) fn step_size(room: u64, steps: u64) -> u64 {
     room.checked_div(steps).unwrap_or(1).max(1)
 }

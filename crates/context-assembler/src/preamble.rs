@@ -1,24 +1,24 @@
-//! Beginning of every request of a conversation.
+//! Texts at the beginning of every request of a conversation.
 
 use memory_model::{Accounting, Part, Role};
 
 use crate::accounting::cost;
 use crate::context::{ContextMessage, MessageOrigin};
 
-/// Texts that precede the messages of a view in every request of a conversation.
+/// Texts at the beginning of every request of a conversation, before the messages of the view (the compacted log).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Preamble<'a> {
-    /// The application's system prompt, the first message of the request; `None` for none.
+    /// System prompt of the application, which is the first message of the request. `None` for none.
     pub system: Option<&'a str>,
-    /// The agent's identity, in a system message after the system prompt; `None` for none. See
-    /// [`render_identity`](crate::render_identity).
+    /// Text about the agent itself, in a system message after the system prompt. `None` for none.
+    /// [`render_identity`](crate::render_identity) creates this text.
     pub identity: Option<&'a str>,
-    /// Cost of the definitions of tools that are sent with the request, in tokens.
+    /// Cost of the tool definitions sent with the request, in tokens.
     pub tools_tokens: u64,
 }
 
 impl Preamble<'_> {
-    /// Returns the messages, with their costs.
+    /// Returns the messages of the preamble, with their costs.
     pub(crate) fn messages(&self, accounting: &dyn Accounting) -> Vec<ContextMessage> {
         let texts = [
             (self.system, MessageOrigin::System),
@@ -33,8 +33,8 @@ impl Preamble<'_> {
         messages.collect()
     }
 
-    /// Returns the cost of a request before the first message of the view, in tokens: the preamble and the overhead of
-    /// a request.
+    /// Returns the cost of a request without the messages of the view (the compacted log), in tokens: the preamble and
+    /// the overhead of a request.
     pub fn tokens(&self, accounting: &dyn Accounting) -> u64 {
         let messages = self.messages(accounting).into_iter();
         messages

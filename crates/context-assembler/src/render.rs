@@ -1,5 +1,4 @@
-//! Renders summaries and omissions as messages, and messages as text. Text from messages is data and is
-//! escaped.
+//! Renders summaries and omissions as messages, and messages as text. Escapes text from messages.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -10,16 +9,16 @@ use crate::context::{ContextMessage, MessageOrigin};
 use crate::fit::{Line, Placed, fit};
 use crate::marks::{escape_marks, escape_part, escape_summary, quoted, remark};
 
-/// Name and version of the form in which [`render_summary`] renders summaries. The version changes with every change of
-/// the form. Costs of different versions are not compared.
+/// Name and version of the format in which [`render_summary`] renders summaries. Every change of the format gets a new
+/// version. Costs under different versions must not be compared.
 pub const SUMMARY_RENDERING: &str = "summary-xml@3";
 
-/// Returns the argument with which the expand tool shows the message at `seq` whole.
+/// Returns the argument with which the expand tool shows the whole message at `seq`, such as `message:7`.
 pub fn message_pointer(seq: Seq) -> String {
     format!("message:{seq}")
 }
 
-/// Returns the argument of the expand tool that shows the messages of a range.
+/// Returns the argument with which the expand tool shows a range of messages.
 pub(crate) fn range_pointer(range: SeqRange) -> String {
     if range.first == range.last {
         message_pointer(range.first)
@@ -28,10 +27,10 @@ pub(crate) fn range_pointer(range: SeqRange) -> String {
     }
 }
 
-/// Renders a summary: as XML in a message of the user, or as the messages that the summary holds.
+/// Renders a summary as XML in a message of the user, or as the messages that the summary contains.
 ///
-/// `<parents>` lists the ids of the summaries among its sources. `descendant_count` is included if the summary's
-/// figures have it: see [`SummaryFigures`](memory_model::SummaryFigures).
+/// `<parents>` lists the ids of the summaries among the sources of the summary. `descendant_count` is included if the
+/// summary has [`SummaryFigures`](memory_model::SummaryFigures).
 pub fn render_summary(summary: &Summary) -> Vec<ContextMessage> {
     let source = origin(summary);
     if let Some(messages) = &summary.messages
@@ -51,7 +50,8 @@ fn origin(summary: &Summary) -> MessageOrigin {
     }
 }
 
-/// Renders a form of a summary: `lines` of its lines, with the text `text`.
+/// Renders a short form of a summary with the text `text`. `lines` are the number of shown lines and the number of all
+/// lines.
 pub(crate) fn render_summary_form(
     summary: &Summary,
     text: &str,
@@ -67,7 +67,8 @@ pub(crate) fn render_summary_form(
     ContextMessage::new(Role::User, origin(summary), vec![Part::text(xml)])
 }
 
-/// The messages of a summary that contains rendered messages: `[{"role": …, "parts": […]}, …]`.
+/// Returns the messages of a summary that contains messages as JSON: `[{"role": …, "parts": […]}, …]`. `None` for other
+/// text.
 fn own_messages(json: &str, source: &MessageOrigin) -> Option<Vec<ContextMessage>> {
     #[derive(serde::Deserialize)]
     struct Own {
@@ -104,7 +105,7 @@ fn summary_xml(summary: &Summary) -> String {
         summary.kind(),
         summary.depth,
     );
-    // Messages without a time have time 0.
+    // Messages without a time have the time 0.
     let unknown = Timestamp::default();
     if (summary.earliest_at, summary.latest_at) != (unknown, unknown) {
         let (earliest, latest) = (summary.earliest_at, summary.latest_at);
@@ -131,7 +132,7 @@ fn summary_xml(summary: &Summary) -> String {
     xml
 }
 
-/// Text as XML content or attribute value.
+/// Escapes text for XML content and attribute values.
 fn escape(text: &str) -> Cow<'_, str> {
     if !text.contains(['&', '<', '>', '"']) {
         return Cow::Borrowed(text);
@@ -149,7 +150,7 @@ fn escape(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// Renders the remark for messages that a view omits.
+/// Renders a remark that the view omits messages.
 pub(crate) fn render_omitted(range: SeqRange) -> ContextMessage {
     let text = remark(format!(
         "{} messages left out: {}–{}",
@@ -164,8 +165,8 @@ pub(crate) fn render_omitted(range: SeqRange) -> ContextMessage {
     ContextMessage::new(Role::User, source, vec![Part::text(text)])
 }
 
-/// Renders messages as plain text, one block for each message. Headings show the messages' costs. Each line of content
-/// is indented, so that content never looks like a heading.
+/// Renders messages as plain text, one block for each message, with the costs in the headings. Each line of content is
+/// indented, so that content never looks like a heading.
 pub fn render_text(messages: &[ContextMessage]) -> String {
     render(messages, true)
 }
@@ -209,7 +210,7 @@ fn render(messages: &[ContextMessage], with_tokens: bool) -> String {
     out
 }
 
-/// A part as text. The texts of messages are not changed: in a context they are escaped.
+/// Appends a part as text. Does not escape it, because the texts in a context are already escaped.
 pub(crate) fn part_text(part: &Part, out: &mut String) {
     match part {
         Part::Text { text } => indent(text, out),
@@ -255,8 +256,8 @@ pub(crate) fn part_text(part: &Part, out: &mut String) {
     }
 }
 
-/// Each line of `text`, indented. Every character that a terminal may treat as the end of a line ends one, and other
-/// control characters are written as escapes, so that no text can move the cursor.
+/// Appends each line of `text`, indented. Every character that a terminal may treat as the end of a line ends a line.
+/// Other control characters are escaped, so that no text can move the cursor.
 fn indent(text: &str, out: &mut String) {
     const ENDS: [char; 6] = ['\r', '\u{b}', '\u{c}', '\u{85}', '\u{2028}', '\u{2029}'];
     for line in text.lines().flat_map(|line| line.split(ENDS)) {

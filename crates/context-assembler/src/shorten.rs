@@ -1,4 +1,5 @@
-//! Chooses the blocks of a context so that it covers the whole view: blocks are shortened before any is omitted.
+//! Chooses the blocks (summaries and groups of messages) of a context that covers the whole view. Blocks are shortened
+//! before any is left out.
 
 use std::ops::Range;
 
@@ -13,41 +14,41 @@ use crate::digest::digests;
 use crate::policy::{ABOVE_EVERY_FLOOR, large_share, step_size};
 use crate::skeleton::{Run, Skeleton, SkeletonPiece};
 
-/// Part of the room that a single request may cost: a quarter.
+/// Divisor for the maximum cost of a single request: a quarter of the room. With several requests, each gets less.
 const REQUEST_SHARE: u64 = 4;
 
-/// Part of the room that the latest group may cost: half of it.
+/// Divisor for the maximum cost of the latest group of messages: half of the room.
 const NEWEST_SHARE: u64 = 2;
 
-/// Minimum part of the room for digests in a context without steps.
+/// Divisor for the minimum size of digests in a context without steps: a twentieth of the room.
 const DIGEST_SHARE: u64 = 20;
 
-/// Number of times that the room for digests is reduced because their messages have less text.
+/// Maximum number of times that the room for digests is reduced, because their messages have less text.
 const DIGEST_ROUNDS: usize = 4;
 
-/// A view that is shortened to fit.
+/// A view that is being shortened to fit the room.
 struct Shortening<'v, 'a> {
     blocks: &'v [Block<'a>],
     skeleton: Skeleton<'a>,
-    /// Costs of the summaries.
+    /// Total costs of the summaries.
     costs: SummaryCosts,
-    /// Cost of the pointers to all runs, in tokens.
+    /// Cost of the pointers to all runs of dropped messages, in tokens.
     pointers: u64,
-    /// Blocks of runs, oldest first.
+    /// Blocks (groups of messages) that are not summaries and not always shown whole, oldest first.
     others: Vec<Other<'v, 'a>>,
     room: u64,
     steps: u64,
-    /// Index of the latest group; `None` if the view ends with a summary.
+    /// Index of the latest group of messages; `None` if the view ends with a summary.
     newest: Option<usize>,
-    /// Cost of the latest group, in tokens.
+    /// Cost of the latest group of messages, in tokens.
     newest_tokens: u64,
     accounting: &'v dyn Accounting,
 }
 
-/// Chooses the blocks of a context of at most `room` tokens.
+/// Chooses the blocks (summaries and groups of messages) of a context of at most `room` tokens.
 ///
 /// Summaries are shortened in steps, to the tokens of [`SummaryCosts::share`](crate::allotment::SummaryCosts::share).
-/// The oldest other blocks are dropped in steps and replaced by digests.
+/// The oldest groups of messages are dropped in steps and replaced by digests.
 pub(crate) fn shorten(
     blocks: &mut [Block<'_>],
     room: u64,
@@ -89,8 +90,8 @@ pub(crate) fn shorten(
     choices
 }
 
-/// Shortens requests to their share of the room, or to the room that all other blocks leave if that is more. `sum` is the
-/// cost of all blocks, in tokens.
+/// Shortens the messages of the user's request to their share of the room, or to the tokens that all other blocks leave
+/// if this is more. `sum` is the cost of all blocks (summaries and groups of messages), in tokens.
 fn cap_requests(blocks: &mut [Block<'_>], room: u64, sum: u64, accounting: &dyn Accounting) {
     let requests = blocks.iter().filter(|block| block.is_requested).count() as u64;
     for block in blocks.iter_mut().filter(|block| block.is_requested) {
@@ -100,8 +101,8 @@ fn cap_requests(blocks: &mut [Block<'_>], room: u64, sum: u64, accounting: &dyn 
     }
 }
 
-/// Limits large groups to their share of the room, so that none takes the room of all others. Requests have a separate
-/// limit. If small blocks leave more, the large groups share it evenly.
+/// Limits large groups of messages to their share of the room, so that no group takes the room of all others. If small
+/// groups leave more room, the large groups divide it evenly. Requests have a separate limit.
 fn limit_large(
     blocks: &mut [Block<'_>],
     newest: usize,
@@ -127,7 +128,7 @@ fn limit_large(
             even_share(&mut large, room.saturating_sub(small))
         }
     };
-    // Limits change in steps, which keeps the start of the context while messages are appended.
+    // Limits change in steps, so that the beginning of the context stays the same while messages are appended.
     let step = step_size(room, steps);
     for (index, block) in blocks.iter_mut().enumerate() {
         if !is_large(block) {
@@ -140,7 +141,7 @@ fn limit_large(
     }
 }
 
-/// The largest amount at which all larger `costs` fit into `room` tokens together when cut down to it.
+/// Returns the largest limit to which the `costs` above it can be cut so that all of them fit into `room` tokens.
 fn even_share(costs: &mut [u64], room: u64) -> u64 {
     costs.sort_unstable();
     let (mut left, mut count) = (room, costs.len() as u64);
@@ -154,7 +155,7 @@ fn even_share(costs: &mut [u64], room: u64) -> u64 {
     u64::MAX
 }
 
-/// The blocks of runs, oldest first.
+/// Returns the blocks (groups of messages) that are not summaries and not always shown whole, oldest first.
 fn others<'v, 'a>(blocks: &'v [Block<'a>], skeleton: &Skeleton<'a>) -> Vec<Other<'v, 'a>> {
     let mut start = 0_u64;
     let mut others = Vec::new();
@@ -175,7 +176,7 @@ fn others<'v, 'a>(blocks: &'v [Block<'a>], skeleton: &Skeleton<'a>) -> Vec<Other
                     start,
                 });
             }
-            // A request counts although it is never dropped: the steps before and behind it stay the same.
+            // A request counts although it is never dropped, so that the steps before and after it stay the same.
             if is_run || block.is_requested {
                 start = start.saturating_add(block.cost);
             }
@@ -185,8 +186,8 @@ fn others<'v, 'a>(blocks: &'v [Block<'a>], skeleton: &Skeleton<'a>) -> Vec<Other
 }
 
 impl Shortening<'_, '_> {
-    /// Chooses the largest of several fixed amounts for summaries that leaves room for the latest group. `newest` is
-    /// the index of the latest visible block.
+    /// Chooses the largest of several fixed sizes for the summaries that leaves enough room for the latest group of
+    /// messages. `newest` is the index of the latest block that adds text to the context.
     fn choices(&self, newest: usize, receipt: &mut Receipt) -> Vec<Choice> {
         let (room, costs) = (self.room, self.costs);
         let (mut stored, mut rendered) = (0_u64, 0_u64);
@@ -228,8 +229,8 @@ impl Shortening<'_, '_> {
         self.with_newest_pieces(most.unwrap_or(all.min(room / 2)), newest, receipt)
     }
 
-    /// Tokens of the summaries in a context without steps: fewer if a digest of the messages between them and the
-    /// latest group needs room.
+    /// Returns the number of tokens for the summaries in a context without steps. It is smaller if the messages between
+    /// the summaries and the latest group of messages need a digest (a short text in their place).
     fn filling(&self, others: u64) -> u64 {
         let share = self.costs.filling(others, self.room);
         if self.pointers == 0 || others.saturating_add(share) <= self.room {
@@ -242,11 +243,11 @@ impl Shortening<'_, '_> {
         share.min(left.max(self.costs.headlines))
     }
 
-    /// Chooses summaries of `share` tokens, the other blocks from the first step that fits, and digests of the earlier
-    /// blocks.
+    /// Chooses summaries that cost `share` tokens together, the groups of messages from the first step that fits, and
+    /// digests (short texts) in place of the earlier groups.
     fn with_others(&self, share: u64, receipt: &mut Receipt) -> Vec<Choice> {
         let room = self.room.saturating_sub(share);
-        // Room for digests; less if the dropped messages have less text.
+        // Room for digests. It is reduced if the dropped messages have less text.
         let mut reserve = match self.pointers {
             0 => 0,
             pointers if self.steps == 0 => {
@@ -282,7 +283,7 @@ impl Shortening<'_, '_> {
         let stepped = self.costs.whole.saturating_sub(share);
         receipt.stepped_tokens = stepped.saturating_add(cut.drop);
         let mut choices = if self.steps == 0 {
-            // Summaries get the room that messages leave, and digests the room that summaries leave.
+            // Summaries get the room that messages leave, and digests get the room that summaries leave.
             let whole = self.others.iter().skip(cut.first);
             let whole: u64 = whole.map(|other| other.block.shown_tokens()).sum();
             let messages = whole + cut.partial.map_or(0, |(_, limit)| limit);
@@ -311,13 +312,14 @@ impl Shortening<'_, '_> {
         choices
     }
 
-    /// Digests of these blocks that cost at most `limit` tokens together, and whether they have all text of the messages.
+    /// Returns digests (short texts that replace groups of messages) of these stretches of blocks that cost at most
+    /// `limit` tokens together, and whether they contain the whole text of the messages.
     fn digests(&self, stretches: &[Range<usize>], limit: u64) -> (Vec<ContextMessage>, bool) {
         let slices: Vec<&[Block<'_>]> = stretches.iter().map(|blocks| self.slice(blocks)).collect();
         digests(&slices, limit, self.accounting)
     }
 
-    /// Returns the parts of runs before the block `kept` that digests replace.
+    /// Returns the ranges of blocks (groups of messages) before the block `kept` that digests replace.
     fn stretches(&self, kept: usize) -> Vec<Range<usize>> {
         let runs = self.skeleton.runs().filter(|run| run.pointer.is_some());
         let stretches = runs.map(|run| run.blocks.start..run.blocks.end.min(kept));
@@ -329,7 +331,8 @@ impl Shortening<'_, '_> {
         self.blocks.get(blocks.clone()).unwrap_or_default()
     }
 
-    /// Summaries of `share` tokens, the latest group whole, and pointers to the other blocks.
+    /// Chooses summaries that cost `share` tokens together, the latest group of messages whole, and pointers to the
+    /// other groups.
     fn with_newest(&self, share: u64, receipt: &mut Receipt) -> Vec<Choice> {
         let newest = self.newest.unwrap_or(self.blocks.len());
         let before = self.others.iter().take_while(|other| other.index < newest);
@@ -342,7 +345,7 @@ impl Shortening<'_, '_> {
         choices
     }
 
-    /// The pointer to a run, without its latest group.
+    /// Returns the pointer that replaces a run of neighbouring blocks. `None` if the run has no pointer.
     fn pointer(&self, run: &Run) -> Option<Choice> {
         let end = self.newest.unwrap_or(self.blocks.len());
         Some(Choice {
@@ -351,7 +354,8 @@ impl Shortening<'_, '_> {
         })
     }
 
-    /// The summaries in forms of at most `share` tokens together, with the runs that are always whole.
+    /// Returns the summaries in forms (selections of their lines) that cost at most `share` tokens together, and the
+    /// blocks that are always shown whole.
     fn summaries(&self, share: u64) -> Vec<Choice> {
         let share = share.saturating_sub(self.skeleton.small_tokens());
         let mut choices = Vec::new();
@@ -369,7 +373,7 @@ impl Shortening<'_, '_> {
         choices
     }
 
-    /// Cost of blocks that are shown whole or in a short form, in tokens.
+    /// Returns the cost of the chosen blocks, in tokens. Each is shown whole or in a short form.
     fn cost(&self, choices: &[Choice]) -> u64 {
         let costs = choices.iter().map(|choice| match &choice.shown {
             ChosenForm::Form(form) => form.message.tokens,
@@ -383,8 +387,8 @@ impl Shortening<'_, '_> {
         costs.sum()
     }
 
-    /// Chooses the latest group, shortened if necessary, and the latest headlines and pointers of `tokens` tokens
-    /// together. `newest` is the index of the latest visible block.
+    /// Chooses the latest group of messages, shortened if necessary, and as many of the latest headlines and pointers
+    /// as fit into `tokens` tokens. `newest` is the index of the latest block that adds text to the context.
     fn with_newest_pieces(&self, tokens: u64, newest: usize, receipt: &mut Receipt) -> Vec<Choice> {
         receipt.stepped_tokens = self.costs.whole.saturating_sub(tokens);
         let limit = self.limit_of_newest(self.room.saturating_sub(tokens));
@@ -409,7 +413,8 @@ impl Shortening<'_, '_> {
         choices
     }
 
-    /// The largest limit of the latest group: `limit`, or the minimum cost of the group.
+    /// Returns the maximum cost of the latest group of messages: `limit`, or the minimum cost of the group if that is
+    /// more.
     fn limit_of_newest(&self, limit: u64) -> u64 {
         let newest = self.newest.and_then(|index| self.blocks.get(index));
         let Some(block) = newest.filter(|block| block.tokens > limit) else {
@@ -422,7 +427,8 @@ impl Shortening<'_, '_> {
         floor.map_or(limit, |floor| floor.min(block.tokens).min(self.room))
     }
 
-    /// Chooses the latest summary alone, for a room too small for its headline and another block.
+    /// Chooses only the latest summary, for a room that is too small for its headline and another summary or group of
+    /// messages.
     fn newest_summary(&self, newest: usize) -> Choice {
         let forms = self.skeleton.pieces.iter().find_map(|piece| match piece {
             SkeletonPiece::Summary(forms) if forms.index == newest => Some(forms),

@@ -1,4 +1,5 @@
-//! Minimum content of a context for a view: a headline of each summary, and a pointer to each run of other blocks.
+//! Minimum content of a context that covers a view: the headline of each summary, and a pointer in place of each run of
+//! messages.
 
 use std::ops::Range;
 
@@ -10,31 +11,33 @@ use crate::context::ContextMessage;
 use crate::digest::digests;
 use crate::forms::Forms;
 
-/// A piece of a view: a summary, or the blocks between two of them.
+/// A piece of a view: a summary, or neighbouring blocks (groups of messages) without a summary.
 pub(crate) enum SkeletonPiece<'a> {
     Summary(Forms<'a>),
-    /// A request, or a run that costs at most as much as a pointer to it: it is always whole.
+    /// Blocks that are always shown whole, with their cost in tokens: a request, or blocks that cost at most as much as
+    /// a pointer to them.
     Small(Range<usize>, u64),
     Run(Run),
 }
 
-/// Neighbouring blocks that are not summaries.
+/// Neighbouring blocks that are not summaries. They may be dropped, except the group that is always kept.
 pub(crate) struct Run {
     pub(crate) blocks: Range<usize>,
-    /// A pointer to the blocks that may be dropped. `None` if they have no digest, because some were not read, a
-    /// summary covers them, or they are not visible.
+    /// Pointer to the blocks that may be dropped. `None` if some blocks of the run were not read or are covered by a
+    /// summary, or if all blocks that may be dropped add no text to a context (notes).
     pub(crate) pointer: Option<ContextMessage>,
 }
 
 impl Run {
-    /// Cost of the pointer, in tokens.
+    /// Returns the cost of the pointer, in tokens. 0 without a pointer.
     pub(crate) fn pointer_tokens(&self) -> u64 {
         self.pointer.as_ref().map_or(0, |pointer| pointer.tokens)
     }
 }
 
 impl SkeletonPiece<'_> {
-    /// Cost of the shortest form, in tokens.
+    /// Returns the minimum cost of the piece in a context, in tokens: of the headline, the small blocks, or the
+    /// pointer.
     pub(crate) fn least(&self) -> u64 {
         match self {
             SkeletonPiece::Summary(forms) => forms.tokens(0),
@@ -50,7 +53,8 @@ pub(crate) struct Skeleton<'a> {
 }
 
 impl<'a> Skeleton<'a> {
-    /// The pieces of a view. `kept` is the index of a group that is never dropped.
+    /// Divides the blocks of a view into the pieces of a skeleton. `kept` is the index of the block that is never
+    /// dropped: the latest group of messages. `None` if the latest block is a summary.
     pub(crate) fn new(
         blocks: &[Block<'a>],
         kept: Option<usize>,
@@ -85,7 +89,8 @@ impl<'a> Skeleton<'a> {
         Self { pieces }
     }
 
-    /// Costs of the summaries, with the blocks that are always whole.
+    /// Returns the total costs of the summaries, whole and as headlines. Includes the blocks that are always shown
+    /// whole.
     pub(crate) fn costs(&self) -> SummaryCosts {
         let mut costs = SummaryCosts {
             whole: 0,
@@ -103,7 +108,7 @@ impl<'a> Skeleton<'a> {
         costs
     }
 
-    /// Cost of the runs that are always whole, in tokens.
+    /// Returns the cost of the blocks that are always shown whole, in tokens.
     pub(crate) fn small_tokens(&self) -> u64 {
         let small = self.pieces.iter().map(|piece| match piece {
             SkeletonPiece::Small(_, tokens) => *tokens,
@@ -112,7 +117,7 @@ impl<'a> Skeleton<'a> {
         small.sum()
     }
 
-    /// The runs that are not always whole, oldest first.
+    /// Returns the runs of neighbouring blocks (groups of messages) that may be dropped, oldest first.
     pub(crate) fn runs(&self) -> impl Iterator<Item = &Run> {
         self.pieces.iter().filter_map(|piece| match piece {
             SkeletonPiece::Run(run) => Some(run),
@@ -120,7 +125,7 @@ impl<'a> Skeleton<'a> {
         })
     }
 
-    /// Index of the oldest of the latest pieces that cost at most `tokens` together in their shortest forms.
+    /// Returns the index of the first of the latest pieces that together cost at most `tokens` in their shortest forms.
     pub(crate) fn newest_within(&self, tokens: u64) -> usize {
         let mut sum = 0_u64;
         let newest_first = self.pieces.iter().enumerate().rev();
@@ -135,7 +140,8 @@ impl<'a> Skeleton<'a> {
     }
 }
 
-/// A run of blocks, with the cost of a pointer to it.
+/// Returns the piece for a run of blocks: whole if other blocks follow and the run costs at most as much as its
+/// pointer, otherwise a run with its pointer.
 fn run<'a>(
     blocks: &[Block<'a>],
     range: Range<usize>,

@@ -1,7 +1,8 @@
-//! The pass over summaries: condenses runs of equal depth into fewer summaries.
+//! The planning round (pass) over summaries: condenses runs of neighbouring summaries of equal depth into fewer
+//! summaries.
 //!
-//! A condensed summary also covers messages between two summaries that are too short for a leaf, such as a request of a
-//! few words. Otherwise they would keep their neighbours apart forever.
+//! A condensed summary also covers messages between two summaries if they are too short for a leaf, such as a request
+//! of a few words. Otherwise these messages would always separate the two summaries.
 
 use compaction_plan::{
     BoxError, EntryReader, Goal, Job, JobSink, PassInput, Room, SpanReader, ViewSource, Work,
@@ -12,7 +13,7 @@ use crate::labels::CONDENSED;
 use crate::policy::DagPolicy;
 use crate::request::{Held, is_request};
 
-/// Plans condensed summaries of the summaries of a view.
+/// Plans condensed summaries: summaries of neighbouring summaries of a view.
 pub(crate) async fn plan_condensed(
     policy: &DagPolicy,
     input: PassInput<'_>,
@@ -23,7 +24,7 @@ pub(crate) async fn plan_condensed(
         .room
         .filter(|_| input.excess() > 0)
         .map(|room| Shrink::new(&input, room));
-    // Of a view that costs too much, jobs wait for the end.
+    // If the view costs too much, the jobs wait until the whole view is read.
     let mut waiting: Vec<Job> = Vec::new();
     let sink: &mut dyn JobSink = match shrink {
         Some(_) => &mut waiting,
@@ -35,7 +36,7 @@ pub(crate) async fn plan_condensed(
         jobs: sink,
         group: Group::default(),
     };
-    // Short messages that may hold the user's running request, and everything behind them.
+    // Spans from the latest short messages that may contain the user's running request.
     let mut held = Held(Vec::new());
     let mut take = |piece: ClassifiedSpan| {
         if let Some(shrink) = &mut shrink {
@@ -56,7 +57,7 @@ pub(crate) async fn plan_condensed(
     }
     let Held(mut held) = held;
     if let Some(request) = held.first_mut() {
-        // The running request stays as it is.
+        // The running request is not condensed.
         request.is_short = false;
     }
     held.into_iter().for_each(&mut take);
@@ -67,7 +68,7 @@ pub(crate) async fn plan_condensed(
     Ok(())
 }
 
-/// Whether a span holds messages that are too short for a leaf.
+/// Returns whether a span consists of messages that are too short for a leaf.
 fn is_short(span: &Span, policy: &DagPolicy, accounting: &dyn Accounting) -> bool {
     let Some(range) = span.closed_range() else {
         return false;
@@ -76,7 +77,7 @@ fn is_short(span: &Span, policy: &DagPolicy, accounting: &dyn Accounting) -> boo
     span.body == SpanBody::Raw && !policy.gains(span.tokens, overhead())
 }
 
-/// Whether a message of a span may be the user's running request.
+/// Returns whether a span contains a message that may be the user's running request.
 async fn has_request(view: &dyn ViewSource, span: &Span) -> Result<bool, BoxError> {
     let mut entries = EntryReader::new(view, span.closed_range());
     let mut found = false;
@@ -86,28 +87,28 @@ async fn has_request(view: &dyn ViewSource, span: &Span) -> Result<bool, BoxErro
     Ok(found)
 }
 
-/// A span with the facts that condensed summaries depend on.
+/// A span with the properties that decide whether it is condensed.
 #[derive(Debug)]
 struct ClassifiedSpan {
     span: Span,
-    /// Whether it holds messages after a summary that are too short for a leaf.
+    /// Whether the span consists of messages after a summary that are too short for a leaf.
     is_short: bool,
 }
 
-/// Neighbouring summaries that are condensed into one.
+/// Neighbouring summaries that one summary condenses.
 #[derive(Debug, Default)]
 struct Group {
-    /// Summaries, and short messages between them.
+    /// Summaries, and short messages between the summaries.
     spans: Vec<Span>,
     summaries: usize,
-    /// Short messages after the last summary. The group takes them together with the next summary.
+    /// Short messages after the last summary. They join the group only if another summary follows.
     short: Option<Span>,
     depth: u32,
     tokens: u64,
 }
 
 impl Group {
-    /// Cost of the group with one more span, in tokens.
+    /// Returns the cost of the group in tokens if `span` is added.
     fn tokens_with(&self, span: &Span) -> u64 {
         let short = self.short.as_ref().map_or(0, |short| short.tokens);
         let tokens = self.tokens.saturating_add(short);
@@ -122,7 +123,7 @@ impl Group {
     }
 }
 
-/// Groups neighbouring summaries of equal depth.
+/// Builder of groups of neighbouring summaries of equal depth.
 struct Groups<'p> {
     policy: &'p DagPolicy,
     accounting: &'p dyn Accounting,
@@ -152,7 +153,7 @@ impl Groups<'_> {
         }
     }
 
-    /// Ends the group, and plans a job if the group has enough summaries.
+    /// Ends the group, and plans a summary of it if it has enough summaries.
     fn close(&mut self) {
         let group = std::mem::take(&mut self.group);
         if group.summaries >= self.policy.fewest() {
@@ -162,15 +163,15 @@ impl Groups<'_> {
     }
 }
 
-/// A view that costs more than its room.
+/// State of a view that costs more than the room for it.
 #[derive(Debug)]
 struct Shrink {
     excess: u64,
     room: Room,
     goal: Goal,
-    /// Neighbouring summaries of any depths, up to the last span, and short messages after them.
+    /// Current run: neighbouring summaries of any depths, with short messages after them, up to the last span read.
     run: Vec<Span>,
-    /// The finished runs, oldest first. The user's request may be between two of them.
+    /// Finished runs, oldest first. The user's running request may be between two runs.
     runs: Vec<Vec<Span>>,
     /// Cost of the messages after the last summary, in tokens.
     tail: u64,
@@ -211,9 +212,10 @@ impl Shrink {
         }
     }
 
-    /// Returns the jobs of a view that costs too much. Returns `jobs` if they save enough. Otherwise condenses the last
-    /// summaries, and earlier ones until the savings suffice. If the messages after the summaries cost as much as the
-    /// room, shorter summaries do not help.
+    /// Returns the jobs (summaries to write) for a view that costs too much. Returns `jobs` if they save enough tokens.
+    /// Otherwise condenses the last summaries, and earlier ones until enough tokens are saved. If the messages after
+    /// the summaries alone cost as much as the room, shorter summaries do not help. The result is then empty for
+    /// `Goal::Fit`, and `jobs` otherwise.
     fn jobs(mut self, jobs: Vec<Job>, policy: &DagPolicy, accounting: &dyn Accounting) -> Vec<Job> {
         self.end_run();
         let saved: u64 = jobs.iter().map(|job| job.source_tokens / 2).sum();
@@ -228,8 +230,8 @@ impl Shrink {
         jobs
     }
 
-    /// Plans one condensed summary for each run, newest run first, until they save enough. Runs of a single summary
-    /// come last.
+    /// Plans one condensed summary for each run, latest run first, until enough tokens are saved. Runs of a single
+    /// summary come last.
     fn squeeze(&self, policy: &DagPolicy, accounting: &dyn Accounting) -> Vec<Job> {
         let (neighbours, single): (Vec<_>, Vec<_>) =
             self.runs.iter().rev().partition(|run| run.len() >= 2);
@@ -248,9 +250,9 @@ impl Shrink {
     }
 }
 
-/// Plans one condensed summary of the last of these neighbours: as few as save `excess` tokens if the summary is half
-/// as long, or all of them. A single neighbour is condensed alone. For a view that costs too much when condensing
-/// neighbours of equal depth would not save enough.
+/// Plans one condensed summary of the last of these neighbours, for a view that costs too much. It covers as few
+/// neighbours as necessary to save `excess` tokens if the summary has half their length, or all of them. A single
+/// neighbour is condensed alone.
 fn squeeze(
     neighbours: &[Span],
     excess: u64,

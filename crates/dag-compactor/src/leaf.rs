@@ -1,4 +1,4 @@
-//! The pass over messages: summarizes runs of them as leaves.
+//! The planning round (pass) over messages: summarizes runs of messages. The summaries are the leaves.
 
 use std::sync::Arc;
 
@@ -13,7 +13,8 @@ use crate::labels::LEAF;
 use crate::policy::DagPolicy;
 use crate::request::{Held, RequestRule, is_request};
 
-/// Plans leaves over the messages before the fresh tail, which begins at `tail`.
+/// Plans leaves, which are summaries of messages, before the fresh tail. `tail` is the position at which the fresh tail
+/// begins.
 pub(crate) async fn plan_leaves(
     policy: &DagPolicy,
     (rule, tail): (RequestRule, Seq),
@@ -31,7 +32,7 @@ pub(crate) async fn plan_leaves(
     let is_summary = |span: &Span| span.body.summary().is_some();
     let all = SeqRange::new(Seq::FIRST, input.head).filter(|_| tail > Seq::FIRST);
     let mut spans = SpanReader::new(view, all);
-    // Messages at the beginning of the log never become more either.
+    // The beginning of the log counts as a summary, because the messages after it cannot become more.
     let mut after_summary = true;
     while let Some(span) = spans.next().await?
         && let Some(range) = span.range.up_to(tail.prev())
@@ -54,7 +55,7 @@ pub(crate) async fn plan_leaves(
 
     let Held(mut held) = held;
     if matches!(held.first(), Some(Step::Atom(request)) if rule.protects(request.tokens)) {
-        // The request is kept, and the messages after it have a summary at one side only.
+        // The request is kept, so the messages after it have a summary on one side only.
         let end = Step::End { bridged: false };
         if let Some(next) = held
             .iter_mut()
@@ -69,24 +70,24 @@ pub(crate) async fn plan_leaves(
     Ok(())
 }
 
-/// A step through the messages that become leaves.
+/// Step through the messages that become leaves.
 #[derive(Debug, Clone, Copy)]
 enum Step {
     Atom(Group),
-    /// The end of a run of messages. A bridged run has summaries (or the beginning of the log) on both sides, so it may
-    /// be compacted even if it is short.
+    /// End of a run of messages. A bridged run has a summary or the beginning of the log on both sides. Because it
+    /// cannot grow, it may be compacted even if it is short.
     End {
         bridged: bool,
     },
 }
 
-/// Neighbouring messages: an atom, or the messages of the next leaf.
+/// Neighbouring messages: an atom (messages that must not be separated), or all messages of the next leaf.
 #[derive(Debug, Clone, Copy)]
 struct Group {
     range: SeqRange,
     messages: usize,
     tokens: u64,
-    /// Whether one of them may be the user's running request.
+    /// Whether one of the messages may be the user's running request.
     may_be_request: bool,
 }
 
@@ -116,23 +117,23 @@ impl Group {
     }
 }
 
-/// Groups atoms into leaves.
+/// Builder of leaves from atoms, which are groups of messages that must not be separated.
 struct Leaves<'p> {
     policy: &'p DagPolicy,
     accounting: &'p dyn Accounting,
     jobs: &'p mut dyn JobSink,
-    /// Messages of the next leaf, until no further message fits.
+    /// Messages collected for the next leaf.
     next: Option<Group>,
 }
 
 impl Leaves<'_> {
-    /// Adds an atom to the next leaf, or starts the next leaf with it; or ends a run.
+    /// Processes one step: adds an atom to the next leaf, starts the next leaf with it, or ends the run.
     fn take(&mut self, step: Step) {
         match (step, self.next) {
             (Step::Atom(atom), None) => self.next = Some(atom),
             (Step::Atom(atom), Some(next)) => {
                 let fits = self.policy.fits(next.with(atom).tokens);
-                // Messages too few to gain anything go with the atom that does not fit.
+                // If the collected messages are too few for a leaf, the atom is added although it does not fit.
                 let is_over = !fits && self.close(next);
                 self.next = Some(if is_over { atom } else { next.with(atom) });
             }
@@ -149,7 +150,7 @@ impl Leaves<'_> {
         }
     }
 
-    /// Plans a leaf, if it is worth making. Returns whether it was planned.
+    /// Plans a leaf if its summary would save enough tokens. Returns whether the leaf was planned.
     fn close(&mut self, leaf: Group) -> bool {
         let Group {
             range,

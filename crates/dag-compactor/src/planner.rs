@@ -15,11 +15,12 @@ use crate::request::RequestRule;
 
 static PASSES: [Label; 2] = [LEAF, CONDENSED];
 
-/// Plans a DAG of summaries in the view `dag`.
+/// Plans summaries of messages, and summaries of summaries, in the view `dag`. Together they form a directed acyclic
+/// graph (DAG).
 ///
-/// Messages outside the fresh tail are summarized chunk by chunk; these summaries are the leaves. Neighbouring
-/// summaries of equal depth are summarized again, into condensed summaries. No leaf splits a tool call from its result,
-/// and no leaf contains the request that the user still waits for.
+/// Messages before the fresh tail, which is the latest part of the log, are summarized chunk by chunk. These summaries
+/// are the leaves. Neighbouring summaries of equal depth are summarized again, into condensed summaries. No leaf
+/// separates a tool call from its result, and no leaf contains the request that the user still waits for.
 #[derive(Debug, Clone, Default)]
 pub struct DagPlanner {
     policy: DagPolicy,
@@ -44,7 +45,7 @@ impl Planner for DagPlanner {
     }
 
     fn fingerprint(&self) -> String {
-        // A policy of plain numbers always has a JSON form.
+        // A policy consists of plain numbers, which always have a JSON form.
         format!(
             "dag@1 {}",
             serde_json::to_string(&self.policy).unwrap_or_default()
@@ -70,7 +71,7 @@ impl Planner for DagPlanner {
             return plan_condensed(&policy, input, view, jobs).await;
         }
         if input.excess() > 0 {
-            // However few messages there are, a leaf of them is better than none.
+            // A requested leaf is made for any number of messages.
             policy.leaf_min_messages = 1;
         }
         let newest = Tail::messages(policy.fresh_tail.messages);
@@ -81,7 +82,7 @@ impl Planner for DagPlanner {
     }
 }
 
-/// Position at which the fresh tail begins. Entries from there on are not compacted.
+/// Returns the position at which the fresh tail begins. Entries from this position on are not compacted.
 fn tail_start(newest: &[Arc<LogEntry>], head: Seq, policy: &DagPolicy) -> Seq {
     let Some(first) = newest.first().map(|entry| entry.seq) else {
         return head.next();

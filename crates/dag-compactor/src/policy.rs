@@ -10,13 +10,13 @@ use serde::{Deserialize, Serialize};
 pub struct FreshTail {
     /// Minimum number of messages in the tail, as long as the maximum costs below allow it. Default 20.
     pub messages: usize,
-    /// Maximum cost of the tail, in tokens; `None` sets no maximum. Default 16,384. The last group of messages is
-    /// always in the tail, even if it costs more.
+    /// Maximum cost of the tail, in tokens; `None` sets no maximum. Default 16,384. The last group of messages that
+    /// belong together is always in the tail, even if it costs more.
     pub max_tokens: Option<u64>,
-    /// Divisor that limits the tail to a part of the whole log's cost: 4 limits it to a quarter. Default 4; `None` sets
-    /// no such limit. Otherwise a long tail would leave no messages to compact in a short conversation. The limit uses
-    /// the cost of the log and not of the view, because a view shrinks with each pass, and the tail would shrink with
-    /// it.
+    /// Divisor that limits the tail to a part of the whole log's cost: 4 limits the tail to a quarter. Default 4;
+    /// `None` sets no limit. Without a limit, a long tail would leave no messages to compact in a short conversation.
+    /// The limit uses the cost of the log and not of the view (the compacted log), because the view shrinks with each
+    /// compaction, and the tail would shrink with it.
     pub max_part: Option<u64>,
 }
 
@@ -61,22 +61,23 @@ pub struct DagPolicy {
     /// than the fresh tail. Default true.
     ///
     /// The request is the user's latest message with text and without a tool result. The messages before it and after
-    /// it are summarized separately. After the next request it is an ordinary message: it becomes a leaf, even a short
-    /// one (`bridge`), or, if it is too short for a leaf, a part of a condensed summary. A request is compacted like
-    /// any message if it costs more than a quarter of the [`Room`], or of `max_source_tokens` if
-    /// no room is known. If the request is between a tool call and its result, the whole group is kept or compacted.
+    /// it are summarized separately. When the next request arrives, the old one is compacted like any other message:
+    /// into a leaf, or into a condensed summary if it is too short for a leaf (see `bridge`). A request that costs more
+    /// than a quarter of the [`Room`] is never protected. If no room is known, the limit is a quarter of
+    /// `max_source_tokens`. If the request is between a tool call and its result, the whole group is kept or compacted.
     pub keep_request: bool,
-    /// Minimum number of messages that one leaf summarizes. Default 10. A leaf summarizes fewer if more would cost too
-    /// much for one call, or if they cost a quarter of `max_source_tokens`.
+    /// Minimum number of messages that one leaf (a summary of messages) summarizes. Default 10. A leaf summarizes fewer
+    /// messages if more would cost too much for one call, or if they cost a quarter of `max_source_tokens`.
     pub leaf_min_messages: usize,
     /// Maximum cost of the messages or summaries that one call summarizes, in tokens. Default 20,000; `None` makes each
-    /// run of messages one leaf. A single group of messages may cost more, also together with earlier messages that are
-    /// too few for a separate summary. A number of `condensed_min` summaries may also cost more.
+    /// run of messages one leaf. Three sources may cost more: a single group of messages that belong together, this
+    /// group together with earlier messages that are too few for a separate summary, and a number of `condensed_min`
+    /// summaries.
     pub max_source_tokens: Option<u64>,
-    /// Minimum number of summaries that one condensed summary summarizes. Default 2.
+    /// Minimum number of summaries that one condensed summary (a summary of summaries) covers. Default 2.
     pub condensed_min: usize,
-    /// Maximum number of summaries that one condensed summary summarizes, at least `condensed_min`. Default 8; `None`
-    /// takes each whole run of summaries.
+    /// Maximum number of summaries that one condensed summary covers, at least `condensed_min`. Default 8; `None` sets
+    /// no limit on the number.
     pub condensed_max: Option<usize>,
     /// Maximum depth of a summary, with 0 for leaves; `None` sets no limit.
     pub max_depth: Option<u32>,
@@ -84,8 +85,8 @@ pub struct DagPolicy {
     /// `leaf_min_messages`. Default true. If they are too short for a leaf, they are included in the condensed summary
     /// of their neighbours.
     pub bridge: bool,
-    /// Whether a run of messages or summaries is compacted only if it is long enough for a summary of half its length,
-    /// with the rendering of the summary included. Default true.
+    /// Whether a run of messages or summaries is compacted only if a summary of half its length is long enough to be
+    /// useful, including the tokens that rendering adds. Default true.
     pub require_gain: bool,
     /// Maximum number of iterations of a full compaction; `None` sets no limit.
     pub max_iterations: Option<u32>,
@@ -126,9 +127,11 @@ impl DagPolicy {
         }
     }
 
-    /// Returns this policy for contexts with limited room. The fresh tail takes at most three eighths of it, and one
-    /// source, if it is limited at all, at most three quarters, so that the summary of the largest source and the
-    /// largest tail fit together.
+    /// Returns this policy with lower limits for a context in which the view may cost at most `room` tokens. The fresh
+    /// tail (the latest messages, which are not compacted) may cost at most three eighths of the room, unless the room
+    /// must hold the whole tail. The input of one summary may cost at most three quarters. The summary of the largest
+    /// input and the largest tail then fit together. A limit that is not set on the input stays unset, and without a
+    /// room all limits stay the same.
     pub(crate) fn within(&self, room: Option<Room>) -> Self {
         let mut policy = self.clone();
         if let Some(room) = room {
@@ -142,13 +145,15 @@ impl DagPolicy {
         policy
     }
 
-    /// Whether a summary of `source` tokens can be worth it if rendering adds `overhead`.
+    /// Returns whether the summary of a source of `source` tokens can save enough tokens, if rendering adds `overhead`
+    /// tokens. Always true without `require_gain`.
     pub(crate) fn gains(&self, source: u64, overhead: u64) -> bool {
-        // Ten tokens are the least that a summary aims at.
+        // A summary has a target length of at least ten tokens.
         !self.require_gain || source >= overhead.saturating_add(10).saturating_mul(2)
     }
 
-    /// Returns the depth of a span's summary if that may be condensed.
+    /// Returns the depth of a span's summary; `None` if the span has no summary, or the summary may not be condensed
+    /// further.
     pub(crate) fn condenses(&self, span: &Span) -> Option<u32> {
         let SpanBody::Summary { depth, .. } = span.body else {
             return None;
@@ -158,12 +163,12 @@ impl DagPolicy {
             .then_some(depth)
     }
 
-    /// Minimum number of summaries of a condensed one; at least 2.
+    /// Returns the minimum number of summaries that one condensed summary covers; at least 2.
     pub(crate) fn fewest(&self) -> usize {
         self.condensed_min.max(2)
     }
 
-    /// Whether messages cost so much that their number does not matter.
+    /// Returns whether messages cost so much that they may become a leaf regardless of their number.
     pub(crate) fn heavy(&self, tokens: u64) -> bool {
         self.max_source_tokens
             .is_some_and(|most| tokens >= most / 4)

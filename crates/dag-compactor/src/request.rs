@@ -7,7 +7,7 @@ use memory_model::{EntryKind, LogEntry, Part, Role, Seq};
 
 use crate::policy::DagPolicy;
 
-/// Whether an entry is a user's message that opens a turn: it has text and no tool result.
+/// Returns whether an entry is a user's request: a user's message with text and without a tool result.
 pub(crate) fn is_request(entry: &LogEntry) -> bool {
     let is_text = |part: &Part| matches!(part, Part::Text { text } if !text.is_empty());
     let is_result = |part: &Part| matches!(part, Part::ToolResult { .. });
@@ -17,27 +17,28 @@ pub(crate) fn is_request(entry: &LogEntry) -> bool {
         && !entry.parts.iter().any(is_result)
 }
 
-/// Rule that finds the running request, from the last entries of the log.
+/// Position of the user's running request, as found in the last entries of the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct RequestRule {
     place: RequestPosition,
-    /// Maximum cost of an atom that is protected for the request in it, in tokens.
+    /// Maximum cost of a protected request, in tokens, including the messages that must not be separated from it.
     max_tokens: u64,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum RequestPosition {
-    /// The request is in the fresh tail, or requests are not protected.
+    /// The request needs no protection: it is in the fresh tail, or the policy protects no requests.
     Elsewhere,
     /// The request is at this position.
     At(Seq),
-    /// The request, if there is one, is before the entries that were read: the last message there that may be a
-    /// request.
+    /// The entries that were read contain no request. The request is the last possible one before them, if there is
+    /// any.
     Earlier,
 }
 
 impl RequestRule {
-    /// Creates the rule of a pass with a fresh tail from `tail` on.
+    /// Finds the running request among `newest`, the last entries of the log. `tail` is the position at which the fresh
+    /// tail begins.
     pub(crate) fn new(
         policy: &DagPolicy,
         room: Option<Room>,
@@ -60,7 +61,7 @@ impl RequestRule {
         }
     }
 
-    /// Whether a message at this position may be the request.
+    /// Returns whether a message at this position may be the running request.
     pub(crate) fn looks_at(&self, seq: Seq) -> bool {
         match self.place {
             RequestPosition::Elsewhere => false,
@@ -69,20 +70,20 @@ impl RequestRule {
         }
     }
 
-    /// Whether an atom of this cost stays unchanged because it holds the request.
+    /// Returns whether messages of this cost stay unchanged if they contain the request.
     pub(crate) fn protects(&self, tokens: u64) -> bool {
         tokens <= self.max_tokens
     }
 }
 
-/// A message that may be the running request, with all items after it. It is the running request if no later candidate
-/// follows.
+/// A message that may be the running request, and all items after it. The message is the running request if no later
+/// candidate follows.
 #[derive(Debug)]
 pub(crate) struct Held<T>(pub(crate) Vec<T>);
 
 impl<T> Held<T> {
-    /// Holds a candidate and the items after it. Hands on all other items. A later candidate hands on the held items,
-    /// which are then ordinary messages.
+    /// Keeps a candidate and all items after it. Passes items before the first candidate to `hand_on`. A later
+    /// candidate passes the kept items to `hand_on`, because they are then ordinary messages.
     pub(crate) fn take(&mut self, item: T, may_be_request: bool, mut hand_on: impl FnMut(T)) {
         if may_be_request {
             self.0.drain(..).for_each(&mut hand_on);

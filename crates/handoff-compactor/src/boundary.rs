@@ -1,11 +1,12 @@
-//! The cut of a handoff: the messages to summarize, the beginning of a split turn, and the messages to keep.
+//! The cut of a handoff: the border between the messages to summarize and the messages to keep. A cut inside a turn
+//! splits the turn.
 
 use memory_model::{LogEntry, Seq, SeqRange};
 use turn_map::{AtomBuilder, AtomKind, Atoms, CutPolicy, TurnBoundary, TurnMap};
 
 use crate::policy::HandoffPolicy;
 
-/// The messages since the previous handoff, as input of a cut.
+/// Messages since the previous handoff, among which the cut is chosen.
 #[derive(Debug)]
 pub(crate) struct Recent {
     atoms: AtomBuilder,
@@ -13,16 +14,16 @@ pub(crate) struct Recent {
     costs: Costs,
 }
 
-/// Costs of entries, in tokens.
+/// Costs of consecutive log entries, in tokens.
 #[derive(Debug)]
 pub(crate) struct Costs {
     origin: Seq,
-    /// Costs from `origin` on, entry by entry.
+    /// Cost of each entry from position `origin` on.
     costs: Vec<u64>,
 }
 
 impl Costs {
-    /// Cost of the entries in a range.
+    /// Returns the cost of the entries in a range, in tokens.
     pub(crate) fn of(&self, range: SeqRange) -> u64 {
         let at = |seq: Seq| seq.0.saturating_sub(self.origin.0) as usize;
         let costs = self.costs.get(at(range.first)..=at(range.last));
@@ -42,12 +43,13 @@ impl Costs {
 /// A cut of the messages since the previous handoff.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Boundary {
-    /// Range that is summarized together with the previous summary; `None` if only the beginning of a turn is
-    /// summarized.
+    /// Range of messages that is summarized together with the previous summary; `None` if only the beginning of a turn
+    /// is summarized.
     pub(crate) history: Option<SeqRange>,
-    /// The beginning of a turn with an end that is kept.
+    /// Beginning of a turn that gets a separate summary, because the end of the turn is kept; `None` if no turn is
+    /// split.
     pub(crate) prefix: Option<SeqRange>,
-    /// The first message that is kept.
+    /// Position of the first message that is kept verbatim.
     pub(crate) kept: Seq,
 }
 
@@ -70,8 +72,8 @@ impl Recent {
         self.costs.costs.push(entry.tokens);
     }
 
-    /// Returns a cut before this message, or before the group that contains it; `None` if there are no messages before
-    /// it.
+    /// Returns the cut before the message at `first`. If this message is inside a group or a range of `solid`, the cut
+    /// is before the group or range. `None` if there are no messages before the cut.
     pub(crate) fn cut_at(self, first: Seq, solid: &[SeqRange]) -> Option<(Boundary, Costs)> {
         let Self { atoms, costs, .. } = self;
         let cut = atoms.finish().cut_before(first.0 as usize);
@@ -88,8 +90,9 @@ impl Recent {
         ))
     }
 
-    /// Returns the cut of the policy, which never divides a range of `solid`; `None` if there are no messages to
-    /// summarize. `most` limits the cost of the kept messages, in tokens.
+    /// Returns the cut that the policy selects; `None` if there are no messages to summarize. The cut never divides a
+    /// range of `solid`. `most` is the maximum cost of the kept messages, in tokens, unless `max_source_tokens` moves
+    /// the cut to an earlier position.
     pub(crate) fn cut(
         self,
         policy: &HandoffPolicy,
@@ -149,14 +152,14 @@ impl Recent {
     }
 }
 
-/// Returns the position, or the beginning of the range that contains it.
+/// Returns the first position of the range of `solid` that contains `seq`, or `seq` itself if no range contains it.
 fn before_solid(seq: Seq, solid: &[SeqRange]) -> Seq {
     let inside = |range: &&SeqRange| range.first < seq && seq <= range.last;
     solid.iter().find(inside).map_or(seq, |range| range.first)
 }
 
-/// Returns the first atoms of a range that cost at most `most` tokens, at least one; `None` if the whole range costs at
-/// most that.
+/// Returns the first atoms of a range that together cost at most `most` tokens, but at least one atom. An atom is a
+/// group of messages that must not be separated. `None` if these atoms are the whole range.
 fn first_chunk(
     atoms: &Atoms,
     range: SeqRange,

@@ -1,4 +1,4 @@
-//! Facts that a handoff stores in its summary.
+//! Data that a handoff stores in the metadata of its summary.
 
 use compaction_plan::Request;
 use memory_model::{Purpose, RawJson, Summary};
@@ -6,7 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::policy::HandoffPolicy;
 
-/// The request of a handoff, stored so that the same summary can be requested again.
+/// Request for the summary of a handoff. It is stored with the summary, so that the same summary can be requested
+/// again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct HandoffFacts {
     purpose: Purpose,
@@ -25,7 +26,7 @@ impl HandoffFacts {
         }
     }
 
-    /// Returns the facts in a summary; `None` if no handoff made it.
+    /// Returns the request that is stored in the metadata of a summary. `None` if the summary is not from a handoff.
     pub(crate) fn read(summary: &Summary) -> Option<Self> {
         #[derive(Deserialize)]
         struct Meta {
@@ -47,7 +48,8 @@ impl HandoffFacts {
     }
 }
 
-/// Returns the purpose for which a handoff wrote this summary; `None` if no handoff wrote it.
+/// Returns the purpose of a handoff's summary: to replace its sources, or to replace the beginning of a turn. `None` if
+/// the summary is not from a handoff.
 pub fn purpose(summary: &Summary) -> Option<Purpose> {
     HandoffFacts::read(summary).map(|facts| facts.purpose)
 }

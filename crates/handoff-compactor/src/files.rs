@@ -9,24 +9,24 @@ use serde::{Deserialize, Serialize};
 
 use crate::removals::removed;
 
-/// A record of the files that a conversation read, created, changed and deleted, over all of its handoffs.
+/// Record of the files that a conversation read, created, changed and deleted, over all of its handoffs.
 ///
-/// Conventions map each tool to an action. A tool call counts as soon as it has a result that is not an error. Only
-/// calls in the assistant's messages count. A file counts as created if it is written as a whole and did not occur
-/// before. The operands of `rm` and `git rm` in shell commands count as deleted.
+/// [`AgentConventions`] map each tool to an action. A tool call in an assistant's message counts as soon as it has a
+/// result that is not an error. A file counts as created if a call writes the whole file and the record has no earlier
+/// use of it, or has it as deleted. The operands of `rm`, `unlink` and `git rm` in shell commands count as deleted.
 ///
-/// The ledger is stored in the field [`FileLedger::FACT`] of [`Summary::meta`].
+/// The field [`FileLedger::FACT`] of [`Summary::meta`] stores the ledger.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "Lists", into = "Lists")]
 pub struct FileLedger {
     files: BTreeMap<String, FileRecord>,
     unknown_tools: BTreeMap<String, u64>,
     owners: BTreeMap<String, FileOwner>,
-    /// Calls without a result so far, by id.
+    /// Tool calls without a result so far, by call id.
     open: BTreeMap<String, OpenCall>,
 }
 
-/// The agent that made the last change of a file, and the position of that change.
+/// Agent that made the last change of a file, and position of that change.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileOwner {
     /// Name of the agent, as its messages give it.
@@ -39,7 +39,7 @@ pub struct FileOwner {
 struct OpenCall {
     tool: String,
     used: ToolUse,
-    /// The calling agent; `None` if the message has no name.
+    /// Agent that made the call; `None` if the message has no name.
     owner: Option<FileOwner>,
 }
 
@@ -50,7 +50,7 @@ struct FileRecord {
     deleted: bool,
 }
 
-/// The stored form of a ledger.
+/// Stored form of a [`FileLedger`].
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 struct Lists {
@@ -105,7 +105,7 @@ impl FileLedger {
     /// Name of the field of [`Summary::meta`] that holds the ledger.
     pub const FACT: &'static str = "files";
 
-    /// Returns the ledger that a summary holds; `None` if it holds none.
+    /// Returns the ledger in a summary's metadata; `None` if there is none.
     pub fn of(summary: &Summary) -> Option<Self> {
         #[derive(Deserialize)]
         struct Meta {
@@ -115,7 +115,7 @@ impl FileLedger {
         serde_json::from_str::<Meta>(meta).ok()?.files
     }
 
-    /// Adds the tool calls and results of a message, or the ledger that a summary holds.
+    /// Adds the tool calls and results of a message, or the ledger in a summary's metadata.
     pub fn add(&mut self, source: &JobSource<'_>, conventions: &dyn AgentConventions) {
         match source {
             JobSource::Entry(entry) => self.add_entry(entry, conventions),
@@ -164,7 +164,7 @@ impl FileLedger {
         }
     }
 
-    /// Adds all entries of `later`, a ledger of later messages of the same conversation.
+    /// Adds everything that `later` records. `later` is a ledger of later messages of the same conversation.
     pub fn add_ledger(&mut self, later: &Self) {
         for (path, after) in &later.files {
             let before = self.files.entry(path.clone()).or_default();
@@ -184,7 +184,7 @@ impl FileLedger {
         }
     }
 
-    /// Forgets the calls that have no result yet.
+    /// Removes the calls that have no result yet.
     pub(crate) fn end(&mut self) {
         self.open.clear();
     }
@@ -203,7 +203,7 @@ impl FileLedger {
                 record.deleted = false;
                 match &call.owner {
                     Some(owner) => self.owners.insert(file.path.clone(), owner.clone()),
-                    // The file was now changed by an agent without a name.
+                    // The last change was made by an agent without a name.
                     None => self.owners.remove(&file.path),
                 };
             }
@@ -284,8 +284,8 @@ impl FileLedger {
         out
     }
 
-    /// Returns a line that lists the files that a text does not name, modified files first, as many as fit into `room`
-    /// tokens, and counts the others.
+    /// Returns a line with the paths of files that a text does not name. Modified files come first. The line has as
+    /// many paths as fit in `room` tokens, and the number of the others.
     pub(crate) fn unnamed(
         &self,
         text: &str,

@@ -4,11 +4,11 @@ use std::collections::BTreeSet;
 
 use memory_model::{EntryKind, LogEntry, Part, Role, Seq};
 
-/// Minimum share of a message's distinctive words that a text contains if it mentions the message, in per cent.
+/// Minimum share of a message's distinctive words in a text that mentions the message, in per cent.
 const TOLD: usize = 70;
 /// Minimum number of letters of a distinctive word.
 const LETTERS: usize = 4;
-/// Length of a message's beginning, in characters.
+/// Maximum length of the quoted beginning of a message, in characters.
 const START: usize = 80;
 
 /// A message that the text of a summary leaves out: the text contains neither the message's position nor most of its
@@ -66,7 +66,7 @@ pub fn left_out(text: &str, entries: &[LogEntry]) -> Vec<LeftOut> {
     out
 }
 
-/// Returns the positions in brackets: first and last.
+/// Returns the positions in brackets in a text, each as first and last: `[12]` gives (12, 12).
 fn positions(text: &str) -> Vec<(u32, u32)> {
     let brackets = text.split('[').skip(1);
     let inside = brackets.filter_map(|rest| rest.split_once(']'));

@@ -1,4 +1,4 @@
-//! The pass: reads the spans and the messages since the last summary, and cuts.
+//! One planning round: reads the spans of the view and the messages since the last summary, and selects the cut.
 
 use compaction_plan::{
     BoxError, EntryReader, Job, JobSink, PassInput, Request, SpanReader, ViewSource, Work,
@@ -9,8 +9,9 @@ use crate::boundary::{Boundary, Costs, Recent};
 use crate::labels::{HANDOFF, TURN_PREFIX};
 use crate::policy::HandoffPolicy;
 
-/// Plans the handoffs of a view. The kept messages cost at most `most` tokens. `rule` is the rule of the details that
-/// are added to summaries. A given `kept_from` overrides the policy: messages from there on are kept.
+/// Plans the handoffs of a view and adds them to `jobs`. `most` is the maximum cost of the kept messages, in tokens.
+/// `rule` names the rule for the details that are added to summaries. If `kept_from` is given, the messages from that
+/// position on are kept, regardless of the policy.
 pub(crate) async fn plan_handoffs(
     policy: &HandoffPolicy,
     (most, rule, kept_from): (Option<u64>, &str, Option<Seq>),
@@ -32,7 +33,7 @@ pub(crate) async fn plan_handoffs(
         recent.push(&entry);
     }
 
-    // Trimmed spans are never cut.
+    // A cut never divides a trimmed span.
     let solid = spans
         .iter()
         .filter(|span| matches!(span.body, SpanBody::Trimmed(_)));
@@ -60,21 +61,21 @@ pub(crate) async fn plan_handoffs(
     Ok(())
 }
 
-/// Inputs of the jobs of a handoff.
+/// Inputs from which the summaries of a handoff are planned.
 struct Handoff<'p> {
     policy: &'p HandoffPolicy,
     rule: &'p str,
-    /// Whether a summary is made even if it saves little.
+    /// Whether a summary is planned even if it saves few tokens.
     is_forced: bool,
-    /// The view's spans up to the head.
+    /// Spans of the view up to the last position of the log.
     spans: &'p [Span],
     costs: &'p Costs,
     accounting: &'p dyn Accounting,
 }
 
 impl Handoff<'_> {
-    /// Returns the jobs of a cut: at most two, one after the other. If one of them would be too short for a separate
-    /// summary, one summary covers both.
+    /// Returns the jobs (summaries to write) for a cut: one, or two in order. If one of two summaries would be too
+    /// short, a single summary covers both ranges.
     fn jobs(&self, cut: Boundary) -> Vec<Job> {
         let job = |first, last, purpose| {
             let range = SeqRange::new(first, last)?;
@@ -84,7 +85,7 @@ impl Handoff<'_> {
         let prefix = cut.prefix.and_then(|range| {
             let prefix = job(range.first, range.last, Purpose::TurnPrefix)?;
             let history = cut.history.map(|_| before(range.first));
-            // Without messages before the turn, the summary before it stays as it is.
+            // If no messages precede the turn, the previous summary stays unchanged.
             Some((history.unwrap_or_default(), prefix, cut.history.is_some()))
         });
         match prefix {
@@ -94,7 +95,8 @@ impl Handoff<'_> {
         }
     }
 
-    /// Returns the job that replaces a range by one summary; `None` if the summary is not expected to be shorter.
+    /// Returns the job (change of the view) that replaces a range by one summary; `None` if the summary is not expected
+    /// to be shorter.
     fn job(&self, range: SeqRange, purpose: Purpose) -> Option<Job> {
         let spans = self.spans.iter();
         let expect: Vec<Span> = spans
@@ -111,7 +113,7 @@ impl Handoff<'_> {
         let (before, new) = (cost(true), cost(false));
         let source_tokens = before.saturating_add(new);
         let overhead = summary_overhead(self.accounting, range, 0, &children);
-        // Ten tokens are the least that a summary aims at.
+        // A summary has a target length of at least ten tokens.
         let worth = source_tokens >= overhead.saturating_add(10).saturating_mul(2);
         if !worth && !self.is_forced {
             return None;
@@ -120,9 +122,8 @@ impl Handoff<'_> {
             Purpose::TurnPrefix => (TURN_PREFIX, self.policy.prefix_tokens),
             _ => (HANDOFF, self.policy.summary_tokens),
         };
-        // Aims at a third of the messages, as for a leaf, and keeps the length of the earlier summary as far as there
-        // is room. A fifth of the room is reserved for a model that writes more than requested, and for the list of
-        // files.
+        // The target length is the length of the previous summary plus a third of the new messages, if there is room. A
+        // fifth of the room is reserved for the list of files and for a model that writes more than requested.
         let target = before
             .saturating_add(new / 3)
             .clamp(10, (most * 4 / 5).max(10));
@@ -150,7 +151,8 @@ impl Handoff<'_> {
     }
 }
 
-/// Returns the part of a span inside a range. A cut part has the cost of its messages.
+/// Returns the part of a span inside a range; `None` if they do not overlap. A part of a divided span has the cost of
+/// its messages.
 fn part(span: &Span, range: SeqRange, costs: &Costs) -> Option<Span> {
     let whole = span.range.up_to(range.last.max(span.range.first))?;
     let part = whole.intersect(&range)?;
@@ -161,7 +163,7 @@ fn part(span: &Span, range: SeqRange, costs: &Costs) -> Option<Span> {
     Some(Span::closed(part, span.body.clone(), tokens))
 }
 
-/// Returns the sources for a summarizer: summaries and runs of messages.
+/// Returns the sources of a summary: summaries, and runs of consecutive messages. `None` if a span is open.
 fn sources(spans: &[Span]) -> Option<Vec<Child>> {
     let mut sources: Vec<Child> = Vec::new();
     for span in spans {

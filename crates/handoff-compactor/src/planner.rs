@@ -21,16 +21,17 @@ static PASSES: [Label; 1] = [HANDOFF];
 
 /// Plans handoffs in the view `handoff`: one rolling summary, then the latest messages unchanged.
 ///
-/// Each handoff combines the previous summary and the messages since then into a new summary, which unfolds to all
-/// messages that it covers. The cut is the border between summarized and kept messages. If it is inside a turn, the
-/// beginning of that turn gets a separate summary until the next handoff. No cut splits a tool call from its result.
+/// Each handoff combines the previous summary and the messages since then into a new summary. The new summary unfolds
+/// to all messages that it covers. The cut is the border between summarized and kept messages. If the cut is inside a
+/// turn, the beginning of that turn gets a separate summary until the next handoff. No cut separates a tool call from
+/// its result.
 #[derive(Debug, Clone)]
 pub struct HandoffPlanner {
     policy: LiveHandoffPolicy,
     conventions: Arc<dyn AgentConventions>,
-    /// First message to keep, instead of the policy's cut.
+    /// Position of the first message to keep; `None` if the policy selects the cut.
     kept_from: Option<Seq>,
-    /// Additional facts that its summaries keep.
+    /// Additional fields for the metadata of the planned summaries.
     facts: BTreeMap<String, RawJson>,
 }
 
@@ -41,8 +42,8 @@ impl Default for HandoffPlanner {
 }
 
 impl HandoffPlanner {
-    /// Creates a planner that follows `policy`. It does not know what any agent's tools do: see
-    /// [`HandoffPlanner::with_conventions`].
+    /// Creates a planner that follows `policy`. The planner does not know the effects of tools until
+    /// [`HandoffPlanner::with_conventions`] sets them.
     pub fn new(policy: HandoffPolicy) -> Self {
         Self::live(policy.into())
     }
@@ -90,7 +91,7 @@ impl Planner for HandoffPlanner {
     }
 
     fn fingerprint(&self) -> String {
-        // A policy of plain values always has a JSON form.
+        // A policy consists of plain values, which always have a JSON form.
         let policy = serde_json::to_string(&self.policy()).unwrap_or_default();
         let at = self.kept_from.map(|seq| format!(" kept-from={seq}"));
         let (id, at) = (self.conventions.id(), at.unwrap_or_default());
@@ -109,7 +110,7 @@ impl Planner for HandoffPlanner {
     ) -> Result<(), BoxError> {
         let mut policy = self.policy().within(input.room);
         if input.excess() > 0 {
-            // However few messages there are, a handoff of them is better than none.
+            // A requested handoff is made for any number of messages.
             policy.min_tokens = 1;
         }
         let most = input.room.filter(|room| !room.whole_tail);

@@ -4,7 +4,7 @@ use compaction_plan::{Live, Prompts, Room};
 use serde::{Deserialize, Serialize};
 use turn_map::CutPolicy;
 
-/// Room for the next turn, in tokens. The limits of summaries are shares of it.
+/// Tokens that a context reserves for the next turn. The maximum costs of summaries are shares of this number.
 const RESERVE: u64 = 8_192;
 
 /// Value of [`CutPolicy::LastMessages`] for short conversations: the minimum number of recent messages that a handoff
@@ -25,17 +25,17 @@ pub struct HandoffPolicy {
     pub summary_tokens: u64,
     /// Maximum cost of the summary of a turn's beginning, in tokens. Default 4,096: 0.5 of a reserve of 8,192.
     pub prefix_tokens: u64,
-    /// Maximum cost of the messages that one handoff summarizes, in tokens, without the previous summary. Further
-    /// messages are summarized by further handoffs. Default 100,000; `None` sets no limit. A single group of messages
-    /// may cost more.
+    /// Maximum cost of the messages that one handoff summarizes, in tokens, without the previous summary. Remaining
+    /// messages are summarized by the next handoffs. Default 100,000; `None` sets no limit. A single group of messages
+    /// that belong together may cost more.
     pub max_source_tokens: Option<u64>,
     /// Minimum cost of the messages that one handoff summarizes, in tokens. Default 1,000. Without a minimum, each new
-    /// message would push an old one over the limit of `keep`, and the whole summary would be written again for that
-    /// one message.
+    /// message would move one old message beyond the limit of `keep`, and a whole new summary would be written for that
+    /// message.
     pub min_tokens: u64,
-    /// Whether the lines at the end of a summary list the files that its text does not name. Default true. They always
-    /// list the open tasks. Independently of this setting, the complete list of files is in the summary's metadata: see
-    /// [`FileLedger::of`](crate::FileLedger::of).
+    /// Whether a summary ends with a line for the files that its text does not name. Default true. Lines for open tasks
+    /// that the text does not name are always added. The complete list of files is in the summary's metadata in any
+    /// case: see [`FileLedger::of`](crate::FileLedger::of).
     pub list_files: bool,
     /// Prompts to use instead of the summarizer's own prompts. Default `None`, which keeps them.
     pub prompts: Option<Prompts>,
@@ -62,13 +62,13 @@ pub type LiveHandoffPolicy = Live<HandoffPolicy>;
 impl HandoffPolicy {
     /// Returns the default policy for a model with a window of `tokens` tokens. The kept messages cost at most a
     /// quarter of the window, the summary of a handoff at most a third, and the summary of a turn's beginning at most a
-    /// fifth. A handoff needs messages that cost at most an eighth of the window.
+    /// fifth. The minimum cost of the messages for a handoff is at most an eighth of the window.
     pub fn for_window(tokens: u64) -> Self {
         Self::default().limited(tokens, true)
     }
 
-    /// Returns this policy for contexts with limited room: the kept messages take at most a quarter of it, unless
-    /// contexts show them whole at any cost.
+    /// Returns this policy for contexts with limited room. The kept messages take at most a quarter of the room, unless
+    /// contexts always show them whole.
     pub(crate) fn within(&self, room: Option<Room>) -> Self {
         match room {
             Some(room) => self.clone().limited(room.tokens, !room.whole_tail),

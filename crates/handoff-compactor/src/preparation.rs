@@ -1,4 +1,4 @@
-//! A handoff of a list of entries without a view, for hosts that keep their own log.
+//! A handoff of a list of entries without a view, for programs that keep their own log.
 
 use memory_model::conventions::AgentConventions;
 use memory_model::{EntryKind, LogEntry, Seq, SeqRange, Summary, SummaryId};
@@ -7,12 +7,12 @@ use crate::boundary::Recent;
 use crate::files::FileLedger;
 use crate::policy::HandoffPolicy;
 
-/// The ranges that a handoff would summarize, and the first entry that it would keep.
+/// Ranges that a handoff would summarize, and first entry that it would keep.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Preparation {
-    /// Range of messages that are summarized together with the previous summary. `None` if only the beginning of a turn
-    /// is summarized; the previous summary then stays in the view.
+    /// Range of the messages that are summarized together with the previous summary. `None` if only the beginning of a
+    /// turn is summarized. The previous summary then stays in the view (the compacted log).
     pub history: Option<SeqRange>,
     /// Range of the beginning of a turn that the cut divides. It gets a separate summary. `None` if the cut is between
     /// turns.
@@ -25,7 +25,7 @@ pub struct Preparation {
     pub tokens_before: u64,
     /// Id of the previous handoff's summary; `None` before the first handoff.
     pub previous: Option<SummaryId>,
-    /// Files of the previous summary's ledger and of all messages that this handoff summarizes.
+    /// Files that the previous summary records, and files of all messages that this handoff summarizes.
     pub files: FileLedger,
 }
 
@@ -39,8 +39,8 @@ impl Preparation {
 /// Returns the ranges that a handoff of `entries` would summarize. It writes no summary. `entries` are the entries
 /// since the previous handoff, oldest first.
 ///
-/// Entries that the previous summary covers are skipped. Returns `None` if the policy allows no messages to be handed
-/// over.
+/// Entries that the previous summary covers are skipped. Returns `None` if the policy allows no handoff of these
+/// messages.
 pub fn prepare(
     entries: &[LogEntry],
     previous: Option<&Summary>,

@@ -1,7 +1,7 @@
 //! Files that a shell command removes.
 
-/// Returns the paths that a command line removes, as it names them: operands of `rm`, `unlink` and `git rm`, relative
-/// to a leading `cd`. Patterns and variables are ignored.
+/// Returns the paths of the files that a command line removes: the operands of `rm`, `unlink` and `git rm`. A relative
+/// path gets the folder of an earlier `cd` as its prefix. Patterns and variables are ignored.
 pub(crate) fn removed(command: &str) -> Vec<String> {
     let mut removed = Vec::new();
     let mut folder: Option<String> = None;
@@ -35,7 +35,7 @@ fn joined(folder: &str, path: &str) -> String {
     format!("{}/{path}", folder.trim_end_matches('/'))
 }
 
-/// Splits a line into simple commands, each as its words without quotes. A redirection ends the words of a command.
+/// Splits a command line into simple commands. Each command is a list of its words, without quotes and redirections.
 fn commands(line: &str) -> Vec<Vec<String>> {
     let mut commands = vec![Vec::new()];
     let mut word: Option<String> = None;
@@ -62,7 +62,7 @@ fn commands(line: &str) -> Vec<Vec<String>> {
                 commands.push(Vec::new());
             }
             (None, '>' | '<') => {
-                // `2>`: the number is no operand.
+                // The number before `>`, as in `2>`, is no operand.
                 word = word.filter(|word| !word.chars().all(|c| c.is_ascii_digit()));
                 end(&mut word, &mut commands, skip);
                 skip = true;

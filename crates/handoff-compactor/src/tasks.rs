@@ -6,19 +6,19 @@ use memory_model::{Part, RawJson, Summary};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// Names of the field with a task's name.
+/// Names of the field that contains the text of a task, in a task list of any agent.
 const NAMES: [&str; 5] = ["content", "subject", "title", "task", "text"];
-/// States of open tasks.
+/// States in which a task is open.
 const OPEN: [&str; 4] = ["pending", "in_progress", "in-progress", "todo"];
 
-/// The open tasks of a task list that an agent keeps with a tool.
+/// Texts of the open tasks in a task list that an agent updates with a tool.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct OpenTasks(Vec<String>);
 
 impl OpenTasks {
     pub(crate) const FACT: &'static str = "tasks";
 
-    /// Returns the latest list among the sources; `None` without one.
+    /// Returns the open tasks of the latest task list in the sources; `None` if they have no task list.
     pub(crate) fn newest(
         sources: &[JobSource<'_>],
         conventions: &dyn AgentConventions,
@@ -47,7 +47,7 @@ impl OpenTasks {
         serde_json::from_str::<Meta>(meta).ok()?.tasks
     }
 
-    /// Reads a list from a call's arguments: the first array of objects that each have a state.
+    /// Parses a task list from the arguments of a call: the first array of objects that all have a state.
     fn read(arguments: &str) -> Option<Self> {
         let arguments: Value = serde_json::from_str(arguments).ok()?;
         let lists = arguments.as_object()?.values().filter_map(Value::as_array);
@@ -60,7 +60,7 @@ impl OpenTasks {
         Some(Self(tasks.collect()))
     }
 
-    /// Returns lines for the tasks that a text does not name.
+    /// Returns one line for each open task that a text does not name.
     pub(crate) fn unnamed(&self, text: &str) -> Vec<String> {
         let missing = self.0.iter().filter(|task| !text.contains(task.as_str()));
         missing.map(|task| format!("To do: {task}")).collect()

@@ -1,4 +1,4 @@
-//! Costs of messages and summaries, by a token estimator.
+//! Costs of messages and summaries, counted by a token estimator.
 
 use std::fmt;
 
@@ -12,33 +12,35 @@ use crate::part::Part;
 use crate::summary::{Child, Recipe, Summary, SummaryFigures};
 use crate::time::Timestamp;
 
-/// Counts costs in tokens, from the rendered form: every cost that is stored, planned or compared with a budget.
+/// Counts the tokens that messages and summaries cost in a context. Every cost that is stored, planned or compared with
+/// a budget is counted by it.
 pub trait Accounting: Send + Sync + fmt::Debug {
-    /// Token estimator with which all costs are counted.
+    /// Returns the token estimator that counts all costs.
     fn estimator(&self) -> &dyn TokenEstimator;
 
-    /// Rendering for which [`Accounting::summary`] counts a summary's cost.
+    /// Returns the id of the form in which a context shows summaries. [`Accounting::summary`] counts the cost of this
+    /// form.
     fn rendering(&self) -> RenderingId;
 
-    /// Cost of a summary in a context, in tokens, when it is rendered by [`Accounting::rendering`].
+    /// Returns the cost of a summary in a context, in tokens, in the form that [`Accounting::rendering`] names.
     fn summary(&self, summary: &Summary) -> u64;
 
-    /// Name and version of the token estimator. Costs counted by different estimators are never added.
+    /// Returns the name and version of the token estimator. Costs counted by different estimators are never added.
     fn estimator_id(&self) -> EstimatorId {
         self.estimator().id()
     }
 
-    /// Cost of a text by itself, in tokens.
+    /// Returns the cost of a text alone, in tokens.
     fn text(&self, text: &str) -> u64 {
         self.estimator().text(text)
     }
 
-    /// Cost of a rendered message of these parts, in tokens.
+    /// Returns the cost of a message with these parts in a context, in tokens.
     fn parts(&self, role: Role, parts: &[Part]) -> u64 {
         self.estimator().message(&PartsOf { role, parts })
     }
 
-    /// Cost of a message rendered by itself, in tokens; 0 for a note.
+    /// Returns the cost of a message in a context, in tokens; 0 for a note.
     fn message(&self, message: &Message) -> u64 {
         match message.kind {
             EntryKind::Message => self.parts(message.role, &message.parts),
@@ -47,17 +49,17 @@ pub trait Accounting: Send + Sync + fmt::Debug {
     }
 }
 
-/// Returns the tokens that rendering adds to a summary's text in a context, counted as the cost of a summary of these
-/// sources with an empty text.
+/// Returns the number of tokens that rendering adds to the text of a summary in a context. This is the cost of a
+/// summary with these sources and an empty text.
 pub fn summary_overhead(
     accounting: &dyn Accounting,
     range: SeqRange,
     depth: u32,
     sources: &[Child],
 ) -> u64 {
-    // Times as long as times get in practice: microseconds that do not end in zero.
+    // A time that takes as many characters as usual: its microseconds do not end in zero.
     let at = Timestamp(1_000_000_000_123_456);
-    // Figures as long as they get in practice.
+    // Figures with about as many digits as usual.
     let figures = SummaryFigures {
         descendant_count: 10 * range.len(),
         ..SummaryFigures::default()

@@ -1,4 +1,4 @@
-//! Messages as the borrowed views that `token-estimate` counts and `turn-map` groups.
+//! Conversion of messages to the borrowed views that `token-estimate` counts and `turn-map` groups.
 
 use token_estimate::{MessageView, PartView, Role};
 
@@ -49,7 +49,7 @@ impl MessageView for LogEntry {
     }
 }
 
-/// A message of these parts, to be counted.
+/// A message with these parts, from which tokens are counted.
 pub(crate) struct PartsOf<'a> {
     pub(crate) role: Role,
     pub(crate) parts: &'a [Part],
@@ -78,8 +78,8 @@ impl Part {
     }
 }
 
-/// The parts of a result: its own first, then each nested result without content, followed by its
-/// parts.
+/// Returns views of the parts in a tool result's content. Parts that are not results come first. Each nested result
+/// follows as a view without content, and then the views of its parts.
 fn content_views(parts: &[Part]) -> Vec<PartView<'_>> {
     let is_result = |part: &&Part| matches!(part, Part::ToolResult { .. });
     let mut views: Vec<PartView<'_>> = parts
@@ -121,7 +121,7 @@ fn result_view<'a>(result: &'a Part, content: &'a [PartView<'a>]) -> PartView<'a
     }
 }
 
-/// A part as a view, the content of a result left out.
+/// Returns a view of a part. The content of a tool result is left out.
 fn flat_view(part: &Part) -> PartView<'_> {
     match part {
         Part::Text { text } => PartView::Text(text),

@@ -1,8 +1,8 @@
-//! Conventions of agents: their tools and the texts that their programs write, as typed facts.
+//! Conventions of agent programs: the effects of their tools, and the texts that they add to messages.
 //!
-//! Agents differ in the names and arguments of their tools, and in the words around results and around a user's text.
-//! [`AgentConventions`] translates them into facts. Code that reads a conversation, such as an extractive summarizer,
-//! depends on the facts alone.
+//! Agents differ in the names and arguments of their tools, and in the words that they add to tool results and to a
+//! user's text. [`AgentConventions`] translates these conventions into typed facts. Code that reads a conversation,
+//! such as an extractive summarizer, depends only on the facts.
 
 use std::borrow::Cow;
 use std::fmt::Debug;
@@ -80,7 +80,7 @@ impl AgentConventions for GenericConventions {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum ToolAction {
-    /// Runs a command in a shell; the subject is the command line.
+    /// Runs a command in a shell. [`ToolUse::subject`] is the command line.
     RunCommand,
     /// Reads a file or a page, without changes.
     Read,
@@ -88,13 +88,13 @@ pub enum ToolAction {
     Search,
     /// Changes a file.
     Edit,
-    /// Asks the user questions; the text of the outcome has a line `question → answer` for each question.
+    /// Asks the user questions. [`ToolOutcome::text`] has a line `question → answer` for each question.
     AskUser,
-    /// Replaces the state of a whole list of tasks.
+    /// Replaces a whole list of tasks.
     UpdateTasks,
     /// Creates or changes one task of a list; [`ToolUse::task`] describes the change.
     ChangeTask,
-    /// Has another agent do work; the call's result is that agent's report.
+    /// Gives work to another agent. The call's result is the report of that agent.
     Delegate,
     /// Any other kind of action.
     #[default]
@@ -113,7 +113,7 @@ pub struct ToolUse {
     pub files: Vec<FileAccess>,
     /// Texts that the call replaces in its files.
     pub edits: Vec<TextEdit>,
-    /// Name and text of each other argument of the call, in order.
+    /// Name and text of each argument except the subject, in order.
     pub arguments: Vec<(String, String)>,
     /// The task that the call creates or changes; `None` for any other call.
     pub task: Option<TaskChange>,
@@ -121,7 +121,7 @@ pub struct ToolUse {
     pub shell: Shell,
 }
 
-/// Shell in which a command runs. It determines the folder of the command.
+/// Shell in which a command runs. The folder of the command depends on it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Shell {
@@ -130,7 +130,7 @@ pub enum Shell {
     Unknown,
     /// New shell, which starts in the agent's working folder.
     New,
-    /// New shell, which starts in this folder.
+    /// New shell, which starts in the given folder.
     In(String),
 }
 
@@ -171,7 +171,7 @@ pub struct FileAccess {
     pub changed: bool,
 }
 
-/// A text that a tool call replaces by another.
+/// Replacement of a text in a file by a tool call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TextEdit {
     /// Text before the replacement; empty if the call writes a whole file.
@@ -183,13 +183,13 @@ pub struct TextEdit {
 /// Outcome of a tool call, read from its result.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ToolOutcome<'a> {
-    /// Text of the result, without the text that the agent's program puts around it.
+    /// Text of the tool result, without the words that the agent's program adds around it.
     pub text: Cow<'a, str>,
     /// Whether the call failed.
     pub is_error: bool,
     /// Refusal of the call by the user; `None` if the user did not refuse it.
     pub rejection: Option<Rejection<'a>>,
-    /// Whether the user or the failure of another call ended the call before it succeeded or failed.
+    /// Whether the call was ended before it succeeded or failed: by the user, or because another call failed.
     pub is_interrupted: bool,
 }
 
@@ -213,8 +213,8 @@ pub struct UserText<'a> {
     pub is_document: bool,
 }
 
-/// Names of the tools with which a model searches its memory. Their answers repeat earlier messages, so a search leaves
-/// out these calls and results unless it is asked for them.
+/// Names of the tools with which a model searches its memory. Their results repeat earlier messages, so a search skips
+/// these calls and results unless the caller requests them.
 pub const MEMORY_TOOLS: &[&str] = &[
     "memory_grep",
     "memory_describe",
@@ -237,7 +237,7 @@ pub fn names_tool(called: &str, tool: &str) -> bool {
     let Some(server) = called.strip_suffix(tool) else {
         return false;
     };
-    // One mark is enough between server and tool unless the whole name is written with two.
+    // After `mcp_` or `mcp-`, a single `_` or `-` is enough between server and tool, but not after `mcp__`.
     let is_marked = (server.starts_with("mcp_") || server.starts_with("mcp-"))
         && !server.starts_with("mcp__")
         && server.ends_with(['_', '-']);
@@ -255,7 +255,7 @@ pub fn is_memory_tool(name: &str) -> bool {
 const COMMAND_KEYS: [&str; 3] = ["command", "cmd", "script"];
 /// Names of arguments that hold a path.
 const PATH_KEYS: [&str; 4] = ["file_path", "path", "filename", "file"];
-/// Names of arguments that hold the subject of a call, most specific first.
+/// Names of arguments that hold the subject of a call, such as a command or a path. The first name that occurs is used.
 const SUBJECT_KEYS: [&str; 18] = [
     "command",
     "cmd",
@@ -292,7 +292,7 @@ impl ToolArguments {
             .as_str()
             .and_then(|text| serde_json::from_str::<Value>(text).ok());
         let mut value = inner.filter(Value::is_object).unwrap_or(value);
-        // Whether a map keeps the source's order depends on features that other crates turn on.
+        // Sorts the names, because the order in a map depends on features that other crates enable.
         value.sort_all_objects();
         Self(value)
     }
@@ -308,9 +308,9 @@ impl ToolArguments {
         flat(self.0.get(name)?)
     }
 
-    /// Returns the call's subject, and the name of the argument that has it: the first of `names` with a text, else the
-    /// first argument with a text. The name is `None` if the arguments are one string, which is the subject, or have no
-    /// text.
+    /// Returns the name of the call's subject argument, and its text. The subject is the first argument of `names` with
+    /// a text, otherwise the first argument with a text. The name is `None` if the arguments are one string, which is
+    /// then the subject, or have no text.
     pub fn subject(&self, names: &[&str]) -> (Option<&str>, String) {
         if let Value::String(text) = &self.0 {
             return (None, text.clone());
@@ -342,11 +342,11 @@ impl ToolArguments {
         out
     }
 
-    /// Returns the edits that the arguments describe, at most one for each object. In an edit, the first text with a
-    /// name that begins with `new` replaces the first text with a name that begins with `old`; case does not matter. If
-    /// the object lacks one of the two, its text with the first possible name in `content` is the new content of a
-    /// whole file, and the old text is empty. Objects and lists inside an object are searched only if the object itself
-    /// describes no edit.
+    /// Returns the edits that the arguments describe, at most one for each JSON object. The old text is the first text
+    /// with a name that begins with `old`, and the new text is the first with a name that begins with `new`, in any
+    /// case of letters. If an object lacks one of the two, the first name of `content` with a text gives the new text
+    /// of a whole file, and the old text is empty. Objects and lists inside an object are searched only if the object
+    /// itself describes no edit.
     pub fn edits(&self, content: &[&str]) -> Vec<TextEdit> {
         let mut out = Vec::new();
         find_edits(&self.0, content, &mut out);
@@ -386,7 +386,7 @@ impl ToolArguments {
     }
 }
 
-/// Returns whether a text may be a path: one short line with a separator or a dot, and no URL.
+/// Returns whether a text may be a path: one short line with a separator or a dot, and not a URL.
 pub fn is_path(text: &str) -> bool {
     text.len() < 300
         && !text.contains('\n')

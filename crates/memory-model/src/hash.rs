@@ -12,7 +12,7 @@ use crate::ids::SeqRange;
 pub struct Hash(pub [u8; 32]);
 
 impl Hash {
-    /// Chain hash of a log without messages.
+    /// Chain hash of an empty log. The chain hash of a log is a hash over the hashes of all its messages.
     pub const ZERO: Hash = Hash([0; 32]);
 
     /// Creates a digest from exactly 32 bytes; `None` for any other length.
@@ -64,14 +64,14 @@ impl<'de> Deserialize<'de> for Hash {
     }
 }
 
-/// Computes a digest over fields. Each field is prefixed with its length, so that no two lists of fields give the same
-/// bytes.
+/// Computes a digest over fields. A field of variable length is prefixed with its length, so that no two lists of
+/// fields give the same bytes.
 #[derive(Clone)]
 pub struct FieldHasher(Sha256);
 
 impl FieldHasher {
-    /// Creates a hasher for one kind of object. `domain` names the kind, so that equal fields of two kinds give two
-    /// digests.
+    /// Creates a hasher for one kind of object. `domain` names the kind. Equal fields of two different kinds give
+    /// different digests.
     pub fn new(domain: &str) -> Self {
         let mut hasher = Self(Sha256::new());
         hasher.bytes(domain.as_bytes());

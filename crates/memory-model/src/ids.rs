@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// Defines a string newtype with the traits every id needs.
+/// Defines an id type that wraps a string, with the traits that every id needs.
 macro_rules! string_id {
     ($(#[$meta:meta])* $name:ident) => {
         $(#[$meta])*
@@ -51,7 +51,7 @@ macro_rules! string_id {
 }
 
 string_id! {
-    /// The host's name of a conversation, such as `telegram:42` or a transcript's session id.
+    /// Name that the calling program gives a conversation, such as `telegram:42` or a transcript's session id.
     SessionKey
 }
 string_id! {
@@ -59,19 +59,21 @@ string_id! {
     SummaryId
 }
 string_id! {
-    /// Name of a view of a conversation: `dag`, `handoff`, `blocks`, or any other that the host chooses.
+    /// Name of a view, which determines the form of each message in a context: `dag`, `handoff`, `blocks`, or any name
+    /// that the caller chooses.
     ViewName
 }
 string_id! {
     /// Name and version of a trim policy, such as `tool-output-lines/50@1`.
     ///
-    /// A trim policy is a pure function of one message, so the name is all that a view stores.
+    /// A trim policy shortens a message by a fixed rule. A view stores only the name, because the result depends on the
+    /// name and the message alone.
     TrimPolicyId
 }
 string_id! {
     /// Name and version of the form in which a context shows summaries, such as `summary-xml@3`.
     ///
-    /// The cost of a summary depends on the rendering, so a summary records both.
+    /// The cost of a summary depends on this form, so a summary records both.
     RenderingId
 }
 
@@ -86,7 +88,7 @@ impl fmt::Display for ConversationId {
     }
 }
 
-/// Version of a view: the number of publishes; 0 for a view that was never compacted.
+/// Version of a view: the number of times that its spans were replaced. 0 for a view that was never compacted.
 #[derive(
     Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
@@ -94,7 +96,7 @@ impl fmt::Display for ConversationId {
 pub struct ViewVersion(pub u64);
 
 impl ViewVersion {
-    /// Returns the version that the next publish creates.
+    /// Returns the version after this one.
     pub fn next(self) -> Self {
         Self(self.0.saturating_add(1))
     }
@@ -106,9 +108,9 @@ impl fmt::Display for ViewVersion {
     }
 }
 
-/// Position of a message in the log of its conversation: dense, from 1.
+/// Position of a message in the log of its conversation. Positions begin at 1 and have no gaps.
 ///
-/// `Seq(0)` is the head of an empty log; no message has it.
+/// `Seq(0)` is the position before the first message. No message has it.
 #[derive(
     Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
@@ -116,7 +118,7 @@ impl fmt::Display for ViewVersion {
 pub struct Seq(pub u32);
 
 impl Seq {
-    /// Head of an empty log; the position before the first message.
+    /// Position before the first message. It is also the last position of an empty log.
     pub const NONE: Seq = Seq(0);
     /// Position of the first message of every log.
     pub const FIRST: Seq = Seq(1);
@@ -138,10 +140,10 @@ impl fmt::Display for Seq {
     }
 }
 
-/// A range of positions in a log, both ends inclusive. It holds at least one position and does not begin before the
-/// first message. Constructors and serde refuse any other range, and the ends cannot be changed.
+/// A range of positions in a log, both ends inclusive. It holds at least one position, and its first position is at
+/// least 1. Constructors and serde refuse any other range, and the ends cannot be changed.
 ///
-/// `range.first` and `range.last` read the ends, by way of [`RangeEnds`].
+/// `range.first` and `range.last` are the ends: the range dereferences to [`RangeEnds`].
 ///
 /// ```
 /// use memory_model::{Seq, SeqRange};
@@ -196,7 +198,8 @@ impl SeqRange {
         (first >= Seq::FIRST && first <= last).then_some(Self(RangeEnds { first, last }))
     }
 
-    /// Returns the range that holds only this position. `Seq(0)` is not a message and gives the range of position 1.
+    /// Returns the range that holds only this position. `Seq(0)`, which is no position of a message, gives the range of
+    /// position 1.
     pub fn single(seq: Seq) -> Self {
         let seq = seq.max(Seq::FIRST);
         Self(RangeEnds {
@@ -210,7 +213,7 @@ impl SeqRange {
         u64::from(self.last.0.saturating_sub(self.first.0)) + 1
     }
 
-    /// Returns false: a range holds at least one position.
+    /// Always returns false, because a range holds at least one position.
     pub fn is_empty(&self) -> bool {
         false
     }

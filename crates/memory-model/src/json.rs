@@ -1,4 +1,4 @@
-//! JSON kept as it came.
+//! JSON values that keep their original text.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -10,15 +10,15 @@ use serde_json::value::RawValue;
 
 use crate::transcode::{self, TEXT_KEY};
 
-/// A JSON value as the text it came in: key order, duplicate keys, `1.00`, big integers and lone
-/// surrogate escapes all survive.
+/// A JSON value that keeps its original text. Key order, duplicate keys, `1.00`, big integers and lone surrogate
+/// escapes stay unchanged.
 ///
-/// `serde_json` writes and reads it as that JSON value, byte for byte. Every other format carries
-/// the text in a map with one entry, `{"$json": "the text"}`, so that no format changes it. Reading
-/// needs a self-describing format (TOML, CBOR, MessagePack, YAML), not bincode or postcard.
+/// `serde_json` reads and writes the value byte for byte. Every other format carries the text in a map with one entry,
+/// `{"$json": "the text"}`, so that no format changes it. Reading needs a self-describing format (TOML, CBOR,
+/// MessagePack, YAML), not bincode or postcard.
 ///
-/// Under `#[serde(flatten)]` serde parses JSON into values before this type sees it: the result is the same value with
-/// the same order of keys, but compact, and with numbers in their shortest form.
+/// Under `#[serde(flatten)]`, serde parses the JSON before this type reads it. The result is an equal value with the
+/// same order of keys, but without white space, and with numbers in their shortest form.
 #[derive(Clone)]
 pub struct RawJson(Box<RawValue>);
 
@@ -44,12 +44,12 @@ impl RawJson {
         Self(raw.to_owned())
     }
 
-    /// The raw value itself.
+    /// Returns the value as a [`RawValue`].
     pub(crate) fn as_raw(&self) -> &RawValue {
         &self.0
     }
 
-    /// Returns the JSON text, byte for byte as it came.
+    /// Returns the original JSON text, byte for byte.
     pub fn as_str(&self) -> &str {
         self.0.get()
     }
@@ -57,25 +57,26 @@ impl RawJson {
     /// Returns all strings in the JSON value, decoded, one on each line. Keys of objects are strings too. Lone
     /// surrogates become U+FFFD.
     ///
-    /// Search reads these strings in addition to the JSON text, so that a word is found whether or not the source wrote
-    /// it with escapes.
+    /// Search reads these strings in addition to the JSON text. A word is then found even if the JSON text writes it
+    /// with escapes.
     pub fn decoded_strings(&self) -> String {
         decoded_strings(self.as_str())
     }
 
-    /// Returns the JSON text with a note of the size in place of binary data: encrypted or signed values, data URLs and
-    /// long Base64. All other text stays as it came. It is meant for readers of text, to whom the bytes are useless and
-    /// expensive.
+    /// Returns the JSON text with each piece of binary data replaced by a note of its size, such as `[about 225
+    /// bytes]`. Binary data are encrypted or signed values, data URLs and long Base64. All other text stays unchanged.
+    /// Use this form for a model or a person who reads the text.
     pub fn without_bytes(&self) -> Cow<'_, str> {
         without_bytes(self.as_str())
     }
 }
 
-/// Minimum length of Base64 in a text that counts as binary data, in characters. Hashes, ids and paths are shorter.
+/// Minimum length of a run of Base64 that counts as binary data anywhere in a text, in characters. Hashes, ids and
+/// paths are shorter.
 const LONG_BASE64: usize = 256;
-/// Minimum length of Base64 that counts as binary data if its key or a data URL says so, in characters.
+/// Minimum length of Base64 that counts as binary data in a data URL or under one of [`KEYS_OF_BYTES`], in characters.
 const NAMED_BASE64: usize = 64;
-/// Keys of binary data.
+/// Keys of JSON objects that usually have binary data as their value.
 const KEYS_OF_BYTES: [&str; 10] = [
     "data",
     "file_data",
@@ -89,7 +90,7 @@ const KEYS_OF_BYTES: [&str; 10] = [
     "thought_signature",
 ];
 
-/// See [`RawJson::without_bytes`].
+/// Implements [`RawJson::without_bytes`].
 fn without_bytes(json: &str) -> Cow<'_, str> {
     let mut out = String::new();
     let mut copied = 0;
@@ -124,13 +125,14 @@ fn without_bytes(json: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// Whether a character of a JSON string may be one of Base64 of either alphabet. A backslash may escape a slash.
+/// Returns whether a byte of a JSON string can belong to Base64 text of either alphabet. A backslash counts, because it
+/// may escape a slash.
 fn is_base64(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"+/=-_\\".contains(&byte)
 }
 
-/// Returns the byte ranges of binary data in a string with JSON escapes. `key` is the key of the string; an `encrypted`
-/// string is binary data as a whole.
+/// Returns the byte ranges of binary data in a JSON string that still has its escapes. `key` is the key of the string.
+/// If `encrypted` is true, the whole string is binary data.
 fn byte_runs(key: &str, encrypted: bool, inside: &str) -> Vec<Range<usize>> {
     let mut runs = Vec::new();
     let named = KEYS_OF_BYTES.contains(&key) && inside.len() >= NAMED_BASE64;
@@ -219,7 +221,7 @@ pub fn decoded_strings(json: &str) -> String {
     out
 }
 
-/// Byte offset of the closing quote of a JSON string; `body` begins after its opening quote.
+/// Returns the byte offset of the closing quote of a JSON string. `body` begins after the opening quote.
 fn string_end(body: &str) -> usize {
     let mut escaped = false;
     for (offset, byte) in body.bytes().enumerate() {
@@ -233,7 +235,7 @@ fn string_end(body: &str) -> usize {
     body.len()
 }
 
-/// Decodes the inside of a JSON string; invalid parts become U+FFFD.
+/// Decodes the inside of a JSON string and appends it to `out`. Invalid parts become U+FFFD.
 fn decode_string(inside: &str, out: &mut String) {
     let mut chars = inside.chars();
     let mut high: Option<u32> = None;

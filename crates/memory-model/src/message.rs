@@ -17,8 +17,8 @@ use crate::time::Timestamp;
 pub enum EntryKind {
     /// A message: it may be sent to a model.
     Message,
-    /// A note (a model change, a label, a foreign compaction summary): kept and exported, never sent
-    /// to a model, and free of cost.
+    /// A note: a model change, a label, or a compaction summary of another program. It is kept and exported, but never
+    /// sent to a model, and it costs 0 tokens.
     Note,
 }
 
@@ -41,7 +41,7 @@ impl EntryKind {
     }
 }
 
-/// Turn of an agent loop to which a message belongs.
+/// Turn to which a message belongs: the agent loop, and the number of the turn in the loop.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct TurnId {
     /// Name of the agent loop.
@@ -50,9 +50,9 @@ pub struct TurnId {
     pub turn: u32,
 }
 
-/// A message or note. A log keeps it verbatim.
+/// A message of a conversation, or a note about the conversation. A log keeps both verbatim.
 ///
-/// A stored message is a [`LogEntry`]: it has a position, a cost and a hash.
+/// A stored message is a [`LogEntry`], which adds a position, a cost and a hash.
 ///
 /// ```
 /// use memory_model::Message;
@@ -74,17 +74,17 @@ pub struct Message {
     /// same id. An entry with `None` is always stored.
     #[serde(default)]
     pub external_id: Option<String>,
-    /// Id of the model response to which the message belongs. Messages with the same id are joined when grouped and
-    /// rendered.
+    /// Id of the model response to which the message belongs. Grouping and rendering join the messages with the same
+    /// id.
     #[serde(default)]
     pub response: Option<String>,
     /// Name of the participant who wrote the message.
     #[serde(default)]
     pub name: Option<String>,
-    /// Agent loop and turn of the message; `None` if the host does not know them.
+    /// Agent loop and turn of the message; `None` if they are unknown.
     #[serde(default)]
     pub turn: Option<TurnId>,
-    /// Time of the message. Times in a log need not rise.
+    /// Time of the message. A later message may have an earlier time.
     #[serde(default)]
     pub created_at: Timestamp,
     /// Content of the message: its parts, in order.
@@ -99,14 +99,14 @@ fn message_kind() -> EntryKind {
     EntryKind::Message
 }
 
-/// A user's message of one text.
+/// Creates a user message with one text.
 impl From<&str> for Message {
     fn from(text: &str) -> Self {
         Message::user(text)
     }
 }
 
-/// A user's message of one text.
+/// Creates a user message with one text.
 impl From<String> for Message {
     fn from(text: String) -> Self {
         Message::user(text)
@@ -119,21 +119,21 @@ impl Message {
         Message::new(Role::User, vec![Part::text(text)])
     }
 
-    /// Creates an assistant message of one text.
+    /// Creates an assistant message with one text.
     pub fn assistant(text: impl Into<String>) -> Message {
         Message::new(Role::Assistant, vec![Part::text(text)])
     }
 
-    /// Creates a system message of one text.
+    /// Creates a system message with one text.
     ///
-    /// In a log it is a message like any other: a compaction summarizes it once it is old. Instructions at the
-    /// beginning of every request do not belong in a log: pass them to the session instead (`OpenSession::system` of
-    /// `agent-memory`), which never shortens or summarizes them.
+    /// A log treats a system message like any other message: a compaction summarizes it when it is old. Instructions at
+    /// the beginning of every request do not belong in a log. Pass them to the session instead (`OpenSession::system`
+    /// of `agent-memory`), which never shortens or summarizes them.
     pub fn system(text: impl Into<String>) -> Message {
         Message::new(Role::System, vec![Part::text(text)])
     }
 
-    /// Creates an assistant message of one tool call.
+    /// Creates an assistant message with one tool call.
     pub fn tool_call(
         id: impl Into<String>,
         name: impl Into<String>,
@@ -220,7 +220,7 @@ impl Message {
         self
     }
 
-    /// Sets the facts about the message that are not content.
+    /// Sets the metadata of the message: JSON that is not part of its content.
     #[must_use]
     pub fn with_meta(mut self, meta: RawJson) -> Self {
         self.meta = Some(meta);
@@ -232,10 +232,10 @@ impl Message {
         join_texts(&self.parts)
     }
 
-    /// Returns the bytes that a store keeps of the content: the parts as a JSON list.
+    /// Returns the content in the form that a store keeps: the parts as a JSON list, in bytes.
     ///
     /// # Errors
-    /// If the parts nest deeper than [`crate::MAX_PART_DEPTH`]: they would not be read back unchanged.
+    /// If the parts nest deeper than [`crate::MAX_PART_DEPTH`], because reading them would not give the same parts.
     pub fn body(&self) -> Result<Vec<u8>, serde_json::Error> {
         if self.nests_too_deeply() {
             return Err(serde::ser::Error::custom(format!(
@@ -246,8 +246,8 @@ impl Message {
         serde_json::to_vec(&self.parts)
     }
 
-    /// Returns whether the parts nest deeper than [`crate::MAX_PART_DEPTH`]. Only parts built by a program can; a store
-    /// refuses them.
+    /// Returns whether the parts nest deeper than [`crate::MAX_PART_DEPTH`]. Parsed parts never do, but a program can
+    /// build such parts. A store refuses them.
     pub fn nests_too_deeply(&self) -> bool {
         nest_too_deeply(&self.parts)
     }

@@ -9,17 +9,18 @@ use serde_json::value::RawValue;
 
 use crate::json::RawJson;
 
-/// Maximum nesting of parts that are read. A message's parts are the first level, and the parts in a tool result's
-/// content are the next level. On the last level, a tool result with a list as its content is kept as
-/// [`Part::Unknown`], verbatim, so that recursive code over parts has a bounded depth.
+/// Maximum number of nested levels of parts that reading accepts, so that recursive code over parts has a bounded
+/// depth. A message's parts are the first level, and the parts in a tool result's content are the next level. On the
+/// last level, a tool result with a list as its content is kept as [`Part::Unknown`], verbatim.
 pub const MAX_PART_DEPTH: usize = 8;
 
 /// One part of a message.
 ///
-/// Reading never fails on a JSON object: an object of an unknown shape, with a duplicate key, with text that is not
-/// Unicode (a lone surrogate) or nested deeper than [`MAX_PART_DEPTH`] is kept as [`Part::Unknown`], verbatim.
+/// Reading never fails on a JSON object. [`Part::Unknown`] keeps an object verbatim if it has an unknown shape, a
+/// duplicate key, text that is not Unicode (a lone surrogate), or more nested levels than [`MAX_PART_DEPTH`].
 ///
-/// Any self-describing format can hold a part. [`RawJson`] describes how raw JSON is carried.
+/// Any self-describing serde format can hold a part. [`RawJson`] describes how other formats than JSON write the raw
+/// JSON of a part.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Part {
     /// A text.
@@ -40,7 +41,7 @@ pub enum Part {
         id: String,
         /// Name of the called tool.
         name: String,
-        /// Arguments of the call as they came: JSON, or a JSON string if the source had one.
+        /// Original arguments of the call: JSON, or a JSON string if the source had a string.
         arguments: RawJson,
     },
     /// The result of a tool call.
@@ -56,7 +57,7 @@ pub enum Part {
     Image(Media),
     /// A file.
     File(Media),
-    /// Any other part, as the JSON text in which it came.
+    /// Any other part, kept as its original JSON text.
     Unknown {
         /// JSON text of the part, verbatim.
         raw: RawJson,
@@ -86,7 +87,7 @@ pub struct Media {
 /// Bytes of an image or file: the bytes themselves, or their URL.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub enum MediaSource {
-    /// Bytes as Base64 text, as it came.
+    /// Bytes as the original Base64 text.
     #[serde(rename = "data")]
     Data(String),
     /// URL of the bytes.
@@ -100,7 +101,7 @@ impl Part {
         Self::Text { text: text.into() }
     }
 
-    /// Number of entries in the map that the part is serialised as.
+    /// Returns the number of entries in the map that serde writes for the part.
     fn entries(&self) -> usize {
         match self {
             Part::Text { .. } | Part::Unknown { .. } => 2,
@@ -113,7 +114,8 @@ impl Part {
 
     /// Calls `f` with every readable text in the part: texts, names, arguments, results.
     ///
-    /// JSON is passed as it came and, if that differs, also with its strings decoded. Image and file data is left out.
+    /// JSON is passed as its original text, and a second time with decoded strings if that differs. Image and file data
+    /// is left out.
     pub fn visit_texts<'a>(&'a self, f: &mut dyn FnMut(Cow<'a, str>)) {
         match self {
             Part::Text { text } | Part::Reasoning { text, .. } => f(Cow::Borrowed(text)),
@@ -153,7 +155,7 @@ fn visit_json<'a>(raw: &'a RawJson, f: &mut dyn FnMut(Cow<'a, str>)) {
 }
 
 impl ResultContent {
-    /// Returns the text of the result: the string, or the text parts joined by newlines.
+    /// Returns the text of the content: the string, or the text parts joined by newlines.
     pub fn text(&self) -> Cow<'_, str> {
         match self {
             ResultContent::Text(text) => Cow::Borrowed(text),
@@ -239,7 +241,7 @@ impl<'de> Deserialize<'de> for Part {
     }
 }
 
-/// Reads a JSON array of parts, without a copy of their text in between.
+/// Reads a JSON array of parts. Does not copy the text of each part in between.
 ///
 /// # Errors
 /// If `json` is not a JSON array of objects.
@@ -255,24 +257,25 @@ fn checked_part<E: serde::de::Error>(raw: &RawValue) -> Result<Part, E> {
     Ok(part_from_raw(raw))
 }
 
-/// Reads a part from a JSON object. An object of a shape that [`Part`] does not write becomes [`Part::Unknown`].
+/// Reads a part from a JSON object. An object in a form that [`Part`] never writes becomes [`Part::Unknown`].
 pub fn part_from_raw(raw: &RawValue) -> Part {
     part_on_level(raw, 1)
 }
 
-/// Reads a part of a tool result's content as [`part_from_raw`] does; it is on the second level of [`MAX_PART_DEPTH`].
+/// Reads a part of a tool result's content, as [`part_from_raw`] does. The part is on the second of the
+/// [`MAX_PART_DEPTH`] nested levels.
 pub fn inner_part_from_raw(raw: &RawValue) -> Part {
     part_on_level(raw, 2)
 }
 
-/// Reads a part on a level of at most [`MAX_PART_DEPTH`].
+/// Reads a part on the nested level `level`, which is at most [`MAX_PART_DEPTH`].
 fn part_on_level(raw: &RawValue, level: usize) -> Part {
     known_part(raw.get(), level).unwrap_or_else(|| Part::Unknown {
         raw: RawJson::from_raw(raw),
     })
 }
 
-/// Reads a value that is present, so that `null` differs from a missing one.
+/// Reads the value of a field that exists. `null` is then an error, unlike a missing field.
 fn present<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Option<T>, D::Error> {
@@ -389,7 +392,7 @@ fn known_part(json: &str, level: usize) -> Option<Part> {
     })
 }
 
-/// The tag, if it is at the place at which [`Part`] writes it. This saves reading the whole object.
+/// Returns the value of `type` if it is the first field, as [`Part`] writes it. This saves parsing the whole object.
 fn written_tag(json: &str) -> Option<&str> {
     let (tag, _) = json.strip_prefix(r#"{"type":""#)?.split_once('"')?;
     tag.bytes()
@@ -397,7 +400,8 @@ fn written_tag(json: &str) -> Option<&str> {
         .then_some(tag)
 }
 
-/// The content of a result on a level; `None` for a list on the last level.
+/// Parses the content of a tool result on the nested level `level`. `None` if the content is neither a string nor a
+/// list of objects, or if it is a list on the last level.
 fn result_content(json: &str, level: usize) -> Option<ResultContent> {
     match json.as_bytes().first()? {
         b'"' => serde_json::from_str(json).ok().map(ResultContent::Text),
@@ -413,7 +417,7 @@ fn result_content(json: &str, level: usize) -> Option<ResultContent> {
     }
 }
 
-/// Whether parts nest deeper than parts that are read may: see [`MAX_PART_DEPTH`].
+/// Returns whether parts have more nested levels than reading accepts: see [`MAX_PART_DEPTH`].
 pub(crate) fn nest_too_deeply(parts: &[Part]) -> bool {
     deeper_than(parts, MAX_PART_DEPTH)
 }

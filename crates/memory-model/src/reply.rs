@@ -31,21 +31,21 @@ impl Reply {
     }
 }
 
-/// A copy of the reply.
+/// Copies the reply.
 impl From<&Reply> for Reply {
     fn from(reply: &Reply) -> Self {
         reply.clone()
     }
 }
 
-/// A reply of one message, without usage.
+/// Creates a reply with one message and without usage.
 impl From<Message> for Reply {
     fn from(message: Message) -> Self {
         Self::from(vec![message])
     }
 }
 
-/// A reply without usage.
+/// Creates a reply with these messages and without usage.
 impl From<Vec<Message>> for Reply {
     fn from(messages: Vec<Message>) -> Self {
         Self {

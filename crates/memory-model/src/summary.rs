@@ -1,4 +1,4 @@
-//! Summaries: nodes of a DAG over the log.
+//! Summaries: nodes of a directed acyclic graph over the messages of a log.
 
 use std::fmt;
 
@@ -10,21 +10,21 @@ use crate::json::RawJson;
 use crate::summary_body::SummaryBody;
 use crate::time::Timestamp;
 
-/// Description of the way in which a summary was made: summarizer, prompt, policy and their versions, as one canonical
-/// line.
+/// Description of how a summary was made, in one line: summarizer, prompt, policy and their versions.
 ///
-/// Two summaries of the same sources by the same recipe are equivalent: a store keeps one, and only one is paid for.
+/// Two summaries with the same sources and the same recipe are equivalent. A store keeps only one of them, so the model
+/// is paid once.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Recipe(String);
 
 impl Recipe {
-    /// Creates a recipe from its line.
+    /// Creates a recipe from its text: one line that names the summarizer, the prompt, the policy and their versions.
     pub fn new(line: impl Into<String>) -> Self {
         Self(line.into())
     }
 
-    /// Returns the recipe's line.
+    /// Returns the text of the recipe: one line that names the summarizer, the prompt, the policy and their versions.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -44,11 +44,12 @@ pub enum Purpose {
     /// The summary replaces its sources.
     #[default]
     Replace,
-    /// The summary replaces the beginning of a turn; the end of the turn stays in view after it.
+    /// The summary replaces the beginning of a turn. The end of the turn follows the summary verbatim.
     TurnPrefix,
 }
 
-/// A source or a child of a summary: a range of messages, or another summary.
+/// Range of messages, or another summary, that is a source or a child of a summary. Sources are the summary's input.
+/// Children are the content to which a reader can unfold the summary.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Child {
@@ -83,42 +84,47 @@ impl Child {
     }
 }
 
-/// A summary of a contiguous range of messages. It was made from its sources and unfolds to its children.
+/// A summary of a contiguous range of messages. It was written from its sources, and a reader can unfold it to its
+/// children, which cover the same range.
 ///
-/// Most summaries unfold to their sources. A summary that is updated repeatedly has the previous one among its sources,
-/// and ranges of messages as children, so that its depth does not grow.
+/// In most summaries, the children are the sources. A summary that is updated repeatedly has the previous summary among
+/// its sources, but only ranges of messages as children, so its depth does not grow.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Summary {
     /// Id of the summary: `sum_` and the first 16 hex digits of `hash`.
     pub id: SummaryId,
     /// Positions of the messages that the summary covers.
     pub range: SeqRange,
-    /// Depth of the summary: 0 if it is of messages alone, else 1 + the depth of its deepest child summary.
+    /// Depth of the summary: 0 if all children are messages, otherwise 1 + the depth of its deepest child summary.
     pub depth: u32,
-    /// Messages and summaries that the writer of the summary read, in that order; at least one. Sources may overlap and
-    /// be nested, and none reaches beyond the last position of `range`.
+    /// Messages and summaries from which the summary was written, in the order of reading; at least one. Sources may
+    /// overlap or be nested. They may begin before `range`, but never end after it.
     pub sources: Vec<Child>,
-    /// Messages and summaries to which the summary unfolds, in order; they partition `range`.
+    /// Messages and summaries to which a reader can unfold the summary, in order. Together they cover each position of
+    /// `range` once.
     pub children: Vec<Child>,
     /// Text of the summary, as ranked lines.
     pub body: SummaryBody,
-    /// Rendered messages that replace the summary's text in a context, as a JSON list; `None` if the text is shown.
+    /// Messages that a context shows instead of the summary's text, as a JSON list; `None` if the context shows the
+    /// text.
     pub messages: Option<RawJson>,
-    /// Cost of the summary when it is rendered by `rendering`, in tokens.
+    /// Cost of the summary in a context, in tokens, in the form that `rendering` names.
     pub tokens: u64,
-    /// Rendering for which `tokens` was counted.
+    /// Form of the summary in a context for which `tokens` was counted.
     pub rendering: RenderingId,
     /// Cost of the summary's sources when the summary was made, in tokens.
     pub source_tokens: u64,
     /// Whether the summary was written without a model and should be rewritten when one is available.
     pub provisional: bool,
-    /// Recipe by which the summary was made.
+    /// Recipe by which the summary was made: summarizer, prompt, policy and their versions.
     pub recipe: Recipe,
-    /// Tier of summarizing that produced the text, such as `normal`, `aggressive`, `extractive` or `cut`.
+    /// Name of the method that produced the text: `normal` and `aggressive` ask a model, `extractive` picks sentences,
+    /// `cut` shortens the source.
     pub tier: String,
     /// Name of the model that wrote the summary; `None` if it was written without a model.
     pub model: Option<String>,
-    /// Facts about the making of the summary, as a JSON object: scores, refused tiers, omissions. Not part of the hash.
+    /// Data about how the summary was made, as a JSON object: scores, refused attempts, omissions. Not part of the
+    /// hash.
     pub meta: Option<RawJson>,
     /// Earliest time of the messages of the summary's sources.
     pub earliest_at: Timestamp,
@@ -132,26 +138,28 @@ pub struct Summary {
     pub hash: Hash,
 }
 
-/// Figures about the size of a summary's content. Two are this crate's, and three have the names and meanings of an
-/// older memory engine. [`Summary::meta`] holds them under `figures`.
+/// Numbers and costs of the messages and summaries that a summary covers. [`Summary::meta`] contains them in the field
+/// `figures`. The last three fields have the names and meanings that an older memory engine gave them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SummaryFigures {
     /// Number of messages that the summary covers, without notes.
     pub messages: u64,
     /// Cost of the covered messages, in tokens.
     pub message_tokens: u64,
-    /// Number of rows of the messages among the direct sources; each summary among them adds its `descendant_count` +
-    /// 1. A message has a row for its text or its blocks, and one for each reasoning, tool call and tool result.
+    /// Number of descendants. Each message among the direct sources adds its number of rows, and each summary among
+    /// them adds 1 + its own `descendant_count`. A message has one row for its text or its blocks, and one row for each
+    /// reasoning, tool call and tool result.
     pub descendant_count: u64,
-    /// Cost of all that `descendant_count` counts, in tokens: the cost of each message with rows among the direct
-    /// sources. Each summary among them adds its own cost and its `descendant_token_count`.
+    /// Cost of all descendants, in tokens. Each message among the direct sources adds its cost if it has rows. Each
+    /// summary among them adds its cost and its own `descendant_token_count`.
     pub descendant_token_count: u64,
-    /// Cost of all rows of the covered messages, in tokens.
+    /// Cost of all covered messages that have rows, in tokens.
     pub source_message_token_count: u64,
 }
 
 impl SummaryFigures {
-    /// Adds the figures of a message among the direct sources: its number of rows, and its cost in tokens.
+    /// Adds a message that is a direct source of the summary. `rows` is the number of its rows (see
+    /// [`descendant_count`](Self::descendant_count)), and `tokens` is its cost.
     pub fn add_message(&mut self, rows: u64, tokens: u64) {
         self.messages += 1;
         self.message_tokens += tokens;
@@ -162,7 +170,8 @@ impl SummaryFigures {
         }
     }
 
-    /// Adds the figures of a summary among the sources: `below` are its figures, `tokens` is its cost in tokens.
+    /// Adds a summary that is a direct source of the summary. `below` are the numbers of that source, and `tokens` is
+    /// its cost.
     pub fn add_summary(&mut self, below: &Self, tokens: u64) {
         self.messages += below.messages;
         self.message_tokens += below.message_tokens;
@@ -172,15 +181,15 @@ impl SummaryFigures {
     }
 }
 
-/// The field of [`Summary::meta`] that holds the figures.
+/// Deserialized form of [`Summary::meta`] that reads only the field `figures`.
 #[derive(Deserialize)]
 struct FiguresOnly {
     figures: Option<SummaryFigures>,
 }
 
 impl Summary {
-    /// Creates a summary that unfolds to its sources, and computes its hash and id. The cost is 0 tokens, and the
-    /// model, figures, times and rendering are empty: set these fields afterwards. The hash does not cover them.
+    /// Creates a summary with its sources as children, and computes its hash and id. The cost is 0 tokens, and the
+    /// model, metadata, times and rendering are empty: set these fields afterwards. The hash does not cover them.
     pub fn new(
         range: SeqRange,
         depth: u32,
@@ -215,7 +224,7 @@ impl Summary {
         summary
     }
 
-    /// Computes the hash from the other fields, and sets it and the id.
+    /// Computes the hash and the id from the other fields, and sets both.
     pub fn set_hash_and_id(&mut self) {
         self.hash = self.expected_hash();
         self.id = summary_id(self.hash);
@@ -231,7 +240,8 @@ impl Summary {
         self.sources.iter().filter_map(Child::summary)
     }
 
-    /// Returns the size figures in `meta`; `None` if there are none.
+    /// Returns the numbers and costs of the covered messages and summaries, which are recorded in `meta`. `None` if
+    /// they are not recorded.
     pub fn figures(&self) -> Option<SummaryFigures> {
         let meta = self.meta.as_ref()?;
         let read = serde_json::from_str::<FiguresOnly>(meta.as_str());
@@ -248,8 +258,8 @@ impl Summary {
         if self.is_leaf() { "leaf" } else { "condensed" }
     }
 
-    /// Computes the hash from the other fields, as H(source hash ‖ children ‖ range ‖ depth ‖ recipe ‖ body ‖
-    /// messages). In a sound summary it equals `hash`. A child is hashed by its range and id.
+    /// Computes the hash from the other fields: H(source hash ‖ children ‖ range ‖ depth ‖ recipe ‖ body ‖ messages).
+    /// The result equals `hash` unless a field was changed. A child is hashed by its range and id.
     pub fn expected_hash(&self) -> Hash {
         let mut hasher = FieldHasher::new("agent-memory summary 2");
         hasher.hash(self.source_hash);
@@ -267,8 +277,8 @@ impl Summary {
     }
 }
 
-/// Computes the hash over a summary's sources. Add the sources in order: for [`Child::Messages`] the hashes of all its
-/// messages in order, for [`Child::Summary`] its hash.
+/// Computes the hash over a summary's sources. Add the sources in order: for [`Child::Messages`] the hash of each
+/// message in order, for [`Child::Summary`] the hash of the summary.
 #[derive(Debug)]
 pub struct SourceHasher(FieldHasher);
 
@@ -279,7 +289,7 @@ impl Default for SourceHasher {
 }
 
 impl SourceHasher {
-    /// Creates a hasher to which no source was added.
+    /// Creates a hasher without sources.
     pub fn new() -> Self {
         Self(FieldHasher::new("agent-memory summary source 1"))
     }

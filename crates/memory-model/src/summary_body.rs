@@ -11,13 +11,14 @@ use crate::hash::FieldHasher;
 pub struct RankedLine<'a> {
     /// Text of the line, without a line feed.
     pub text: &'a str,
-    /// Importance of the line among the lines of its body: shorter forms drop lower ranks first.
+    /// Importance of the line among the lines of its body. When the body is shortened, lines with lower ranks are
+    /// dropped first.
     pub rank: u8,
 }
 
 /// Text of a summary: lines in the order of the log, each with a rank.
 ///
-/// Ranks compare lines of one body. If all lines have one rank, each has rank 0.
+/// Only ranks of the same body can be compared. If all lines have the same rank, each has rank 0.
 ///
 /// ```
 /// use memory_model::{RankedLine, SummaryBody};
@@ -32,7 +33,7 @@ pub struct RankedLine<'a> {
 #[serde(try_from = "Parts", into = "Parts")]
 pub struct SummaryBody {
     text: String,
-    /// One for each line; empty when all are equal.
+    /// Rank of each line; empty if all ranks are equal.
     ranks: Vec<u8>,
 }
 
@@ -45,7 +46,7 @@ impl SummaryBody {
         }
     }
 
-    /// Creates a body of ranked lines. A text with line feeds becomes several lines of its rank.
+    /// Creates a body of ranked lines. A text with line feeds becomes several lines with the same rank.
     pub fn ranked<'a>(lines: impl IntoIterator<Item = RankedLine<'a>>) -> Self {
         let (mut texts, mut ranks) = (Vec::new(), Vec::new());
         for line in lines {
@@ -61,7 +62,7 @@ impl SummaryBody {
     /// Creates a body from its text and the rank of each line; `ranks` is `None` when all ranks are equal.
     ///
     /// # Errors
-    /// [`RankCountError`] if there is not one rank for each line.
+    /// [`RankCountError`] if the number of ranks differs from the number of lines.
     pub fn from_parts(text: String, ranks: Option<Vec<u8>>) -> Result<Self, RankCountError> {
         let Some(ranks) = ranks else {
             return Ok(Self::new(text));
@@ -111,7 +112,7 @@ impl From<String> for SummaryBody {
     }
 }
 
-/// Error returned when a body does not have one rank for each line.
+/// Error returned when the number of ranks differs from the number of lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RankCountError {
     lines: usize,
@@ -127,7 +128,7 @@ impl fmt::Display for RankCountError {
 
 impl std::error::Error for RankCountError {}
 
-/// The ranks; empty when all are equal.
+/// Returns the ranks, or an empty list if all ranks are equal.
 fn without_equal(ranks: Vec<u8>) -> Vec<u8> {
     match ranks.windows(2).any(|pair| pair.first() != pair.last()) {
         true => ranks,
@@ -135,7 +136,7 @@ fn without_equal(ranks: Vec<u8>) -> Vec<u8> {
     }
 }
 
-/// JSON form of a body.
+/// Serialized form of a [`SummaryBody`].
 #[derive(Serialize, Deserialize)]
 struct Parts {
     text: String,

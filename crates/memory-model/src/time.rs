@@ -1,4 +1,4 @@
-//! Time as data: a timestamp and the clock that gives it.
+//! Timestamps, and the clocks that return the current time.
 
 use std::fmt;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
 
-/// Microseconds since the Unix epoch, UTC.
+/// Time as a number of microseconds since the Unix epoch, in UTC; 0 if the time is unknown.
 #[derive(
     Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
@@ -22,9 +22,9 @@ impl Timestamp {
             .map(|t| Self(t.as_microsecond()))
     }
 
-    /// Reads a time as programs write it: RFC 3339, RFC 2822, or a number as [`Timestamp::from_number`] reads it. RFC
-    /// 3339 may have a space for the `T`, a slash for a dash, `UTC` at its end, or no offset, which means UTC. `None`
-    /// for any other text.
+    /// Parses a time in the formats that programs write: RFC 3339, RFC 2822, or a number (see
+    /// [`Timestamp::from_number`]). RFC 3339 may have a space for the `T`, a slash for a dash, `UTC` at its end, or no
+    /// offset, which means UTC. `None` for any other text.
     pub fn from_text(text: &str) -> Option<Self> {
         let text = text.trim();
         if let Some(time) = Self::parse(text).or_else(|| Self::from_number(text)) {
@@ -54,9 +54,9 @@ impl Timestamp {
             .or_else(letter)
     }
 
-    /// Reads a number of seconds, milliseconds, microseconds or nanoseconds since the Unix epoch, with or without a
-    /// fraction. The size of the number determines the unit. `None` for any other text, and for a number that is too
-    /// small for a time after the spring of 1973: programs write such numbers, mostly zero, for unknown times.
+    /// Parses a number of seconds, milliseconds, microseconds or nanoseconds since the Unix epoch, with or without a
+    /// fraction. The size of the number determines the unit. `None` for any other text, and for a number below
+    /// 100,000,000 (in seconds, the spring of 1973). Programs write small numbers, mostly zero, for unknown times.
     pub fn from_number(text: &str) -> Option<Self> {
         let text = text.trim();
         if text.contains(['e', 'E']) {
@@ -68,7 +68,7 @@ impl Timestamp {
             return None;
         }
         let number = whole.parse::<i64>().ok()?;
-        // How many decimal places a unit has in microseconds.
+        // Number of decimal places between the unit and microseconds.
         let places = match number {
             ..100_000_000 => return None,
             100_000_000..100_000_000_000 => 6,
@@ -89,7 +89,7 @@ impl Timestamp {
         number.checked_mul(unit)?.checked_add(rest).map(Self)
     }
 
-    /// Returns whether the time is known: a message without a time has the time 0.
+    /// Returns whether the time is known. The time 0 means that a message has no time.
     pub fn is_known(self) -> bool {
         self != Self::default()
     }
@@ -112,8 +112,8 @@ impl Timestamp {
 }
 
 impl fmt::Display for Timestamp {
-    /// RFC 3339 in UTC, as precise as it needs to be. A value outside the years -9999 to 9999 is
-    /// shown as its number of microseconds.
+    /// Writes RFC 3339 in UTC, without trailing zeros in the fraction. A time outside the years -9999 to 9999 is
+    /// written as its number of microseconds, such as `-5us`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match jiff::Timestamp::from_microsecond(self.0) {
             Ok(t) => t.fmt(f),
@@ -122,7 +122,7 @@ impl fmt::Display for Timestamp {
     }
 }
 
-/// Source of the current time. Time-dependent code takes a clock, so that tests can pass theirs.
+/// Source of the current time. Code that needs the time takes a clock, so that tests can pass a clock with fixed times.
 pub trait Clock: Send + Sync + fmt::Debug {
     /// Returns the current time.
     fn now(&self) -> Timestamp;
@@ -149,7 +149,7 @@ impl Clock for SystemClock {
     }
 }
 
-/// A clock for tests and replays that starts at a given time and advances by a fixed step per reading.
+/// A clock for tests and replays. It starts at a given time and advances by a fixed step whenever it is read.
 #[derive(Debug)]
 pub struct StepClock {
     next: AtomicI64,

@@ -19,7 +19,7 @@ pub struct ToolDefinition {
     /// Description of the tool for the model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// JSON Schema of the tool's arguments, which are an object.
+    /// JSON Schema of the object that holds the tool's arguments.
     pub parameters: RawJson,
 }
 
@@ -39,7 +39,7 @@ impl ToolDefinition {
         self
     }
 
-    /// Returns a borrowed view of the definition, as token estimators take it.
+    /// Returns a borrowed view of the definition, the form that token estimators accept.
     ///
     /// ```
     /// use memory_model::{RawJson, ToolDefinition};
@@ -60,23 +60,24 @@ impl ToolDefinition {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ToolCall<'a> {
-    /// Id of the call. The call's result names it.
+    /// Id of the call. The call's result refers to it.
     pub id: &'a str,
     /// Name of the called tool.
     pub name: &'a str,
-    /// Arguments of the call as they came: JSON, or a JSON string of text that is not JSON.
+    /// Original arguments of the call: JSON, or a JSON string of text that is not JSON.
     pub arguments: &'a RawJson,
 }
 
 impl<'a> ToolCall<'a> {
     /// Parses the arguments of the call as a `T`. Blank arguments count as `{}`.
     ///
-    /// Arguments that are not JSON are an error for every type. A log keeps them as a JSON string of their text, and an
-    /// incomplete call must not be read as a text. A tool that takes free text reads [`text`](Self::text) instead.
+    /// Arguments that are not JSON are an error for every type, even for `String`. A log keeps them as a JSON string of
+    /// their text, and a call that was cut off must not pass for a text. A tool that takes free text reads
+    /// [`text`](Self::text) instead.
     ///
     /// # Errors
-    /// If the arguments are not JSON, or not of that type. The text of the error is written for the model: pass it back
-    /// with [`failed`](Self::failed).
+    /// If the arguments are not JSON, or do not fit the type `T`. The text of the error is written for the model: pass
+    /// it back with [`failed`](Self::failed).
     ///
     /// ```
     /// use memory_model::{Message, RawJson};
@@ -116,8 +117,8 @@ impl<'a> ToolCall<'a> {
         Message::tool_result(self.id, text)
     }
 
-    /// Returns the message that answers the call with an error text, marked as an error. OpenAI's shapes have no field
-    /// for the mark: they begin the text with `[tool error]`.
+    /// Returns the message that answers the call with an error text, marked as an error. OpenAI's formats have no field
+    /// for this mark. In them, the text begins with `[tool error]`.
     pub fn failed(&self, text: impl Into<String>) -> Message {
         Message::failed_result(self.id, text)
     }

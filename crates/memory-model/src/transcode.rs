@@ -1,4 +1,4 @@
-//! Raw JSON in formats other than JSON.
+//! Reading and writing of [`RawJson`](crate::RawJson) in formats other than JSON.
 
 use std::any::type_name;
 use std::fmt;
@@ -10,20 +10,20 @@ use serde_json::value::RawValue;
 /// The key of the one-entry map that carries JSON text in formats other than JSON.
 pub(crate) const TEXT_KEY: &str = "$json";
 
-/// Maximum nesting of a value of another format.
+/// Maximum nesting depth of a value in a format other than JSON.
 const MAX_DEPTH: usize = 128;
 
-/// Whether `S` is a serializer of `serde_json`, which alone can write a raw value.
+/// Returns whether `S` is a serializer of `serde_json`. No other serializer can write a raw value.
 ///
-/// serde has no way to ask, so the type's name decides. A serializer that wraps `serde_json`'s is
-/// treated as another format.
+/// The check compares the name of the type, because serde has no other way to find out. A serializer that wraps
+/// `serde_json`'s is treated as another format.
 pub(crate) fn is_json_serializer<S>() -> bool {
     let name = plain_name::<S>();
     name.starts_with("serde_json::ser::Serializer<")
         || name.starts_with("serde_json::value::ser::Serializer")
 }
 
-/// Whether `D` is a deserializer of `serde_json`, which alone can read a raw value.
+/// Returns whether `D` is a deserializer of `serde_json`. No other deserializer can read a raw value.
 pub(crate) fn is_json_deserializer<D>() -> bool {
     let name = plain_name::<D>();
     name.starts_with("serde_json::de::Deserializer<")
@@ -36,8 +36,8 @@ fn plain_name<T>() -> &'static str {
     name.strip_prefix("mut ").unwrap_or(name)
 }
 
-/// Reads one value of any self-describing format as JSON text, compact. A map with [`TEXT_KEY`] and JSON text as its
-/// only entry is read as that text.
+/// Reads one value of any self-describing format and returns it as compact JSON text. A map with one entry, from
+/// [`TEXT_KEY`] to JSON text, is read as that JSON text.
 ///
 /// # Errors
 /// If the value has no JSON form (bytes, a number that is not finite, a key that is not a string) or nests deeper than
@@ -52,7 +52,7 @@ pub(crate) fn to_json<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Stri
     Ok(out)
 }
 
-/// Appends the value that it visits to `out`.
+/// Visitor that appends the visited value to `out` as JSON text.
 struct Transcoder<'o> {
     out: &'o mut String,
     depth: usize,
@@ -189,7 +189,7 @@ impl<'de> Visitor<'de> for Transcoder<'_> {
     }
 }
 
-/// The JSON text that a JSON string holds; `None` if it holds anything else.
+/// Returns the JSON text inside a JSON string; `None` if `value` is not a string, or its text is not JSON.
 fn carried_text(value: &str) -> Option<String> {
     let text: String = serde_json::from_str(value).ok()?;
     let raw: &RawValue = serde_json::from_str(&text).ok()?;

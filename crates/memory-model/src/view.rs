@@ -1,7 +1,7 @@
-//! Views: partitions of a log into spans, and their algebra.
+//! Views of a log: divisions of the log into spans, and the functions that replace spans.
 //!
-//! Everything here is pure and total. Stores keep only the starts of spans ([`SpanStart`]) and use [`splice_starts`] to
-//! turn a publish into the few rows that change.
+//! All functions here are pure and never panic. A store keeps only the start of each span ([`SpanStart`]). When new
+//! spans are published, [`splice_starts`] returns the few rows that change.
 
 use std::fmt;
 
@@ -9,29 +9,29 @@ use serde::{Deserialize, Serialize};
 
 use crate::ids::{Seq, SeqRange, SummaryId, TrimPolicyId};
 
-/// Form in which a context shows the messages of a span.
+/// Form in which a context shows the messages of a span (a range of the log).
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SpanBody {
     /// The messages are shown verbatim.
     Raw,
-    /// A summary of exactly these messages is shown.
+    /// A summary that covers exactly these messages is shown.
     Summary {
         /// Id of the shown summary.
         id: SummaryId,
-        /// Depth of the shown summary: 0 for a leaf.
+        /// Depth of the shown summary: 0 for a leaf, which is a summary of messages alone.
         depth: u32,
     },
-    /// The messages are shown, each shortened by this trim policy.
+    /// The messages are shown, and this trim policy shortens each of them.
     Trimmed(TrimPolicyId),
-    /// The messages are not shown; a context gives their number.
+    /// The messages are not shown. A context gives only their number.
     Omitted,
 }
 
 impl SpanBody {
-    /// Returns whether a span with this body may be cut in two, or joined with a neighbour that has the same body, at
-    /// the same total cost. Summaries and trimmed spans are replaced whole, because their cost is that of the whole
-    /// body.
+    /// Returns whether a span with this body can be cut in two, or joined with a neighbour that has the same body,
+    /// without a change of the total cost. This is true of `Raw` and `Omitted`. A summary or a trimmed span has one
+    /// cost for its whole range, so it can only be replaced whole.
     pub fn is_divisible(&self) -> bool {
         matches!(self, SpanBody::Raw | SpanBody::Omitted)
     }
@@ -45,17 +45,18 @@ impl SpanBody {
     }
 }
 
-/// Range of a span: from `first` to `last`, both inclusive, or open.
+/// Range of a span. A closed range ends at `last`, inclusive. An open range has no end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct SpanRange {
     /// First position of the span, inclusive.
     pub first: Seq,
-    /// Last position of the span, inclusive; `None` for a view's final span, which never ends.
+    /// Last position of the span, inclusive; `None` for the open span at the end of a view.
     pub last: Option<Seq>,
 }
 
 impl SpanRange {
-    /// Returns the positions of the span at or before `head`; `None` if there are none.
+    /// Returns the positions of the span up to `head`, the last position of the log. `None` if the span begins after
+    /// `head`.
     pub fn up_to(&self, head: Seq) -> Option<SeqRange> {
         SeqRange::new(self.first, self.last.map_or(head, |last| last.min(head)))
     }
@@ -70,20 +71,20 @@ impl fmt::Display for SpanRange {
     }
 }
 
-/// A range of the log with the form in which a context shows it.
+/// A range of the log, and the form in which a context shows its messages.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Span {
     /// Positions of the span's messages.
     pub range: SpanRange,
     /// Form in which a context shows the messages.
     pub body: SpanBody,
-    /// Cost of the span in a context, in tokens; 0 for `Omitted`. For `Raw`, the reader of the log sets the sum of the
-    /// costs of the messages that exist, and it is 0 before.
+    /// Cost of the span in a context, in tokens; 0 for `Omitted`. For `Raw`, a view has 0, and a reader of the log sets
+    /// the sum of the costs of the span's messages.
     pub tokens: u64,
 }
 
 impl Span {
-    /// Creates a closed span; `tokens` is the cost of the body, in tokens.
+    /// Creates a closed span. `tokens` is the cost of its body, in tokens.
     pub fn closed(range: SeqRange, body: SpanBody, tokens: u64) -> Self {
         Self {
             range: SpanRange {
@@ -95,20 +96,21 @@ impl Span {
         }
     }
 
-    /// Returns the range of a closed span; `None` for the open one.
+    /// Returns the range of a closed span; `None` if the span is open.
     pub fn closed_range(&self) -> Option<SeqRange> {
         self.range
             .last
             .and_then(|last| SeqRange::new(self.range.first, last))
     }
 
-    /// Returns whether two spans have the same range and body; costs are ignored.
+    /// Returns whether two spans have the same range and the same body. Their costs may differ.
     pub fn same(&self, other: &Span) -> bool {
         self.range == other.range && self.body == other.body
     }
 }
 
-/// First position and body of a span: the row that a store keeps for it. The span ends before the next span's start.
+/// First position and body of a span: the row that a store keeps for the span. The span ends right before the first
+/// position of the next row.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SpanStart {
     /// First position of the span, inclusive.
@@ -120,7 +122,7 @@ pub struct SpanStart {
 }
 
 impl SpanStart {
-    /// Start of the only span of a view that was never published: all messages verbatim.
+    /// Start of the only span of a new view, which shows all messages verbatim.
     pub const FIRST: Self = Self {
         first: Seq::FIRST,
         body: SpanBody::Raw,
@@ -141,23 +143,23 @@ impl From<&Span> for SpanStart {
     }
 }
 
-/// Rows of spans that a publish removes from a view and adds to it.
+/// Changes to the stored rows of a view when new spans are published. Each row is the start of a span.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SpliceRows {
-    /// Rows that the publish removes, in rising order.
+    /// Starts of spans to remove, in rising order of their first positions.
     pub removed: Vec<SpanStart>,
-    /// Rows that the publish adds, in rising order.
+    /// Starts of spans to add, in rising order of their first positions.
     pub added: Vec<SpanStart>,
 }
 
-/// Error returned when a splice is refused.
+/// Error returned when spans of a view cannot be replaced.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SpliceError {
-    /// The view does not hold the expected spans over the range: another publish came first.
+    /// The view has other spans over the range than the caller expected: another publish replaced them first.
     #[error("the view holds {} other span(s) over the replaced range", found.len())]
     Lost {
-        /// Spans that the view holds over the range now.
+        /// Spans that the view has over the range now.
         found: Vec<Span>,
     },
     /// The new spans do not cover exactly the replaced range, in order, without gaps.
@@ -178,8 +180,8 @@ pub enum SpliceError {
     },
 }
 
-/// A view of a log: a partition of all positions from 1 on into spans, in order, without gaps or overlaps. The last
-/// span is raw and open.
+/// A view of a log: a list of spans in order. Every position from 1 on belongs to exactly one span. The last span is
+/// raw and open, so new messages belong to it.
 ///
 /// ```
 /// use memory_model::{SpanBody, Seq, SeqRange, Span, SummaryId, View};
@@ -223,8 +225,8 @@ impl View {
     /// Creates the view from the starts of its spans.
     ///
     /// # Errors
-    /// A message that names the invalid row, if the rows do not begin at 1, do not rise, hold neighbours that should be
-    /// merged, or do not end with a raw span.
+    /// Returns a message that names the invalid start. The first span must begin at 1, each span after the span before
+    /// it, and the last span must be raw. Neighbours with the same raw or omitted body must be merged.
     pub fn from_starts(starts: &[SpanStart]) -> Result<Self, String> {
         match starts.first() {
             None => return Err("a view has at least one span".to_owned()),
@@ -270,13 +272,13 @@ impl View {
         self.spans.iter().map(SpanStart::from).collect()
     }
 
-    /// Returns the spans that overlap `at`. `Raw` and `Omitted` spans are clipped to it; `Summary` and `Trimmed` spans
-    /// keep their whole range, because they can only be replaced whole.
+    /// Returns the spans that overlap `at`. `Raw` and `Omitted` spans are clipped to `at`. `Summary` and `Trimmed`
+    /// spans keep their whole range, because they can only be replaced whole.
     pub fn clip(&self, at: SeqRange) -> Vec<Span> {
         clip(&self.spans, at)
     }
 
-    /// Returns the view after `new` replaces the spans over `at`. The view must still hold the spans `expect` there.
+    /// Returns the view after `new` replaces the spans over `at`. The view must still have the spans `expect` there.
     ///
     /// # Errors
     /// [`SpliceError::Lost`] if the view holds other spans over `at`; [`SpliceError::NotTiling`] if `new` does not
@@ -293,7 +295,8 @@ impl View {
     }
 }
 
-/// Returns the spans that begin at `starts`; the last one ends at `last`, or is open.
+/// Returns the spans that begin at `starts`. Each span ends right before the next start. The last span ends at `last`,
+/// inclusive, or is open if `last` is `None`.
 pub fn spans_of(starts: &[SpanStart], last: Option<Seq>) -> Vec<Span> {
     let ends = starts
         .iter()
@@ -314,7 +317,9 @@ pub fn spans_of(starts: &[SpanStart], last: Option<Seq>) -> Vec<Span> {
         .collect()
 }
 
-/// Returns the spans that overlap `at`, as [`View::clip`] does. `starts` are the view's rows around `at`.
+/// Returns the spans of a view that overlap the range `at`, clipped as by [`View::clip`]. `starts` are the starts of
+/// these spans in order, and of the next span, which ends the last one of them. More starts before and after are
+/// allowed.
 pub fn clip_starts(starts: &[SpanStart], at: SeqRange) -> Vec<Span> {
     clip(&spans_of(starts, None), at)
 }
@@ -336,11 +341,11 @@ fn clip(spans: &[Span], at: SeqRange) -> Vec<Span> {
         .collect()
 }
 
-/// Returns the rows that a view loses and gains when `new` replaces the spans over `at`. The view must still hold the
-/// spans `expect` there.
+/// Returns the starts of spans that a store must remove and add when `new` replaces the spans of a view over `at`. The
+/// view must still have the spans `expect` there.
 ///
-/// `starts` are the view's rows around the range: from the row that covers the position before `at` (or the first row)
-/// through the row that begins right after `at`, if there is one. Additional rows are allowed.
+/// `starts` are the starts of the view's spans around the range: from the span that covers the position before `at` (or
+/// the first span) through the span that begins right after `at`, if there is one. Additional starts are allowed.
 ///
 /// # Errors
 /// [`SpliceError`] in the same cases as [`View::splice`].

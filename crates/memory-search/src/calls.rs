@@ -1,4 +1,4 @@
-//! The tools that the calls and results of a log belong to.
+//! The tools to which the calls and results in a log belong.
 
 use std::collections::VecDeque;
 
@@ -7,18 +7,18 @@ use memory_model::{EntryKind, LogEntry, Part, Seq};
 
 use crate::fold::composed;
 
-/// Number of positions before a result that are searched for its call. If the call lies farther back, the result's tool
-/// is unknown.
+/// Number of log positions before a result that are searched for its call. If the call is farther back, the tool of the
+/// result is unknown.
 pub(crate) const CALL_WINDOW: u32 = 256;
 
-/// The calls of a part of a log, by their ids. They give the tool of each result.
+/// The tool calls in a section of a log, by their ids. They give the tool of each result.
 ///
-/// A result belongs to the call with its id in the same message, else to the nearest one before it, at
-/// most [`CALL_WINDOW`] positions back. A part of a call or result of this memory's own tools
-/// ([`is_memory_tool`]) is an **echo**: it repeats what was said before.
+/// A result belongs to the call with the same id in its message, or else to the nearest earlier call with this id, at
+/// most [`CALL_WINDOW`] positions back. An **echo** is a call or result of this memory's own tools
+/// ([`is_memory_tool`]). It repeats earlier messages.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct CallNames {
-    /// In the order of the log.
+    /// The calls, in the order of the log.
     calls: VecDeque<KnownCall>,
 }
 
@@ -30,12 +30,12 @@ struct KnownCall {
 }
 
 impl CallNames {
-    /// No calls.
+    /// Creates an empty collection.
     pub(crate) fn new() -> Self {
         Self::default()
     }
 
-    /// Adds the calls of a message. Messages may come in any order. Notes are ignored.
+    /// Adds the calls of a message. Messages may come in any order. Notes (entries that are not messages) are ignored.
     pub(crate) fn add(&mut self, entry: &LogEntry) {
         if entry.kind == EntryKind::Note {
             return;
@@ -55,14 +55,14 @@ impl CallNames {
         }
     }
 
-    /// Forgets the calls that are too far back for messages from `seq` on.
+    /// Removes the calls that are too far back for messages from position `seq` on.
     pub(crate) fn forget_before(&mut self, seq: Seq) {
         let first = seq.0.saturating_sub(CALL_WINDOW);
         while self.calls.pop_front_if(|call| call.seq.0 < first).is_some() {}
     }
 
-    /// Returns the tool that a part of a message calls or is the result of; `None` for other parts, and if the call is
-    /// not known.
+    /// Returns the tool that a part of a message calls, or of which it is a result. `None` for other parts, and for a
+    /// result of an unknown call.
     pub(crate) fn tool<'a>(&'a self, entry: &'a LogEntry, part: &'a Part) -> Option<&'a str> {
         let call_id = match part {
             Part::ToolCall { name, .. } => return Some(name),
@@ -83,36 +83,36 @@ impl CallNames {
         })
     }
 
-    /// Returns the tools that a message calls or has results of.
+    /// Returns the tools that a message calls, or of which it contains results.
     pub(crate) fn tools<'a>(&'a self, entry: &'a LogEntry) -> impl Iterator<Item = &'a str> {
         let parts = entry.message.parts.iter();
         parts.filter_map(|part| self.tool(entry, part))
     }
 
-    /// Returns whether a message calls one of these tools or has a result of one: see
-    /// [`is_one_of`].
+    /// Returns whether a message calls one of these tools or contains a result of one. [`is_one_of`] compares the
+    /// names.
     pub(crate) fn uses(&self, entry: &LogEntry, tools: &[String]) -> bool {
         self.tools(entry).any(|called| is_one_of(called, tools))
     }
 
-    /// Returns whether the call of a result in a message is unknown.
+    /// Returns whether a message contains a result of an unknown call.
     pub(crate) fn misses(&self, entry: &LogEntry) -> bool {
         let is_result = |part: &&Part| matches!(part, Part::ToolResult { .. });
         let mut results = entry.message.parts.iter().filter(is_result);
         results.any(|part| self.tool(entry, part).is_none())
     }
 
-    /// Returns whether a part of a message is an echo.
+    /// Returns whether a part of a message is an echo: a call or result of a memory tool.
     pub(crate) fn is_echo(&self, entry: &LogEntry, part: &Part) -> bool {
         self.tool(entry, part).is_some_and(is_memory_tool)
     }
 
-    /// Returns whether a message has echoes.
+    /// Returns whether a message contains an echo: a call or result of a memory tool.
     pub(crate) fn has_echoes(&self, entry: &LogEntry) -> bool {
         self.tools(entry).any(is_memory_tool)
     }
 
-    /// Returns whether a message has echoes and no other text.
+    /// Returns whether a message contains echoes (calls or results of memory tools) and no other text.
     pub(crate) fn is_all_echo(&self, entry: &LogEntry) -> bool {
         let mut echoes = false;
         for part in &entry.message.parts {
@@ -130,7 +130,7 @@ impl CallNames {
     }
 }
 
-/// Returns whether a called tool is one of these, by [`names_tool`]. The normal forms of the names do not matter.
+/// Returns whether a called tool is one of these tools, compared by [`names_tool`]. Unicode normal forms are ignored.
 pub(crate) fn is_one_of(called: &str, tools: &[String]) -> bool {
     let called = composed(called);
     let mut tools = tools.iter();

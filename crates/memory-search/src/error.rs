@@ -1,4 +1,4 @@
-//! The error of every search.
+//! The error of a search.
 
 use std::error::Error as StdError;
 
@@ -10,17 +10,18 @@ pub enum ErrorKind {
     NotFound,
     /// The query is invalid: its pattern is empty or too long, or its cursor comes from another search.
     Invalid,
-    /// The search does not support the query's mode.
+    /// The search does not support the [`SearchMode`](crate::SearchMode) of the query.
     Unsupported,
-    /// The stored data contradicts itself.
+    /// The stored data is damaged or contradicts itself.
     Corrupt,
-    /// The storage that the search reads failed; [`Error::source`](StdError::source) has the reason.
+    /// Reading from the storage failed. [`Error::source`](StdError::source) returns the cause.
     Storage,
-    /// The embedder failed; [`Error::source`](StdError::source) has the reason.
+    /// The [`Embedder`](crate::Embedder), which turns texts into vectors, failed. [`Error::source`](StdError::source)
+    /// returns the cause, if it is known.
     Unavailable,
 }
 
-/// Error of a search: a kind, a message that names the object, and the cause.
+/// Error of a search. It has a kind for matching, a message for people and, if known, a cause.
 #[derive(Debug, thiserror::Error)]
 #[error("{message}")]
 pub struct Error {
@@ -30,7 +31,8 @@ pub struct Error {
 }
 
 impl Error {
-    /// Creates an error. `message` is its text, which should name the object and give the next step.
+    /// Creates an error without a cause. `message` is the text for people. It should name the affected object, such as
+    /// a conversation, and say how to correct the error.
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
         Self {
             kind,
@@ -39,7 +41,7 @@ impl Error {
         }
     }
 
-    /// Sets the cause of the error, which [`Error::source`](StdError::source) returns.
+    /// Sets the cause of the error. [`Error::source`](StdError::source) returns it.
     #[must_use]
     pub fn with_source(mut self, source: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
         self.source = Some(source.into());
@@ -64,5 +66,5 @@ impl From<memory_store::Error> for Error {
     }
 }
 
-/// Result of a search.
+/// Result of a search function: a value, or an [`Error`].
 pub type Result<T, E = Error> = std::result::Result<T, E>;

@@ -1,35 +1,38 @@
-//! Replacements for queries that could not be answered as they were.
+//! Replacements for requested searches that are impossible or have no hits.
 
 use std::fmt;
 
-/// Maximum length of a pattern, in characters. It bounds the time of a search: a question of a million words would keep
-/// a server busy for a minute.
+/// Maximum length of a search pattern, in characters. The limit bounds the time of a search: a question of a million
+/// words would keep a server busy for a minute.
 pub const MAX_PATTERN_CHARS: usize = 10_000;
 
-/// Replacement for a search that was impossible or had no hits.
+/// Search that was made in place of the requested search, because that search was impossible or had no hits.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Fallback {
-    /// The pattern is not a valid regular expression. Its text was searched for literally.
+    /// The pattern is not a valid regular expression. The search looked for the text of the pattern literally.
     InvalidRegex {
-        /// Error of the regular expression, in one line.
+        /// Error message of the regular expression parser, in one line.
         reason: String,
     },
-    /// The pattern contains no word. Its text was searched for literally.
+    /// The pattern contains no word, only characters such as punctuation. The search looked for these characters
+    /// literally.
     NoWords,
-    /// No text contains the exact phrase. Texts with all of its words were searched for.
+    /// No text contains the exact phrase. The search looked for texts with all words of the phrase, in any order.
     AllWords,
-    /// No text contains all words of the pattern. Texts with any of its words were ranked.
+    /// No text contains all words of the pattern. The search ranked texts with at least one of the words.
     AnyWord,
-    /// The pattern is longer than [`MAX_PATTERN_CHARS`]. Texts with any word of its beginning were ranked.
+    /// The pattern is longer than [`MAX_PATTERN_CHARS`]. The search used only the first characters, up to this limit,
+    /// and ranked texts with at least one word of them.
     LongPattern {
-        /// Length of the pattern, in characters.
+        /// Length of the whole pattern, in characters.
         chars: usize,
     },
 }
 
 impl Fallback {
-    /// Returns whether the pattern itself was the reason for the fallback, rather than a search without hits.
+    /// Returns `true` if the pattern caused the replacement: an invalid regular expression, a pattern without words, or
+    /// a pattern that is too long. Returns `false` if the requested search had no hits.
     pub fn is_of_pattern(&self) -> bool {
         match self {
             Fallback::InvalidRegex { .. } | Fallback::NoWords | Fallback::LongPattern { .. } => {

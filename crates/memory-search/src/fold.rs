@@ -1,7 +1,8 @@
-//! Case folding and normalization of texts that are compared.
+//! Case folding and Unicode normalization for the comparison of texts.
 //!
-//! Unicode writes many letters in two ways: `é` is one character, or an `e` followed by a mark, as macOS writes file
-//! names. Texts are compared in the composed form (NFC), which joins a letter and its marks if it can.
+//! Unicode has two ways to write many letters: `é` is one character, or an `e` followed by a combining mark. macOS
+//! writes file names in the second way. Texts are compared in composed form (NFC), in which a letter and its marks are
+//! one character if Unicode has such a character.
 
 use std::borrow::Cow;
 use std::iter::once;
@@ -10,24 +11,25 @@ use std::ops::Range;
 use unicode_normalization::char::{canonical_combining_class, decompose_canonical};
 use unicode_normalization::{IsNormalized, UnicodeNormalization as _, is_nfc_quick};
 
-/// Returns the text in the form in which texts are compared without regard to case: in lower case and composed form
-/// (NFC), and with the final sigma `ς` as `σ`.
+/// Returns the text in the form for comparisons that ignore case: in lower case, in composed form (Unicode NFC), and
+/// with `σ` in place of the final sigma `ς`.
 pub fn fold_case(text: &str) -> String {
     Image::composed(text, true).into_text()
 }
 
-/// The characters that lower case makes of a character.
+/// Returns the lower-case form of a character, which may be several characters. `ς` becomes `σ`.
 pub(crate) fn fold_char(c: char) -> impl Iterator<Item = char> {
     c.to_lowercase().map(|c| if c == 'ς' { 'σ' } else { c })
 }
 
-/// Returns the text in composed form (NFC): a letter and its marks become one character if Unicode has one for them.
+/// Returns the text in composed form (Unicode NFC): a letter and its combining marks become one character if Unicode
+/// has such a character. For example, `e` followed by U+0301 becomes `é`.
 pub fn composed(text: &str) -> Cow<'_, str> {
     Image::composed(text, false).text
 }
 
-/// Returns a text in each form that a search compares, most often one: as it is, and composed before and after its
-/// letters become lower case. An index of runs of characters has the runs of each, in lower case.
+/// Returns a text in each form that a search compares: as written, in composed form, and composed after its letters
+/// become lower case. Forms that differ only in case occur once, so most texts have only one form.
 pub(crate) fn compared_forms(text: &str) -> Vec<Cow<'_, str>> {
     let mut forms = vec![Cow::Borrowed(text)];
     if is_plain(text) {
@@ -45,16 +47,17 @@ pub(crate) fn compared_forms(text: &str) -> Vec<Cow<'_, str>> {
     forms
 }
 
-/// Whether no character of a text may be a part of a letter: the text is composed, as most are.
+/// Returns whether every character of a text is in composed form and never composes with the one before. Such a text is
+/// already composed.
 fn is_plain(text: &str) -> bool {
     text.is_ascii() || text.chars().all(is_settled)
 }
 
-/// Whether a character is in composed form and never composes with one before it.
+/// Returns whether a character is in composed form and never composes with the character before it.
 fn is_settled(c: char) -> bool {
     match c {
-        // Without a look into tables: Latin, Cyrillic, dashes and quotation marks, arrows, symbols, Kana, Han, Hangul,
-        // pictographs.
+        // Decided without Unicode tables: Latin, Cyrillic, dashes and quotation marks, arrows, symbols, Kana, Han,
+        // Hangul, pictographs.
         '\0'..='\u{2ff}'
         | '\u{400}'..='\u{482}'
         | '\u{48a}'..='\u{530}'
@@ -72,7 +75,8 @@ fn is_settled(c: char) -> bool {
     }
 }
 
-/// Whether a character never composes with one before it: it begins a letter, and the marks that follow belong to it.
+/// Returns whether a character begins a letter: it never composes with the character before it. Combining marks that
+/// follow belong to its letter.
 pub(crate) fn begins_letter(c: char) -> bool {
     is_settled(c) || {
         let mut first = None;
@@ -83,17 +87,17 @@ pub(crate) fn begins_letter(c: char) -> bool {
     }
 }
 
-/// A text in the form that is compared, with a mapping of its byte ranges to the text as written.
+/// A text in the form for comparisons, which maps its byte ranges to ranges of the original text.
 #[derive(Debug)]
 pub(crate) struct Image<'t> {
     text: Cow<'t, str>,
-    /// The pieces that were composed, or that lower case made longer or shorter; in ascending order.
+    /// The pieces that differ in length or were composed, in ascending order.
     pieces: Vec<Piece>,
     /// Whether composing left the text unchanged.
     is_as_written: bool,
 }
 
-/// The byte range of a piece of an image, and the range of the text that it comes from.
+/// A piece of an image: its byte range in the image, and the byte range of the original text from which it was made.
 #[derive(Debug)]
 struct Piece {
     image: Range<usize>,
@@ -101,12 +105,12 @@ struct Piece {
 }
 
 impl<'t> Image<'t> {
-    /// A text in its composed form, in lower case if `fold`.
+    /// Creates the image of a text in composed form. If `fold` is `true`, also in lower case.
     pub(crate) fn composed(text: &'t str, fold: bool) -> Self {
         Self::new(text, fold, true)
     }
 
-    /// A text in the form in which it is written, in lower case if `fold`.
+    /// Creates the image of a text as it is written. If `fold` is `true`, in lower case.
     pub(crate) fn as_written(text: &'t str, fold: bool) -> Self {
         Self::new(text, fold, false)
     }
@@ -133,7 +137,7 @@ impl<'t> Image<'t> {
         let (mut at, mut rest) = (0, text.chars().peekable());
         while let Some(c) = rest.next() {
             let mut end = at + c.len_utf8();
-            // The marks that belong to it.
+            // The combining marks that belong to the character.
             while compose && let Some(mark) = rest.next_if(|next| !begins_letter(*next)) {
                 end += mark.len_utf8();
             }
@@ -159,12 +163,12 @@ impl<'t> Image<'t> {
         self.text.into_owned()
     }
 
-    /// Whether composing left the text unchanged.
+    /// Returns whether composing left the text unchanged.
     pub(crate) fn is_as_written(&self) -> bool {
         self.is_as_written
     }
 
-    /// Returns the byte range of the text that a range of the image comes from, extended to whole pieces.
+    /// Returns the byte range of the original text from which a range of the image was made, extended to whole pieces.
     pub(crate) fn source(&self, range: Range<usize>) -> Range<usize> {
         if self.pieces.is_empty() {
             return range;
@@ -191,7 +195,7 @@ impl<'t> Image<'t> {
     }
 }
 
-/// Writes an image.
+/// Writes an image of a text piece by piece.
 struct Writer {
     fold: bool,
     image: String,
@@ -199,7 +203,7 @@ struct Writer {
 }
 
 impl Writer {
-    /// Adds the character at the byte offset `at` of the text.
+    /// Appends the character at the byte offset `at` of the original text.
     fn push(&mut self, c: char, at: usize) {
         if c.is_ascii() || !self.fold {
             self.image.push(match self.fold {
@@ -218,7 +222,8 @@ impl Writer {
         }
     }
 
-    /// Adds the letter at `at` with its marks. Returns whether composing left it unchanged.
+    /// Appends the letter with its marks at the byte offset `at` of the original text. Returns whether composing left
+    /// it unchanged.
     fn compose(&mut self, letter: &str, at: usize) -> bool {
         let folded: String = match self.fold {
             true => letter.chars().flat_map(fold_char).collect(),

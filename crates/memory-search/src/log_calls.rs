@@ -1,4 +1,4 @@
-//! The calls that results belong to, read from the log on demand.
+//! The tool calls to which results belong, read from the log when they are needed.
 
 use crate::Hit;
 use crate::calls::{CALL_WINDOW, CallNames};
@@ -8,16 +8,17 @@ use memory_model::{ConversationId, LogEntry, Seq, SeqRange};
 use memory_store::implementors::no_conversation;
 use memory_store::{Conversation, ConversationRef, LogRead, Result, Store};
 
-/// Number of entries before a result that are read first. Its call is usually directly before it.
+/// Number of log entries before a tool result that are read first to find its call. The call is usually directly before
+/// its result.
 const NEAR: usize = 16;
 
-/// The calls before the messages that a search reads. They are read from the log only if a result needs them.
+/// The tool calls of a conversation, by their ids. They are read from the log only when a result needs them.
 #[derive(Debug)]
 pub(crate) struct LogCalls<'s, S: ?Sized> {
     store: &'s S,
     conversation: ConversationId,
     names: CallNames,
-    /// The positions of which the calls are in `names`.
+    /// Range of the log. `names` contains the calls of this range. `None` at the beginning.
     known: Option<SeqRange>,
 }
 
@@ -31,7 +32,7 @@ impl<'s, S: Store + ?Sized> LogCalls<'s, S> {
         }
     }
 
-    /// Adds the calls of a page of the log, in either order.
+    /// Adds the calls of a page of the log, which may be in ascending or descending order.
     pub(crate) fn add_page(&mut self, page: &[LogEntry]) {
         let ends = page.first().zip(page.last());
         let ends = ends.map(|(a, b)| (a.seq.min(b.seq), a.seq.max(b.seq)));
@@ -60,8 +61,8 @@ impl<'s, S: Store + ?Sized> LogCalls<'s, S> {
         };
     }
 
-    /// Reads back until the calls of a message's results are known, or too far away. The message is in a
-    /// page that was added.
+    /// Reads the log backwards until the calls of all results in a message are known, or too far back. The message must
+    /// be in a page that was added.
     pub(crate) async fn resolve(&mut self, entry: &LogEntry) -> Result<()> {
         let mut rows = NEAR;
         while self.names.misses(entry)
@@ -83,12 +84,12 @@ impl<'s, S: Store + ?Sized> LogCalls<'s, S> {
         Ok(())
     }
 
-    /// The calls that are known.
+    /// Returns the calls that are known so far.
     pub(crate) fn names(&self) -> &CallNames {
         &self.names
     }
 
-    /// Returns a hit if a message of a page that was added matches.
+    /// Returns a hit if a message matches the query. The message must be in a page that was added.
     pub(crate) async fn hit(
         &mut self,
         matcher: &Matcher<'_>,
@@ -101,10 +102,10 @@ impl<'s, S: Store + ?Sized> LogCalls<'s, S> {
     }
 }
 
-/// Reads a conversation.
+/// Returns a conversation of the store.
 ///
 /// # Errors
-/// `NotFound` when it does not exist.
+/// `NotFound` if the conversation does not exist.
 pub(crate) async fn read_conversation<S: Store + ?Sized>(
     store: &S,
     id: ConversationId,
@@ -130,13 +131,13 @@ mod tests {
         entry(seq, Message::tool_result(format!("c{of}"), "done"))
     }
 
-    /// Calls that were read for one result are kept for the next, in either order.
+    /// Calls that were read for one result are kept for the next result, in either order.
     #[test]
     fn pages_that_touch_are_kept() {
         let store = InMemoryStore::new();
         let mut calls = LogCalls::new(&store, ConversationId(1));
         calls.add_page(&[result(20, 12), call(19)]);
-        // As after reading back for the first.
+        // The state after reading back for the first tool result.
         calls.known = SeqRange::new(Seq(10), Seq(20));
         calls.names.add(&call(12));
         for page in [vec![result(18, 12)], vec![call(9), call(8)]] {
@@ -146,11 +147,11 @@ mod tests {
         assert_eq!(calls.known, SeqRange::new(Seq(8), Seq(20)));
         calls.add_page(&[call(21), call(22)]);
         assert_eq!(calls.known, SeqRange::new(Seq(8), Seq(22)));
-        // Calls that are too far back are forgotten, and do not count as known.
+        // Calls that are too far back are removed, and their range is no longer known.
         calls.add_page(&[call(23), call(400)]);
         calls.add_page(&[call(401)]);
         assert_eq!(calls.known, SeqRange::new(Seq(401 - CALL_WINDOW), Seq(401)));
-        // A gap: its calls are not known.
+        // A gap: the calls in it are not known.
         calls.add_page(&[result(900, 12)]);
         assert_eq!(calls.known, SeqRange::new(Seq(900), Seq(900)));
         assert!(calls.names.misses(&result(900, 401)));

@@ -1,4 +1,4 @@
-//! The query: a pattern, how it is read, filters, an order, a limit.
+//! The query of a search: a pattern with its mode, filters, an order and a limit.
 
 use std::borrow::Cow;
 
@@ -10,33 +10,35 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::fallback::{Fallback, MAX_PATTERN_CHARS};
 use crate::stop::SearchStop;
 
-/// The way in which a search reads a pattern.
+/// Way in which a search interprets the pattern of a [`Query`].
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum SearchMode {
-    /// The pattern is text: a hit contains it, in any case and Unicode normal form. No character has a special meaning.
-    /// Every search supports this mode.
+    /// The pattern is plain text, without special characters. A hit contains this text. By default, case and Unicode
+    /// normal form are ignored. Every search supports this mode.
     #[default]
     Literal,
-    /// The pattern is a regular expression, in the syntax of the crate `regex`, that matches somewhere in a hit's text.
-    /// Case and normal forms are ignored, and `^` and `$` match at line breaks. A pattern that is not a regular
-    /// expression is searched for literally, and the answer says so.
+    /// The pattern is a regular expression in the syntax of the crate `regex`. A hit contains a match. By default, case
+    /// and Unicode normal form are ignored. `^` and `$` match at line breaks. A pattern that is not a valid regular
+    /// expression is searched for literally, and [`Hits::fallback`](crate::Hits::fallback) reports this.
     Regex,
-    /// The pattern is a list of words: a hit contains all of them as whole words, in any form and order. A pattern
-    /// without words is searched for literally, and the answer says so.
+    /// The pattern is a list of words. A hit contains each of them as a whole word, in any order and grammatical form:
+    /// `fails` matches `failed`. A pattern without words is searched for literally, and
+    /// [`Hits::fallback`](crate::Hits::fallback) reports this.
     Words,
-    /// The pattern is a question or a description; hits are ranked by how well they answer the question. A hit has a
-    /// word of the pattern, or is close to a message that has one. With an embedder, messages of nearly the same
-    /// meaning are hits too.
+    /// The pattern is a question or a description. Hits are ranked by how well they answer the question. A hit contains
+    /// a word of the pattern, or is close to a message that contains one. With an [`Embedder`](crate::Embedder),
+    /// messages of nearly the same meaning are hits too.
     Prose,
-    /// The pattern is read as `Literal`; if that has no hits, as `Words`; if that has none either, as `Prose`. The
-    /// answer says which mode had hits. A pattern that is too long for the first two modes is read as `Prose` at once.
+    /// The search tries the modes `Literal`, `Words` and `Prose` in this order, until a mode has hits.
+    /// [`Hits::fallback`](crate::Hits::fallback) reports the mode with hits. A pattern that is too long for the first
+    /// two modes is read as `Prose` at once.
     Auto,
 }
 
 impl SearchMode {
-    /// Returns the mode's name in lower case, such as `literal`.
+    /// Returns the name of the mode in lower case, such as `literal`.
     pub fn as_str(self) -> &'static str {
         match self {
             SearchMode::Literal => "literal",
@@ -63,7 +65,7 @@ pub enum SearchScope {
 }
 
 impl SearchScope {
-    /// Returns the scope's name in lower case, such as `messages`.
+    /// Returns the name of the scope in lower case, such as `messages`.
     pub fn as_str(self) -> &'static str {
         match self {
             SearchScope::Messages => "messages",
@@ -88,68 +90,72 @@ impl SearchScope {
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum HitOrder {
-    /// Hits with the highest scores first. A search that does not rank uses the order [`HitOrder::Oldest`].
+    /// Best match first, by [`Hit::score`](crate::Hit::score). A search that does not rank its hits uses the order
+    /// `Oldest`.
     #[default]
     Relevance,
-    /// Messages in the order of the log, then summaries in the order in which they were made.
+    /// Messages in the order of the log, then summaries in the order of their creation.
     Oldest,
-    /// Messages in the reverse order of the log, then summaries in the reverse order in which they were made.
+    /// Messages in the reverse order of the log, then summaries in the reverse order of their creation.
     Newest,
 }
 
-/// A search query. The defaults find a literal pattern in messages and summaries, in at most 20
-/// hits with snippets of 500 characters.
+/// A search query. By default, it finds a literal pattern in messages and summaries, and the answer contains at most 20
+/// hits with snippets of at most 500 characters.
 ///
-/// The fields `scope`, `roles`, `tools`, `range`, `since` and `until` are filters. Every hit passes all filters.
+/// The fields `scope`, `roles`, `tools`, `range`, `since` and `until` are filters. Every hit satisfies all filters.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Query {
-    /// The text to search for. An empty pattern is refused, and so is one of more than [`MAX_PATTERN_CHARS`]
-    /// characters. In the modes `Prose` and `Auto` the beginning of a longer pattern is used instead, and the answer
-    /// says so.
+    /// Text, words, question or regular expression to search for. An empty pattern is an error. In the modes `Literal`,
+    /// `Regex` and `Words`, a pattern of more than [`MAX_PATTERN_CHARS`] characters is an error. In the modes `Prose`
+    /// and `Auto`, the search uses only the beginning of a longer pattern, and
+    /// [`Hits::fallback`](crate::Hits::fallback) reports this.
     pub pattern: String,
-    /// The way in which the pattern is read.
+    /// Way in which the pattern is interpreted, for example as plain text or as a regular expression.
     pub mode: SearchMode,
-    /// Whether the search is case-sensitive if the pattern contains an upper-case letter. Applies to the modes
-    /// `Literal` and `Regex`; words always match in any case. Default false.
+    /// Whether the search distinguishes upper and lower case if the pattern contains an upper-case letter. Applies only
+    /// to the modes `Literal` and `Regex`. Default false.
     pub smart_case: bool,
-    /// The kind of content to search: messages, summaries or both.
+    /// Kind of content to search: messages, summaries or both.
     pub scope: SearchScope,
-    /// Roles of the messages to find; empty for all. Summaries have no role and are found only if this is empty.
+    /// Roles of the messages to find. Empty for all roles. A non-empty list excludes all summaries, because summaries
+    /// have no role.
     pub roles: Vec<Role>,
-    /// Names of tools: only messages that call one of them or hold its result are found. Empty for all messages. A name
-    /// matches with or without the name of the tool's server before it ([`names_tool`]), in any Unicode normal form.
-    /// Summaries are found only if this is empty.
+    /// Names of tools. The search finds only messages that call one of these tools or contain a result of one. Empty
+    /// for all messages. A name matches in any Unicode normal form, with or without the name of the tool's server
+    /// before it ([`names_tool`]). A non-empty list excludes all summaries.
     ///
     /// [`names_tool`]: memory_model::conventions::names_tool
     pub tools: Vec<String>,
-    /// Whether to search calls of this memory's own tools and their results (echoes), which repeat earlier messages.
-    /// Default false. Echoes are always searched if [`tools`](Self::tools) names one of these tools.
+    /// Whether to search the calls and results of this memory's own tools, such as `memory_grep`. They repeat earlier
+    /// messages and are therefore called echoes. Default false. Echoes are always searched if [`tools`](Self::tools)
+    /// contains one of these tools.
     pub echoes: bool,
-    /// Positions to search: only messages at these positions and summaries that cover one of them are found. `None` for
-    /// all positions.
+    /// Positions of the log to search. The search finds only messages at these positions, and summaries that cover at
+    /// least one of them. `None` for all positions.
     pub range: Option<SeqRange>,
-    /// Earliest time, inclusive: only messages from this time on and summaries that cover such messages are found.
-    /// `None` for no limit.
+    /// Earliest time, inclusive. The search finds only messages from this time on, and summaries that cover at least
+    /// one of them. `None` for no limit.
     pub since: Option<Timestamp>,
-    /// Latest time, exclusive: only messages before this time and summaries that cover such messages are found. `None`
-    /// for no limit.
+    /// Latest time, exclusive. The search finds only messages before this time, and summaries that cover at least one
+    /// of them. `None` for no limit.
     pub until: Option<Timestamp>,
     /// Order of the hits in an answer.
     pub order: HitOrder,
-    /// Maximum number of hits in an answer; 0 counts as 1.
+    /// Maximum number of hits in an answer. 0 counts as 1.
     pub limit: usize,
-    /// Cursor from an earlier answer: the search continues after it. The other fields except `limit` must be the same
-    /// as in the earlier query. `None` starts at the first hit.
+    /// Cursor from an earlier answer, after which the search continues. All other fields except `limit` must have the
+    /// same values as in the earlier query. `None` starts at the first hit.
     pub cursor: Option<String>,
-    /// Maximum length of a hit's snippet, in characters; 0 counts as 1.
+    /// Maximum length of a hit's snippet, in characters. 0 counts as 1.
     pub snippet_chars: usize,
-    /// Condition that ends the search early; `None` to search to the end.
+    /// Condition that ends the search early, such as a deadline. `None` to search to the end.
     pub stop: Option<SearchStop>,
 }
 
 impl Query {
-    /// Creates a query for a literal pattern, with default settings.
+    /// Creates a query that searches for a literal pattern, with default settings.
     pub fn new(pattern: impl Into<String>) -> Self {
         Self {
             pattern: pattern.into(),
@@ -170,10 +176,10 @@ impl Query {
         }
     }
 
-    /// Checks the conditions that all searches have in common.
+    /// Checks that the pattern is not empty, and not too long for the query's mode.
     ///
     /// # Errors
-    /// `Invalid` for an empty pattern, and for one of more than [`MAX_PATTERN_CHARS`] characters in the modes
+    /// `Invalid` for an empty pattern, and for a pattern of more than [`MAX_PATTERN_CHARS`] characters in the modes
     /// `Literal`, `Regex` and `Words`.
     pub(crate) fn check(&self) -> Result<()> {
         if self.pattern.is_empty() {
@@ -199,20 +205,19 @@ impl Query {
         self.long_at().is_some()
     }
 
-    /// Returns the byte offset of the first character of the pattern beyond the maximum; `None` if the pattern is short
-    /// enough.
+    /// Returns the byte offset of the first character beyond the maximum length. `None` if the pattern is not too long.
     fn long_at(&self) -> Option<usize> {
-        // A character takes at least a byte.
+        // Each character takes at least one byte.
         let may_be_long = self.pattern.len() > MAX_PATTERN_CHARS;
         let mut chars = may_be_long.then(|| self.pattern.char_indices())?;
         chars.nth(MAX_PATTERN_CHARS).map(|(at, _)| at)
     }
 
-    /// [Checks](Self::check) the query and returns it. In the mode `Prose` a pattern that is too long is cut to its
-    /// beginning, and the fallback says so.
+    /// [Checks](Self::check) the query and returns it. In the mode `Prose`, a pattern that is too long is cut to the
+    /// maximum length. The returned [`Fallback`] reports the cut.
     ///
     /// # Errors
-    /// As [`check`](Self::check).
+    /// The errors of [`check`](Self::check).
     pub(crate) fn bounded(&self) -> Result<(Cow<'_, Self>, Option<Fallback>)> {
         self.check()?;
         let Some(end) = self.long_at().filter(|_| self.mode == SearchMode::Prose) else {
@@ -224,7 +229,8 @@ impl Query {
         Ok((Cow::Owned(query), Some(Fallback::LongPattern { chars })))
     }
 
-    /// Returns whether [`stop`](Self::stop) says that the search must end now; `false` without a stop.
+    /// Returns whether the condition in [`stop`](Self::stop) is true, so that the search must end now. Returns `false`
+    /// if there is no condition.
     pub fn is_over(&self) -> bool {
         self.stop.as_ref().is_some_and(SearchStop::is_over)
     }
@@ -236,14 +242,14 @@ impl Query {
         self
     }
 
-    /// Sets the way in which the pattern is read.
+    /// Sets the way in which the pattern is interpreted.
     #[must_use]
     pub fn with_mode(mut self, mode: SearchMode) -> Self {
         self.mode = mode;
         self
     }
 
-    /// Makes the search case-sensitive if the pattern contains an upper-case letter.
+    /// Makes the search distinguish upper and lower case if the pattern contains an upper-case letter.
     #[must_use]
     pub fn with_smart_case(mut self) -> Self {
         self.smart_case = true;
@@ -257,48 +263,49 @@ impl Query {
         self
     }
 
-    /// Sets the roles of the messages to find.
+    /// Restricts the search to messages of these roles. An empty list removes the restriction.
     #[must_use]
     pub fn with_roles(mut self, roles: impl Into<Vec<Role>>) -> Self {
         self.roles = roles.into();
         self
     }
 
-    /// Sets the names of tools: only messages that call one of them or hold its result are found.
+    /// Restricts the search to messages that call one of these tools or contain a result of one. An empty list removes
+    /// the restriction.
     #[must_use]
     pub fn with_tools<T: Into<String>>(mut self, tools: impl IntoIterator<Item = T>) -> Self {
         self.tools = tools.into_iter().map(Into::into).collect();
         self
     }
 
-    /// Includes calls of this memory's own tools and their results in the search.
+    /// Includes the calls and results of this memory's own tools in the search.
     #[must_use]
     pub fn with_echoes(mut self) -> Self {
         self.echoes = true;
         self
     }
 
-    /// Returns whether calls of this memory's own tools and their results are searched: because `echoes` is set, or
-    /// because `tools` names one of these tools.
+    /// Returns whether the search covers the calls and results of this memory's own tools. This is so if
+    /// [`echoes`](Self::echoes) is set, or if [`tools`](Self::tools) contains one of these tools.
     pub fn searches_echoes(&self) -> bool {
         self.echoes || self.tools.iter().any(|tool| is_memory_tool(tool))
     }
 
-    /// Sets the positions to search: only messages at them and summaries that cover one of them are found.
+    /// Restricts the search to messages at these positions and summaries that cover at least one of them.
     #[must_use]
     pub fn with_range(mut self, range: SeqRange) -> Self {
         self.range = Some(range);
         self
     }
 
-    /// Sets the earliest time, inclusive, of the messages to find.
+    /// Restricts the search to messages from this time on, and summaries that cover at least one of them.
     #[must_use]
     pub fn with_since(mut self, since: Timestamp) -> Self {
         self.since = Some(since);
         self
     }
 
-    /// Sets the latest time, exclusive, of the messages to find.
+    /// Restricts the search to messages before this time, and summaries that cover at least one of them.
     #[must_use]
     pub fn with_until(mut self, until: Timestamp) -> Self {
         self.until = Some(until);
@@ -312,21 +319,21 @@ impl Query {
         self
     }
 
-    /// Sets the maximum number of hits in an answer.
+    /// Sets the maximum number of hits in an answer. 0 counts as 1.
     #[must_use]
     pub fn with_limit(mut self, limit: usize) -> Self {
         self.limit = limit;
         self
     }
 
-    /// Sets the cursor from an earlier answer, so that the search continues after it.
+    /// Sets a cursor from an earlier answer. The search continues after this cursor.
     #[must_use]
     pub fn with_cursor(mut self, cursor: impl Into<String>) -> Self {
         self.cursor = Some(cursor.into());
         self
     }
 
-    /// Sets the maximum length of a snippet, in characters.
+    /// Sets the maximum length of a hit's snippet, in characters. 0 counts as 1.
     #[must_use]
     pub fn with_snippet_chars(mut self, chars: usize) -> Self {
         self.snippet_chars = chars;

@@ -1,4 +1,4 @@
-//! The trait that a search implements.
+//! The trait that all searches implement.
 
 use std::fmt;
 
@@ -9,23 +9,26 @@ use crate::error::Result;
 use crate::hits::Hits;
 use crate::query::Query;
 
-/// A search over conversations in a store.
+/// A search over the conversations in a store.
 ///
-/// A search covers all messages and summaries of a conversation, but not its notes. For a fork this includes the
-/// messages that it shares with its parent. It never finds content of another conversation. Every search supports
-/// [`SearchMode::Literal`](crate::SearchMode::Literal), all filters and all orders. For the order
-/// [`Relevance`](crate::HitOrder::Relevance) each search may choose its ranking, but all must find the same hits.
+/// A search covers all messages and summaries of a conversation, but no notes (log entries that are not messages). A
+/// fork is a conversation that continues the log of another conversation, its parent. A search of a fork also covers
+/// the messages that it shares with its parent. A search never finds content of other conversations.
 ///
-/// The crate `store-conformance` has the tests that every implementation passes.
+/// Every implementation supports [`SearchMode::Literal`](crate::SearchMode::Literal), all filters and all orders. With
+/// the order [`Relevance`](crate::HitOrder::Relevance), implementations may rank differently, but they must all find
+/// the same hits.
+///
+/// The crate `store-conformance` contains tests that every implementation must pass.
 #[async_trait]
 pub trait Search: Send + Sync + fmt::Debug {
-    /// Finds at most `query.limit` messages and summaries of a conversation.
+    /// Returns at most `query.limit` messages and summaries of a conversation that match the query.
     ///
-    /// To get all hits, each once, repeat the query with the cursor of the latest answer until an answer is complete.
+    /// To get all hits exactly once, repeat the query with the cursor of the latest answer until an answer is complete.
     ///
     /// # Errors
-    /// `NotFound` if the conversation does not exist. `Invalid` for an empty pattern, and for a cursor that this search
-    /// did not return. `Unsupported` for a mode that this search does not support. `Corrupt` and `Storage` if the
-    /// searched data cannot be read.
+    /// `NotFound` if the conversation does not exist. `Invalid` if the pattern is empty or too long, or if this search
+    /// did not return the cursor. `Unsupported` if this search does not support the query's mode. `Corrupt` or
+    /// `Storage` if the searched data cannot be read.
     async fn search(&self, conversation: ConversationId, query: &Query) -> Result<Hits>;
 }

@@ -3,11 +3,11 @@
 use std::fmt;
 use std::sync::Arc;
 
-/// A condition that ends a search early, such as a deadline. Once it is true, the search returns the hits found so far,
-/// incomplete and with a cursor.
+/// A condition that ends a search early, such as a deadline. As soon as the condition is true, the search returns the
+/// hits found so far, as an incomplete answer with a cursor for the rest.
 ///
-/// A search checks it about once for each message that it reads. Each answer examines at least one message, so that
-/// every cursor makes progress.
+/// A search checks the condition about once for each message that it reads. Each answer examines at least one message,
+/// so a caller that repeats the query with the returned cursor always makes progress.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -26,8 +26,8 @@ use std::sync::Arc;
 pub struct SearchStop(Arc<dyn Fn() -> bool + Send + Sync>);
 
 impl SearchStop {
-    /// Creates a condition from a function that returns whether the search must end. The function is called often and
-    /// must be fast.
+    /// Creates a condition from a function that returns `true` once the search must end. The function is called often
+    /// and must be fast.
     pub fn new(is_over: impl Fn() -> bool + Send + Sync + 'static) -> Self {
         Self(Arc::new(is_over))
     }

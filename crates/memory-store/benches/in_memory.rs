@@ -1,4 +1,4 @@
-//! `memory-store/{append,fork,read,verify}/…`: the reference store with logs of several lengths. Run with
+//! Measures `memory-store/{append,fork,read,verify}/…`: the reference store with logs of several lengths. Run with
 //! `cargo bench -p memory-store`.
 #![allow(clippy::unwrap_used, missing_docs)]
 
@@ -10,7 +10,7 @@ use tokio::runtime::{Builder, Runtime};
 
 const SIZES: [u32; 2] = [1_000, 10_000];
 
-/// A store with one log of `size` messages, of which the first hundred are summarized.
+/// Creates a store with one log of `size` messages. The first hundred are summarized.
 async fn filled(size: u32) -> (InMemoryStore, ConversationId) {
     let store = InMemoryStore::new();
     let chat = Chat::root(&store, "bench").await;
@@ -29,7 +29,7 @@ fn bench(c: &mut Criterion) {
     let runtime: Runtime = Builder::new_current_thread().build().unwrap();
     for size in SIZES {
         let of = |what| format!("memory-store/{what}/{size}");
-        // Each measurement has a store of its own, so that none grows for the next one.
+        // Each measurement gets a new store, so that earlier measurements do not make it grow.
         let prepare = || runtime.block_on(filled(size));
         c.bench_function(&of("append"), |b| {
             b.iter_batched(

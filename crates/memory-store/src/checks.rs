@@ -6,10 +6,11 @@ use token_estimate::EstimatorId;
 use crate::error::{Error, ErrorKind, Result};
 use crate::types::{Append, AppendAt, Conversation, JobKey};
 
-/// Checks that an append fits the log: the log has the expected head and uses the same estimator.
+/// Checks that an append fits the log: the log ends at the expected position, and its estimator is the append's.
 ///
 /// # Errors
-/// `HeadMoved` if the log has another head than the append expects; `EstimatorMismatch` if it uses another estimator.
+/// - `HeadMoved` if the log ends at another position than the append expects.
+/// - `EstimatorMismatch` if the conversation uses another estimator.
 pub fn check_append(info: &Conversation, append: &Append) -> Result<()> {
     match append.at {
         AppendAt::Head(head) if head != info.head => {
@@ -21,10 +22,11 @@ pub fn check_append(info: &Conversation, append: &Append) -> Result<()> {
     }
 }
 
-/// Checks that a conversation can be forked at a position with an estimator.
+/// Checks that a conversation can be forked at a position, with an estimator for the fork.
 ///
 /// # Errors
-/// `Invalid` if the position is after the head, `EstimatorMismatch` if the conversation uses another estimator.
+/// - `Invalid` if the position is after the end of the log.
+/// - `EstimatorMismatch` if the conversation uses another estimator.
 pub(crate) fn check_fork(parent: &Conversation, at: Seq, estimator: &EstimatorId) -> Result<()> {
     if at > parent.head {
         let (key, end) = (&parent.key, parent.head);
@@ -51,7 +53,7 @@ pub fn no_conversation(id: ConversationId) -> Error {
     )
 }
 
-/// Returns the `Stale` error for a job when another owner has the lease on it.
+/// Returns the `Stale` error for a job whose lease was lost to another owner.
 pub fn lease_lost(key: &JobKey) -> Error {
     Error::new(
         ErrorKind::Stale,

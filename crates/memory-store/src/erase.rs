@@ -1,4 +1,4 @@
-//! Erases words from any store, and opens the spans of views that showed them.
+//! Erases words from any store, and shows raw messages in place of erased summaries.
 
 use std::collections::BTreeSet;
 
@@ -10,8 +10,8 @@ use crate::read::read_spans;
 use crate::store::Store;
 use crate::types::{ConversationRef, Publish, Published};
 
-/// Shows the messages again in views that show erased summaries: the remaining messages are in contexts, and the next
-/// compaction summarizes them again.
+/// Replaces erased summaries by their raw messages in all views that show the erased words. Contexts then contain the
+/// remaining messages, and the next compaction summarizes them again.
 async fn open_erased_spans<S: Store + ?Sized>(
     store: &S,
     erased: &Erased,
@@ -21,14 +21,15 @@ async fn open_erased_spans<S: Store + ?Sized>(
         let id = seen.conversation;
         let gone = store.erasures(id).await?.summaries;
         for view in store.views(id).await? {
-            // Another publisher may be faster: read the view again then.
+            // Another publisher may change the view first: then the view is read again.
             while !open_in_view(store, id, &view.name, &gone, now).await? {}
         }
     }
     Ok(())
 }
 
-/// Opens the spans of a view. Returns `false` if another publisher changed one first.
+/// Replaces the summaries `gone` in a view by their raw messages. Returns `false` if another publisher changed a span
+/// first or words were erased meanwhile.
 async fn open_in_view<S: Store + ?Sized>(
     store: &S,
     conversation: ConversationId,
@@ -70,11 +71,11 @@ async fn open_in_view<S: Store + ?Sized>(
     Ok(all_open)
 }
 
-/// Erases words with [`Store::erase`], and then shows the messages again in views that show erased summaries. Contexts
-/// then have the remaining messages, and the next compaction summarizes them again.
+/// Erases words with [`Store::erase`], and then replaces erased summaries by their raw messages in the views that show
+/// them. Contexts then contain the remaining messages, and the next compaction summarizes them again.
 ///
 /// # Errors
-/// The errors of [`Store::erase`] and, when views change, of [`Store::publish`].
+/// The errors of [`Store::erase`] and, if a view changes, of [`Store::publish`].
 pub async fn erase<S: Store + ?Sized>(
     store: &S,
     which: &ConversationRef,
@@ -91,7 +92,7 @@ pub async fn erase<S: Store + ?Sized>(
     let outcome = store.erase(found.id, erase).await;
     let concerned = match &outcome {
         Ok(erased) => erased.clone(),
-        // It is recorded, and views must not wait for the bytes.
+        // The erasure is recorded. Views do not wait until the bytes are gone.
         Err(error) if error.kind() == ErrorKind::NotGone => {
             let dry = erase.clone().with_dry_run(true);
             store.erase(found.id, &dry).await?

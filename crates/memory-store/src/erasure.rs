@@ -1,4 +1,4 @@
-//! Erasure as data: the request, the affected entries, and the record.
+//! Data types for an erasure: the request, the report of affected entries, and the record.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,33 +9,34 @@ use memory_model::{
 use crate::error::{Error, ErrorKind, Result};
 use crate::types::Conversation;
 
-/// Text that replaces erased words: in an erased summary, and in an erased message that cost at least 8 tokens. A
-/// cheaper message gets no text, so that an erasure never raises its cost.
+/// Text that replaces erased words, in an erased summary and in an erased message that cost at least 8 tokens. A
+/// cheaper message gets no text, so that an erasure never raises the cost of a message.
 pub const ERASED: &str = "[erased]";
 
-/// Prefix of the keys of small values that hold prepared work. An erasure removes these values, as it removes drafts.
+/// Prefix of the keys of small values that store prepared work. An erasure removes the values with this prefix, and
+/// also drafts.
 pub const PREPARED: &str = "prepared/";
 
-/// Minimum cost of a message, in tokens, at which [`ERASED`] costs no more than the message.
+/// Minimum cost of a message, in tokens, that [`ERASED`] replaces. The text [`ERASED`] costs no more than this.
 const ERASED_FROM: u64 = 8;
 
-/// A request to erase words for ever.
+/// A request to erase words of a conversation for ever.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Erase {
-    /// Positions of the entries to erase, inclusive, as the conversation sees them. `None` erases the conversation's
-    /// own log with its title, metadata and small values.
+    /// Positions of the entries to erase, inclusive, as numbered in the conversation. `None` erases the conversation's
+    /// whole own log, title, metadata and small values.
     pub range: Option<SeqRange>,
-    /// Reason for the erasure. The store keeps it for ever, so it should not repeat the erased words.
+    /// Reason for the erasure. The store keeps the reason for ever, so it should not repeat the erased words.
     pub reason: String,
-    /// Whether to report the effects of the erasure without carrying it out.
+    /// Whether to only report the effects of the erasure and change no data.
     pub dry_run: bool,
-    /// Time of the erasure, which the store records.
+    /// Time of the erasure, recorded by the store.
     pub now: Timestamp,
 }
 
 impl Erase {
-    /// Creates a request to erase the entries of a range, including entries that forks share.
+    /// Creates a request to erase the entries of a range, including entries that are shared with forks.
     pub fn range(range: SeqRange, reason: impl Into<String>, now: Timestamp) -> Self {
         Self {
             range: Some(range),
@@ -45,8 +46,8 @@ impl Erase {
         }
     }
 
-    /// Creates a request to erase a conversation's own log and archive the conversation. The part of the log that it
-    /// shares with its parent is not erased.
+    /// Creates a request to erase the conversation's own log and to archive the conversation. The part of the log that
+    /// a fork shares with its parent is not erased.
     pub fn all(reason: impl Into<String>, now: Timestamp) -> Self {
         Self {
             range: None,
@@ -56,14 +57,14 @@ impl Erase {
         }
     }
 
-    /// Sets whether to report the effects of the erasure without carrying it out.
+    /// Sets whether to only report the effects of the erasure and change no data.
     pub fn with_dry_run(mut self, dry_run: bool) -> Self {
         self.dry_run = dry_run;
         self
     }
 }
 
-/// A range of positions in one conversation that an erasure concerns.
+/// A range of positions in one conversation that an erasure affects.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ErasedRange {
@@ -86,30 +87,34 @@ impl ErasedRange {
     }
 }
 
-/// Report of an erasure, or of a dry run.
+/// Report of an erasure or of a dry run. A dry run only reports what an erasure would do.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Erased {
-    /// Logs that hold the entries to erase, each with the positions of these entries.
+    /// The entries to erase, as ranges of the logs that own them.
     pub logs: Vec<ErasedRange>,
-    /// Conversations that show some of these entries: the owners of the logs, and their forks.
+    /// Conversations that show some of the entries to erase: the owners of the logs, and their forks. Each has the
+    /// range of positions that it shows.
     pub seen_by: Vec<ErasedRange>,
-    /// Number of entries with words left to erase.
+    /// Number of entries to erase. Entries that were erased earlier are not counted.
     pub entries: u64,
-    /// Number of summaries of these entries, in all these conversations, with words left to erase.
+    /// Number of summaries to erase, because they were made from these entries, in all conversations of `seen_by`.
+    /// Summaries that were erased earlier are not counted.
     pub summaries: u64,
-    /// Number of jobs of these conversations that lose their prepared work.
+    /// Number of jobs (units of work, such as a summary to write) to delete with their prepared work, in all
+    /// conversations of `seen_by`.
     pub drafts: u64,
-    /// Logs with copies of the entries, which are not erased: entries of the same hash, because the same message was
-    /// stored under another session's key. Each range goes from the first copy to the last.
+    /// Logs with copies of the entries. Copies are not erased. A copy is an entry with the same hash: the same message
+    /// was stored a second time, for example under another session's key. Each range goes from the first copy to the
+    /// last.
     pub copies: Vec<ErasedRange>,
 }
 
-/// Record of an erasure of entries.
+/// Record of an erasure of entries, as one conversation sees it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Erasure {
-    /// Positions of the erased entries, inclusive, as the conversation sees them.
+    /// Positions of the erased entries, inclusive, as numbered in the conversation.
     pub range: SeqRange,
     /// Time of the erasure.
     pub at: Timestamp,
@@ -128,18 +133,18 @@ impl Erasure {
     }
 }
 
-/// Recorded erasures in everything that a conversation sees.
+/// Recorded erasures of all entries and summaries that a conversation sees.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Erasures {
-    /// Erasures of entries, by position and then time. Their ranges may overlap.
+    /// Erasures of entries, sorted by position and then by time. Their ranges may overlap.
     pub entries: Vec<Erasure>,
-    /// Ids of the summaries with erased words.
+    /// Ids of the summaries whose words were erased.
     pub summaries: BTreeSet<SummaryId>,
 }
 
 impl Erasures {
-    /// Creates a list of erasures; sorts `entries` by position and then time.
+    /// Creates the list of erasures, and sorts `entries` by position and then by time.
     pub fn new(mut entries: Vec<Erasure>, summaries: BTreeSet<SummaryId>) -> Self {
         entries.sort_by_key(|erasure| (erasure.range.first, erasure.range.last, erasure.at));
         Self { entries, summaries }
@@ -153,7 +158,8 @@ impl Erasures {
     }
 }
 
-/// Returns the parts that replace the words of an erased entry; `tokens` is the cost that the entry had.
+/// Returns the message parts that replace the words of an erased entry. `tokens` is the cost of the entry before the
+/// erasure.
 pub fn erased_parts(tokens: u64) -> Vec<Part> {
     match tokens >= ERASED_FROM {
         true => vec![Part::text(ERASED)],
@@ -161,11 +167,11 @@ pub fn erased_parts(tokens: u64) -> Vec<Part> {
     }
 }
 
-/// Finds the logs and the conversations that an erasure concerns. `family` are all conversations of the conversation's
-/// family. The counts in the report are 0.
+/// Finds the logs and the conversations that an erasure affects. `family` contains all conversations of the same
+/// family, including `conversation`. The counts in the returned report are 0.
 ///
 /// # Errors
-/// `Invalid` if the range ends beyond the head of the log, or the reason is empty.
+/// `Invalid` if the range ends beyond the end of the log, or if the reason is empty.
 pub fn plan_erasure(
     conversation: &Conversation,
     family: &[Conversation],
@@ -222,8 +228,9 @@ pub fn plan_erasure(
     Ok(erased)
 }
 
-/// Returns the summaries to erase, each with the conversation that made it: every summary that covers an erased entry,
-/// or is derived from such a summary, directly or not. `made` are the summaries that each conversation made.
+/// Returns the ids of the summaries to erase, each with the conversation that made the summary. A summary is erased if
+/// it covers an erased entry, or if it was made from such a summary, directly or through others. `made` contains the
+/// summaries that each conversation made.
 pub fn summaries_to_erase(
     seen_by: &[ErasedRange],
     made: &BTreeMap<ConversationId, Vec<Summary>>,
@@ -246,7 +253,7 @@ pub fn summaries_to_erase(
                 }
             }
         }
-        // A summary may be made from one that another conversation has.
+        // A summary may be made from a summary of another conversation, so the search repeats until no more are found.
         if found.len() == before {
             return found.into_iter().collect();
         }

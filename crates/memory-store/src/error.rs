@@ -1,4 +1,4 @@
-//! The error of every store.
+//! The error type of all stores.
 
 use std::error::Error as StdError;
 use std::fmt;
@@ -9,35 +9,36 @@ use std::fmt;
 pub enum ErrorKind {
     /// The conversation, summary or view that the caller named does not exist.
     NotFound,
-    /// The request is invalid: an empty range, a fork beyond the head, a summary with missing children.
+    /// The request is invalid: for example an empty range, a fork beyond the end of the log, or a summary with missing
+    /// children.
     Invalid,
-    /// The log has another head than the caller expected.
+    /// The log ends at another position than the caller expected.
     HeadMoved,
-    /// The entries were counted with another estimator than the conversation's.
+    /// Another estimator than the conversation's counted the entries' tokens.
     EstimatorMismatch,
-    /// The lease on a job was lost to another owner, or a revision is out of date.
+    /// The lease (exclusive claim) on a job was lost to another owner, or a value's revision is out of date.
     Stale,
-    /// The stored data contradicts itself.
+    /// The stored data is damaged: it contradicts itself, or a part of it is missing or cannot be read.
     Corrupt,
-    /// The file exists and is not a database of agent-memory.
+    /// The file exists and is not an agent-memory database.
     ForeignDatabase,
-    /// The database was written by a newer version of agent-memory.
+    /// A newer version of agent-memory wrote the database.
     NewerSchema,
-    /// The database was written by an older version of agent-memory, and is open for reading only.
+    /// An older version of agent-memory wrote the database, and the database is open for reading only.
     OlderSchema,
-    /// The store is open for reading only, or its file or directory cannot be written.
+    /// The store is open for reading only, or its file or directory is not writable.
     ReadOnly,
-    /// A limit of the store was reached, such as the longest log.
+    /// A limit of the store was reached, for example the maximum length of a log.
     Limit,
     /// Another process kept the database locked for too long.
     Busy,
     /// The disk, file or connection failed.
     Io,
-    /// Words were erased, but their bytes are still in a file, because another reader holds it.
+    /// Words were erased, but their bytes are still in a file because another process is reading the file.
     NotGone,
 }
 
-/// Error of a store: a kind, a message that names the object, and the cause.
+/// Error of a store: a kind, a message that names the affected object, and the underlying cause.
 pub struct Error {
     kind: ErrorKind,
     message: String,
@@ -45,7 +46,7 @@ pub struct Error {
 }
 
 impl Error {
-    /// Creates an error. `message` names the object and the next step.
+    /// Creates an error. `message` names the affected object and says how to continue.
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
         Self {
             kind,
@@ -54,7 +55,7 @@ impl Error {
         }
     }
 
-    /// Adds the underlying error, which caused this one.
+    /// Sets the underlying error, which is returned by `source`.
     pub fn with_source(mut self, source: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
         self.source = Some(source.into());
         self
@@ -90,5 +91,5 @@ impl StdError for Error {
     }
 }
 
-/// Result of a call to a store.
+/// Result of a store's method.
 pub type Result<T> = std::result::Result<T, Error>;

@@ -1,4 +1,4 @@
-//! How a log grows: the rule of appending, which every store follows.
+//! Rules for appending entries to a log, shared by all stores.
 
 use std::collections::BTreeMap;
 
@@ -8,13 +8,14 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::record::KnownEntry;
 use crate::types::{Appended, Conversation, EntryOutcome, NewEntry};
 
-/// The longest log: positions must leave room for "one after the last".
+/// Last position of the longest log. One more position must fit the type, as an end after the last entry.
 const MAX_SEQ: Seq = Seq(u32::MAX - 1);
 
-/// Returns the bytes to store of each entry, with the hash of its message. Works without a store, so no lock is held.
+/// Returns the hash of each entry's message, and the bytes to store. Does not use a store, so that no lock is held
+/// meanwhile.
 ///
 /// # Errors
-/// `Invalid` if a message cannot be written.
+/// `Invalid` if a message cannot be written as JSON.
 pub fn hashed_bodies(entries: &[NewEntry]) -> Result<Vec<(Hash, Vec<u8>)>> {
     let hashed = |entry: &NewEntry| {
         let body = entry.message.body().map_err(|source| {
@@ -26,30 +27,31 @@ pub fn hashed_bodies(entries: &[NewEntry]) -> Result<Vec<(Hash, Vec<u8>)>> {
     entries.iter().map(hashed).collect()
 }
 
-/// Head, tokens, chain and known external ids of a log while entries are appended to it.
+/// State of a log while entries are appended: its last position, cost, chain hash and known external ids.
 #[derive(Debug)]
 pub struct Growth {
-    /// The conversation with the head, tokens and chain of its log after the entries that were added so far.
+    /// The conversation whose log grows. Its head, tokens and chain include the entries added so far.
     pub conversation: Conversation,
-    /// Visible entries by external id.
+    /// Visible entries, by external id. Includes the entries added so far.
     seen: BTreeMap<String, KnownEntry>,
     outcomes: Vec<EntryOutcome>,
 }
 
-/// Position, cost and running sum that an entry got in its log.
+/// Position, cost and running sum of an entry that was added to a log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Placed {
     /// Position of the entry: see [`memory_model::LogEntry::seq`].
     pub seq: Seq,
-    /// Cost of the entry, in tokens: see [`memory_model::LogEntry::tokens`].
+    /// Cost of the entry, in tokens. 0 for a note. See [`memory_model::LogEntry::tokens`].
     pub tokens: u64,
-    /// Cost of all entries through this one, in tokens: see [`memory_model::LogEntry::running`].
+    /// Cost of all entries up to and including this entry, in tokens. See [`memory_model::LogEntry::running`].
     pub running: u64,
 }
 
 impl Growth {
-    /// Creates the state before an append. `seen` are the visible entries that have an external id of an entry to
-    /// append.
+    /// Creates the state of a log before an append. `seen` contains the entries that have the same external id as an
+    /// entry to append, by their external ids. They are entries of the conversation itself or of the log that it
+    /// inherits from its parent.
     pub fn new(conversation: Conversation, seen: BTreeMap<String, KnownEntry>) -> Self {
         Self {
             conversation,
@@ -58,8 +60,9 @@ impl Growth {
         }
     }
 
-    /// Adds an entry; `hash` is the hash of its message, `body` are its bytes. Returns `None`, and does not add the
-    /// entry, if an entry with its external id is already visible.
+    /// Adds an entry and returns its place in the log. `hash` is the hash of its message, and `body` are the bytes of
+    /// its message. If the conversation or the log that it inherits from its parent already has an entry with the same
+    /// external id, returns `None` and adds no entry.
     ///
     /// # Errors
     /// `Limit` if the log is full.
@@ -104,7 +107,7 @@ impl Growth {
         }))
     }
 
-    /// Returns the result of the append: the outcome of each entry, and the log's head and tokens.
+    /// Returns the result of the append: the outcome of each entry, the last position of the log and its cost.
     pub fn appended(self) -> Appended {
         Appended {
             outcomes: self.outcomes,

@@ -1,5 +1,6 @@
-//! Functions for implementations of [`Store`](crate::Store): the checks of each call, the growth of a log, the hashes
-//! over records, and the beginnings of new conversations and their views. Callers of a store do not need them.
+//! Functions for implementations of [`Store`](crate::Store): the checks of each method, the growth of a log, the hashes
+//! over records, and the first state of new conversations and their views. Callers of a store do not need these
+//! functions.
 
 pub use crate::checks::{check_append, lease_lost, no_conversation};
 pub use crate::erasure::{erased_parts, plan_erasure, summaries_to_erase};

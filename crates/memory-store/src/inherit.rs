@@ -1,5 +1,5 @@
-//! Inheritance of a new conversation, as pure functions: the part of the parent's log that it shares, the summaries
-//! that it sees, and the parent's views cut at a fork's point.
+//! Data that a new conversation takes over from its parent, as functions without I/O: the shared part of the parent's
+//! log, the summaries of this part, and the parent's views, cut at the last shared position.
 
 use memory_model::{
     Child, ConversationId, Hash, Seq, SeqRange, Span, SpanBody, SpanStart, SpliceRows, Summary,
@@ -11,11 +11,13 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::publish::KnownSummary;
 use crate::types::{Conversation, NewConversation, Origin, segments_of};
 
-/// Returns the new conversation that a request describes, with the number `id` and, below a parent, the parent's family
-/// and shared segments. `tokens` does not count the shared part of a fork.
+/// Returns the new conversation with number `id`, as a request describes it. A conversation with a parent gets the
+/// parent's family and, as a fork, the parent's segments up to the last shared position. `tokens` is 0: a fork's shared
+/// part is not counted.
 ///
 /// # Errors
-/// `Invalid` if a fork begins beyond the parent's head; `EstimatorMismatch` if its estimator is not the parent's.
+/// - `Invalid` if a fork begins beyond the end of the parent's log.
+/// - `EstimatorMismatch` if a fork's estimator is not the parent's.
 pub fn created(
     new: &NewConversation,
     id: ConversationId,
@@ -47,22 +49,23 @@ pub fn created(
     })
 }
 
-/// A conversation with summaries that another conversation sees. A conversation sees its own summaries and, if it is a
-/// fork, those of its parent, of the parent's parent and so on, as far as they are forks.
+/// The summaries of one conversation that are visible: the same conversation or one of its forks can use them. A
+/// conversation sees all of its own summaries. A fork also sees summaries of its parent, of the parent's parent if the
+/// parent is a fork, and so on.
 ///
-/// An ancestor's summary is visible if it covers no position after the point of the fork: then it was made from shared
-/// messages. The time of its creation does not matter.
+/// An ancestor's summary is visible if it covers only shared positions, because it was then made from shared messages.
+/// The time of its creation does not matter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SummaryScope {
     /// Conversation that made the summaries.
     pub conversation: ConversationId,
-    /// Last position that a visible summary may cover, inclusive; `None` for the conversation's own summaries, which
+    /// Last position that a visible summary may cover, inclusive. `None` for the conversation's own summaries, which
     /// are all visible.
     pub last: Option<Seq>,
 }
 
 impl SummaryScope {
-    /// Creates the scope of a conversation's own summaries: all of them are visible.
+    /// Creates the scope of a conversation's own summaries, which are all visible.
     pub fn own(conversation: ConversationId) -> Self {
         Self {
             conversation,
@@ -70,8 +73,8 @@ impl SummaryScope {
         }
     }
 
-    /// Returns the scope of the summaries that `parent` made, if the conversation of this scope is a fork of it at
-    /// `at`.
+    /// Returns the scope of the summaries of `parent`. The conversation of this scope must be a fork of `parent`, with
+    /// `at` as the last shared position.
     pub fn parent(&self, parent: ConversationId, at: Seq) -> Self {
         Self {
             conversation: parent,
@@ -79,17 +82,18 @@ impl SummaryScope {
         }
     }
 
-    /// Returns whether a summary that covers `range` is visible in this scope.
+    /// Returns whether the scope includes a summary that covers `range`: it ends at or before [`last`](Self::last).
     pub fn sees(&self, range: SeqRange) -> bool {
         self.last.is_none_or(|last| range.last <= last)
     }
 }
 
-/// An unfinished cut of a parent's view at the point of a fork.
+/// A parent's view while it is cut after the last position that a fork shares. The result is the fork's first view.
 ///
-/// Spans that end at or before the point stay as they are. A summary that crosses the point is opened: its children
-/// replace it, and a child that crosses the point is opened too, until only messages cross. Their part up to the point
-/// is raw. Shortened messages that cross the point become raw as well, because the cost of a part of them is unknown.
+/// Spans that end at or before this position stay unchanged. A summary that continues after it is replaced by its
+/// children. A child that continues after it is replaced in the same way, until only messages continue. Messages among
+/// the children become raw, up to the position. Shortened messages of a span that continues also become raw, because
+/// the cost of a part of them is unknown.
 ///
 /// ```
 /// use memory_model::{SpanBody, Seq, SpanStart};
@@ -110,20 +114,20 @@ pub struct ViewCut {
     crossing: Option<SummaryId>,
 }
 
-/// First publication of a fork's view.
+/// First publication of a fork's view, derived from the parent's view.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Inherited {
     /// Range of positions that the publication replaces: all shared positions.
     pub at: SeqRange,
-    /// New spans of the view over that range.
+    /// New spans of the view (the compacted log) over the shared positions.
     pub spans: Vec<Span>,
-    /// Rows of spans that the publication removes and adds.
+    /// Starts of spans that the publication removes from the view and adds to it.
     pub rows: SpliceRows,
 }
 
 impl ViewCut {
-    /// Begins to cut a parent's view at a point. `rows` are the parent's rows that begin at or before the position
-    /// after the point; additional rows are allowed.
+    /// Begins to cut a parent's view after the position `at`, the last shared position of a fork. `rows` are the starts
+    /// of the spans of the parent's view that begin at or before the position after `at`. Later starts are ignored.
     pub fn new(rows: &[SpanStart], at: Seq) -> Self {
         let mut cut = Self {
             at,
@@ -147,13 +151,14 @@ impl ViewCut {
         cut
     }
 
-    /// Returns the id of the summary that spans the cut's point, if there is one: look it up and [`ViewCut::open`] it.
+    /// Returns the id of the summary that covers positions on both sides of the cut, or `None` if there is none. Read
+    /// this summary from the store and pass it to [`ViewCut::open`].
     pub fn crossing(&self) -> Option<&SummaryId> {
         self.crossing.as_ref()
     }
 
-    /// Replaces the summary that spans the cut's point by its children, as far as they begin at or before the point.
-    /// `known` returns the store's facts about a child summary.
+    /// Replaces the summary on both sides of the cut by its children that begin at or before the last shared position.
+    /// `known` returns the range, depth and cost of a child summary.
     ///
     /// # Errors
     /// `Corrupt` if the store does not know a child summary.
@@ -202,11 +207,12 @@ impl ViewCut {
         });
     }
 
-    /// Returns the first publication of the fork's view; `None` if the view is raw, like every view before its first
-    /// publication.
+    /// Returns the first publication of the fork's view. Returns `None` if the view shows only raw messages, because a
+    /// view without a publication shows them too.
     ///
     /// # Errors
-    /// `Corrupt` if the parent's rows are not a view, or if a crossing summary was not opened.
+    /// `Corrupt` if the span starts of the parent's view do not form a view, or if a summary on both sides of the cut
+    /// was not opened.
     pub fn finish(mut self) -> Result<Option<Inherited>> {
         let wrong = |problem: String| Error::new(ErrorKind::Corrupt, problem);
         if let Some(id) = self.crossing {
@@ -228,7 +234,7 @@ impl ViewCut {
     }
 }
 
-/// The rows with the one that the last of them ends at.
+/// Returns the span starts with one more at the end: a start after `at`, which ends the last span.
 fn close(mut rows: Vec<SpanStart>, at: SeqRange) -> Vec<SpanStart> {
     rows.push(SpanStart {
         first: at.last.next(),

@@ -1,4 +1,4 @@
-//! Checks that every store makes before it publishes, as pure functions.
+//! Checks that every store makes before it publishes, as functions without I/O.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,12 +9,12 @@ use memory_model::{
 use crate::error::{Error, ErrorKind, Result};
 use crate::types::{Publish, Published};
 
-/// Facts about a stored summary to which a publish refers.
+/// Facts about a stored summary to which a publish refers, by its spans or by its own summaries.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KnownSummary {
     /// Range of messages that the summary covers.
     pub range: SeqRange,
-    /// Depth of the summary: 0 for a leaf.
+    /// Number of levels of summaries below the summary: 0 for a leaf, which summarizes messages.
     pub depth: u32,
     /// Cost of the summary, in tokens.
     pub tokens: u64,
@@ -30,10 +30,10 @@ impl From<&Summary> for KnownSummary {
     }
 }
 
-/// Checks that all publishes of one call are to the same view.
+/// Checks that all publishes of one call name the same view.
 ///
 /// # Errors
-/// `Invalid` if they are to different views; the message names two of them.
+/// `Invalid` if they name different views. The message names two of the views.
 pub fn check_one_view(publishes: &[Publish]) -> Result<()> {
     for (a, b) in publishes.iter().zip(publishes.iter().skip(1)) {
         if a.view != b.view {
@@ -46,11 +46,11 @@ pub fn check_one_view(publishes: &[Publish]) -> Result<()> {
     Ok(())
 }
 
-/// Returns the outcome of a publish when a splice of the view at `version` failed with `error`: `Already` if the view
-/// holds the new spans, else `Lost`.
+/// Returns the outcome of a publish whose spans could not be spliced into the view (the compacted log) at `version`.
+/// `error` is the error of the splice. The outcome is `Already` if the view already has the new spans, else `Lost`.
 ///
 /// # Errors
-/// `Invalid` if the new spans fit no view: they have a gap or an overlap, or cut through an indivisible span.
+/// `Invalid` if the new spans fit no view: they have a gap or an overlap, or cut through a span that cannot be divided.
 pub fn unfit(publish: &Publish, version: ViewVersion, error: SpliceError) -> Result<Published> {
     match error {
         SpliceError::Lost { found } => {
@@ -65,12 +65,12 @@ pub fn unfit(publish: &Publish, version: ViewVersion, error: SpliceError) -> Res
     }
 }
 
-/// Checks everything in a publish that can be checked without the store. Returns the ids of all summaries to which the
-/// publish refers; the store must look them up for [`check_references`]. A summary that the store already has does not
-/// change.
+/// Checks everything in a publish that can be checked without the store. `head` is the last position of the log.
+/// Returns the ids of all summaries to which the publish refers. The store must look these ids up and pass the
+/// summaries to [`check_references`]. A summary that the store already has does not change.
 ///
 /// # Errors
-/// `Invalid` if a span or a summary is wrong; the message names it.
+/// `Invalid` if a span or a summary is wrong. The message names it.
 pub fn check_shape(publish: &Publish, head: Seq) -> Result<BTreeSet<SummaryId>> {
     let at = publish.at;
     if SeqRange::new(at.first, at.last).is_none() {
@@ -121,8 +121,8 @@ pub fn check_shape(publish: &Publish, head: Seq) -> Result<BTreeSet<SummaryId>> 
     Ok(referred)
 }
 
-/// Checks one summary by itself: its children tile its range, its sources do not reach beyond it, its
-/// id and hash come from its content.
+/// Checks one summary without the store: its children cover exactly its range, its sources do not end after its range,
+/// and its id and hash follow from its content.
 fn check_summary(summary: &Summary) -> Result<()> {
     let id = &summary.id;
     if SeqRange::new(summary.range.first, summary.range.last).is_none() {
@@ -167,11 +167,11 @@ fn check_summary(summary: &Summary) -> Result<()> {
     Ok(())
 }
 
-/// Checks that spans and summaries agree with the summaries to which they refer. `stored` are the conversation's
-/// summaries with the ids that [`check_shape`] returned.
+/// Checks that the spans and summaries of a publish agree with the summaries to which they refer. `stored` contains the
+/// conversation's summaries with the ids that [`check_shape`] returned.
 ///
 /// # Errors
-/// `Invalid` if one does not agree; the message names the summary.
+/// `Invalid` if a reference does not agree. The message names the summary.
 pub fn check_references(
     publish: &Publish,
     stored: &BTreeMap<SummaryId, KnownSummary>,
@@ -223,7 +223,8 @@ pub fn check_references(
     Ok(())
 }
 
-/// Facts about a child or source summary. It must cover the given range.
+/// Returns the range, depth and cost of a child or source of a summary, and checks that the child or source covers the
+/// given range.
 fn reference<'k>(
     summary: &Summary,
     named: &Child,
@@ -243,7 +244,8 @@ fn reference<'k>(
     Ok(Some(known))
 }
 
-/// Returns the cost of spans in a context, in tokens. `raw` returns the cost of the messages of a range.
+/// Returns the total cost of spans in a context, in tokens. `raw` returns the cost of the messages of a range, in
+/// tokens.
 pub fn spans_cost(spans: &[Span], raw: impl Fn(SeqRange) -> u64) -> u64 {
     spans
         .iter()

@@ -1,4 +1,4 @@
-//! Reads that take several calls of a store, or that follow from its running sums.
+//! Reads that combine several calls of a store, or that compute costs from its running sums.
 
 use memory_model::{ConversationId, LogEntry, SeqRange, Span, SpanBody, Summary, SummaryId};
 
@@ -6,15 +6,16 @@ use crate::error::Result;
 use crate::store::Store;
 use crate::types::{Conversation, ConversationFilter, LogRead, Order, Page, Snapshot};
 
-/// Maximum number of spans that one call asks for.
+/// Maximum number of spans in one request to the store.
 const SPANS: usize = 1_024;
-/// Maximum number of conversations that one call asks for.
+/// Maximum number of conversations in one request to the store.
 const CONVERSATIONS: usize = 256;
 
-/// Reads all entries of a range of a log, oldest first, page by page. Without a range it returns no entries.
+/// Reads all entries of a range of a log, oldest first, page by page. Returns no entries if `range` is `None`.
 ///
 /// # Errors
-/// `NotFound` if the conversation does not exist; `Corrupt` if an entry cannot be read.
+/// - `NotFound` if the conversation does not exist.
+/// - `Corrupt` if an entry cannot be read.
 pub async fn read_entries<S: Store + ?Sized>(
     store: &S,
     conversation: ConversationId,
@@ -30,11 +31,12 @@ pub async fn read_entries<S: Store + ?Sized>(
     Ok(entries)
 }
 
-/// Reads all spans of a snapshot that overlap a range, in the order of the log, page by page. Raw and omitted spans
-/// have 0 tokens: see [`fill_raw_tokens`]. Without a range it returns no spans.
+/// Reads all spans of a snapshot that overlap a range, in the order of the log, page by page. Returns no spans if
+/// `range` is `None`. Raw and omitted spans have 0 tokens. [`fill_raw_tokens`] sets the costs of raw spans.
 ///
 /// # Errors
-/// `NotFound` if the conversation does not exist; `Invalid` if the view has no such version yet.
+/// - `NotFound` if the conversation does not exist.
+/// - `Invalid` if the view has no such version yet.
 pub async fn read_spans<S: Store + ?Sized>(
     store: &S,
     snapshot: &Snapshot,
@@ -51,10 +53,12 @@ pub async fn read_spans<S: Store + ?Sized>(
     Ok(spans)
 }
 
-/// Reads a page of at most `limit` spans of a snapshot that overlap a range. A raw span has the cost of its messages.
+/// Reads a page of at most `limit` spans of a snapshot that overlap a range. The cost of a raw span is set to the cost
+/// of its messages.
 ///
 /// # Errors
-/// `NotFound` if the conversation does not exist; `Invalid` if the view has no such version yet.
+/// - `NotFound` if the conversation does not exist.
+/// - `Invalid` if the view has no such version yet.
 pub async fn read_span_page<S: Store + ?Sized>(
     store: &S,
     snapshot: &Snapshot,
@@ -67,8 +71,8 @@ pub async fn read_span_page<S: Store + ?Sized>(
     Ok(page)
 }
 
-/// Reads the summaries that spans show, in the order of the spans, in one call to the store; `None` for a summary that
-/// is not stored.
+/// Reads the summaries that spans show, in the order of the spans, in one request to the store. Spans without a summary
+/// are skipped. The answer for a span is `None` if its summary is not stored.
 ///
 /// # Errors
 /// `NotFound` if the conversation does not exist.
@@ -88,7 +92,7 @@ pub async fn read_shown_summaries<S: Store + ?Sized>(
 /// Reads all conversations that match a filter, in the order of their numbers, page by page.
 ///
 /// # Errors
-/// If the store cannot be read.
+/// Any error of the store's `list`.
 pub async fn read_conversations<S: Store + ?Sized>(
     store: &S,
     filter: &ConversationFilter,
@@ -105,7 +109,8 @@ pub async fn read_conversations<S: Store + ?Sized>(
     }
 }
 
-/// Sets the costs of raw spans, in tokens, from the log's running sums, in one call to the store.
+/// Sets the costs of the raw spans in `spans`, in tokens. The costs come from the log's running sums, in one request to
+/// the store.
 ///
 /// # Errors
 /// `NotFound` if the conversation does not exist.
@@ -127,8 +132,8 @@ pub async fn fill_raw_tokens<S: Store + ?Sized>(
     Ok(())
 }
 
-/// Returns the cost of the messages of each range, in tokens, from the log's running sums, in one call to the store.
-/// Without ranges it makes no call.
+/// Returns the cost of the messages of each range, in tokens, in the order of the ranges. The costs come from the log's
+/// running sums, in one request to the store. Without ranges it sends no request.
 ///
 /// # Errors
 /// `NotFound` if the conversation does not exist.

@@ -1,4 +1,5 @@
-//! Hashes over stored records other than messages, views and texts, so that changes from outside are detected.
+//! Hashes over stored records that have no hash otherwise, so that a change made outside of the store is detected.
+//! Messages, views and texts of summaries have their own hashes.
 
 use memory_model::{
     ConversationId, FieldHasher, Hash, Message, RawJson, Seq, SessionKey, Summary, Timestamp,
@@ -7,7 +8,8 @@ use memory_model::{
 
 use crate::types::{Conversation, Origin};
 
-/// Returns the hash over a conversation's row: all its fields except the segments.
+/// Returns the hash over the stored record of a conversation: all fields of [`Conversation`] except its segments and
+/// its number of erasures.
 pub fn conversation_hash(conversation: &Conversation) -> Hash {
     let mut hasher = FieldHasher::new("agent-memory conversation 1");
     hasher.number(i64::from(conversation.id.0));
@@ -35,8 +37,9 @@ pub fn conversation_hash(conversation: &Conversation) -> Hash {
     hasher.finish()
 }
 
-/// Returns the hash over a family's session keys after one more member. `before` is the hash before the member;
-/// [`Hash::ZERO`] before the first. Members are added in the order of their numbers.
+/// Returns the hash over the session keys of a family after one more member is added. A family is a root conversation
+/// with all conversations forked or spawned from it. `before` is the hash before this member, and [`Hash::ZERO`] for
+/// the first member. Members are added in the order of their numbers.
 pub fn family_hash(before: Hash, member: ConversationId, key: &SessionKey) -> Hash {
     let mut hasher = FieldHasher::new("agent-memory family 1");
     hasher.hash(before);
@@ -45,8 +48,8 @@ pub fn family_hash(before: Hash, member: ConversationId, key: &SessionKey) -> Ha
     hasher.finish()
 }
 
-/// Returns the hash over the names of a conversation's views, which must be in rising order; [`Hash::ZERO`] if there
-/// are none.
+/// Returns the hash over the names of a conversation's views, or [`Hash::ZERO`] if there are no names. The names must
+/// be sorted.
 pub fn views_hash<'a>(names: impl IntoIterator<Item = &'a ViewName>) -> Hash {
     let mut hasher = FieldHasher::new("agent-memory views 1");
     let mut any = false;
@@ -60,7 +63,8 @@ pub fn views_hash<'a>(names: impl IntoIterator<Item = &'a ViewName>) -> Hash {
     }
 }
 
-/// Returns the hash over a summary's row: its hash, and the fields that this hash does not cover.
+/// Returns the hash over the stored record of a summary: over the summary's own hash and the fields that the summary's
+/// own hash does not cover.
 pub fn summary_record_hash(summary: &Summary) -> Hash {
     let number = |number: u64| i64::try_from(number).unwrap_or(i64::MAX);
     let mut hasher = FieldHasher::new("agent-memory summary record 1");
@@ -78,7 +82,8 @@ pub fn summary_record_hash(summary: &Summary) -> Hash {
     hasher.finish()
 }
 
-/// Facts about a stored entry that is visible under an external id.
+/// Position, hash and time of a stored entry, found by its external id. The entry is in the own log of a conversation,
+/// or in the log that it inherits from its parent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct KnownEntry {
     /// Position of the entry.
@@ -92,8 +97,9 @@ pub struct KnownEntry {
 }
 
 impl KnownEntry {
-    /// Returns whether `message`, with this hash and these bytes, repeats the message of this entry. Times are compared
-    /// only if both messages came with one.
+    /// Returns whether `message`, with this hash and these bytes, is equal to the message of this entry. Times are
+    /// compared only if the caller gave a time for both messages. `clocked` is
+    /// [`NewEntry::clocked`](crate::NewEntry::clocked) of the message.
     pub fn is_duplicate_of(
         &self,
         message: &Message,

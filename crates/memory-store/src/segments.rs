@@ -1,4 +1,5 @@
-//! The trait of a store that keeps the segments of a search index.
+//! The trait of a store that keeps search indexes. An index consists of segments, each over a range of messages or
+//! summaries.
 
 use std::fmt;
 
@@ -18,7 +19,7 @@ pub enum IndexedKind {
 }
 
 impl IndexedKind {
-    /// Returns the name of the kind.
+    /// Returns the name of the kind, as in the database.
     pub fn as_str(self) -> &'static str {
         match self {
             IndexedKind::Messages => "messages",
@@ -27,43 +28,46 @@ impl IndexedKind {
     }
 }
 
-/// A stored segment of a search index, without its chunks.
+/// A stored segment of a search index: the index over one range of messages or summaries. The content, the chunks, is
+/// read separately.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IndexSegment {
     /// Number of the segment in its store. It is never reused.
     pub id: u64,
     /// Kind of the texts that the segment indexes.
     pub kind: IndexedKind,
-    /// In a segment of messages, the first indexed position of the own log, inclusive. In a segment of summaries, the
-    /// number of the first indexed summary, counted from 1 in the order of creation.
+    /// In a segment of messages, the first indexed position of the conversation's own log, inclusive. In a segment of
+    /// summaries, the number of the first indexed summary, counted from 1 in the order of creation.
     pub first: u32,
     /// In a segment of messages, the last indexed position, inclusive. In a segment of summaries, the number of the
     /// last indexed summary.
     pub last: u32,
-    /// Number of indexed messages without notes, or of indexed summaries.
+    /// Number of indexed texts. In a segment of messages, the number of messages, without notes (entries that are never
+    /// sent to a model). In a segment of summaries, the number of summaries.
     pub documents: u32,
-    /// Name of the segment's format, followed by checksums of its row and its chunks.
+    /// Name of the format of the segment's chunks, followed by checksums of the segment's other fields and of its
+    /// chunks.
     pub format: String,
 }
 
-/// State of the search index of a conversation's own log and summaries.
+/// State of the search index over a conversation's own log and summaries.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct IndexState {
-    /// Segments of the index, by kind and then by position. Segments of one kind follow each other without a gap.
+    /// Segments of the index, sorted by kind and then by position. The segments of one kind leave no gap between them.
     pub segments: Vec<IndexSegment>,
-    /// Number of erasures in the log and among the summaries. The store refuses a segment that was made before the
-    /// latest erasure.
+    /// Number of erasures of entries of the own log, plus the number of erased own summaries. The store refuses a new
+    /// segment if this number has changed since the indexed texts were read.
     pub erasures: u64,
 }
 
 impl IndexState {
-    /// Returns the segments of one kind, by position.
+    /// Returns the segments of one kind, sorted by position.
     pub fn of(&self, kind: IndexedKind) -> impl DoubleEndedIterator<Item = &IndexSegment> {
         self.segments.iter().filter(move |one| one.kind == kind)
     }
 
-    /// Returns whether a store in this state accepts a segment: see [`IndexStore::put_index_segment`]. `own_first` is
-    /// the first position of the conversation's own log.
+    /// Returns whether a store in this state accepts a new segment: see [`IndexStore::put_index_segment`]. `own_first`
+    /// is the first position of the conversation's own log.
     pub fn takes(&self, new: &NewIndexSegment<'_>, own_first: u32) -> bool {
         if new.erasures != self.erasures || new.last < new.first {
             return false;
@@ -91,7 +95,7 @@ impl IndexState {
         }
     }
 
-    /// Returns the state after the store accepts a segment and gives it the number `id`.
+    /// Returns the state after the store accepts a new segment and gives it the number `id`.
     pub fn with(mut self, new: &NewIndexSegment<'_>, id: u64) -> Self {
         self.segments.retain(|one| !new.replaces.contains(&one.id));
         let place = |one: &IndexSegment| (one.kind.as_str(), one.first);
@@ -111,80 +115,88 @@ impl IndexState {
     }
 }
 
-/// Data of a conversation that a search by an index reads first.
+/// Data of a conversation that a search reads first: the conversation and the list of its index segments.
 #[derive(Debug, Clone, PartialEq)]
 pub struct IndexSnapshot {
-    /// The conversation. It is read before the other fields.
+    /// The conversation. The store reads it before the other fields.
     pub conversation: Conversation,
-    /// Index segments of messages and summaries of each conversation in [`Conversation::segments`], in that order: see
-    /// [`IndexState::segments`].
+    /// Index segments for each item of [`Conversation::segments`], in that order. Each item has the segments of
+    /// messages and summaries of the conversation that owns the log: see [`IndexState::segments`].
     pub logs: Vec<Vec<IndexSegment>>,
-    /// Id of the last summary that the conversation itself made; `None` if it made none. It is read after the other
-    /// fields.
+    /// Id of the latest summary that the conversation itself made, or `None` if it made none. The store reads it after
+    /// the other fields.
     pub last_summary: Option<SummaryId>,
 }
 
-/// A part of a segment of a search index. Its key identifies it within the segment.
+/// A piece of a segment of a search index, stored under a key that is unique in the segment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Chunk {
-    /// Smallest key in the chunk. The keys of a segment's chunks rise strictly.
+    /// Smallest index key in the chunk. The keys of a segment's chunks rise strictly.
     pub key: Vec<u8>,
-    /// Content of the chunk, in the format of the segment.
+    /// Content of the chunk, in the segment's format.
     pub data: Vec<u8>,
 }
 
-/// A segment of a search index to be stored.
+/// A new segment of a search index, to be stored: the index over one range of messages or summaries.
 #[derive(Debug, Clone)]
 pub struct NewIndexSegment<'a> {
     /// Kind of the texts that the segment indexes.
     pub kind: IndexedKind,
-    /// In a segment of messages, the first indexed position of the own log, inclusive. In a segment of summaries, the
-    /// number of the first indexed summary, counted from 1 in the order of creation.
+    /// In a segment of messages, the first indexed position of the conversation's own log, inclusive. In a segment of
+    /// summaries, the number of the first indexed summary, counted from 1 in the order of creation.
     pub first: u32,
     /// In a segment of messages, the last indexed position, inclusive. In a segment of summaries, the number of the
     /// last indexed summary.
     pub last: u32,
-    /// Number of indexed messages without notes, or of indexed summaries.
+    /// Number of indexed texts. In a segment of messages, the number of messages, without notes (entries that are never
+    /// sent to a model). In a segment of summaries, the number of summaries.
     pub documents: u32,
-    /// Name of the segment's format, followed by checksums of its row and its chunks.
+    /// Name of the format of the segment's chunks, followed by checksums of the segment's other fields and of its
+    /// chunks.
     pub format: &'a str,
-    /// Chunks of the segment, by rising key.
+    /// Chunks of the segment, with rising keys.
     pub chunks: &'a [Chunk],
     /// Value of [`IndexState::erasures`] before the indexed texts were read.
     pub erasures: u64,
-    /// Numbers of the stored segments that the new one replaces; empty if it follows the last segment of its kind.
+    /// Ids of the stored segments that the new segment replaces. Empty if the new segment follows the last segment of
+    /// its kind.
     pub replaces: &'a [u64],
 }
 
-/// A store that keeps the segments of a search index.
+/// A store that keeps search indexes. The index of a conversation consists of segments, each over a range of messages
+/// or summaries.
 ///
-/// Segments can be rebuilt from messages and summaries at any time, and a store need not preserve them. An erasure
+/// Segments can be rebuilt from messages and summaries at any time, so a store need not preserve them. An erasure
 /// removes, in the same transaction, every segment that contains erased words and all later segments.
 #[async_trait]
 pub trait IndexStore: Send + Sync + fmt::Debug {
-    /// Reads everything that a search by an index needs first, in one request.
+    /// Reads everything that a search needs first, in one request: the conversation and the list of its index segments.
     ///
     /// # Errors
     /// `NotFound` if the conversation does not exist.
     async fn index_snapshot(&self, conversation: ConversationId) -> Result<IndexSnapshot>;
 
-    /// Returns the segments of a conversation's own log and summaries, and the number of erasures against which a new
-    /// segment is checked.
+    /// Returns the index segments over a conversation's own log and summaries, and the number of erasures. Pass that
+    /// number back in [`NewIndexSegment::erasures`] when you store a segment.
     ///
     /// # Errors
     /// `NotFound` if the conversation does not exist.
     async fn index_state(&self, conversation: ConversationId) -> Result<IndexState>;
 
-    /// Returns the keys of a segment's chunks, in rising order; empty if the segment was replaced meanwhile.
+    /// Returns the keys of the chunks of the segment with this id, in rising order. Empty if the segment no longer
+    /// exists.
     async fn index_keys(&self, segment: u64) -> Result<Vec<Vec<u8>>>;
 
-    /// Reads the chunks of a segment with these keys, by rising key; all chunks if `keys` is `None`. Returns fewer if
-    /// the segment was replaced meanwhile.
+    /// Reads the chunks with these keys of the segment with this id, sorted by key. Reads all chunks if `keys` is
+    /// `None`. Chunks are missing from the answer if the segment no longer exists.
     async fn index_chunks(&self, segment: u64, keys: Option<&[Vec<u8>]>) -> Result<Vec<Chunk>>;
 
-    /// Stores a segment. Returns the state with it. Returns `None`, and does not store the segment, if another segment
-    /// is already in its place, if it does not follow the last segment of its kind, if a segment that it replaces no
-    /// longer exists, or if words were erased since its texts were read.
+    /// Stores a segment, and returns the state of the index with the new segment. Returns `None` and stores no data in
+    /// these cases:
+    /// - another segment already covers the same place,
+    /// - the new segment replaces no segment and does not follow the last segment of its kind,
+    /// - a segment to replace no longer exists,
+    /// - words were erased after the indexed texts were read.
     ///
     /// # Errors
     /// `NotFound` if the conversation does not exist.

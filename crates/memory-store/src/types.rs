@@ -1,4 +1,4 @@
-//! Arguments and answers of a store's calls.
+//! Types of the arguments and return values of a store's methods.
 
 use std::time::Duration;
 
@@ -9,32 +9,32 @@ use memory_model::{
 use serde::{Deserialize, Serialize};
 use token_estimate::{EstimatorId, TokenEstimator};
 
-/// Relation of a conversation to the conversation from which it began.
+/// Relation of a conversation to the conversation from which it was forked or spawned.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Origin {
     /// A conversation without a parent.
     Root,
-    /// A fork: shares its parent's log up to and including `at`, and continues from there.
+    /// A fork: shares its parent's log up to and including the position `at`, and continues with its own log.
     Fork {
-        /// Conversation that was forked.
+        /// Conversation from which the fork was made.
         parent: ConversationId,
-        /// Last shared position; `Seq(0)` if no position is shared.
+        /// Last shared position. `Seq(0)` if no position is shared.
         at: Seq,
     },
     /// A sub-agent: a conversation started by a tool call in its parent's log. It shares no positions with the parent.
     Spawn {
         /// Conversation that contains the tool call.
         parent: ConversationId,
-        /// Position of the tool call in the parent's log; `Seq(0)` when unknown.
+        /// Position of the tool call in the parent's log. `Seq(0)` if unknown.
         at: Seq,
-        /// Id of the tool call; `None` if unknown.
+        /// Id of the tool call. `None` if unknown.
         call: Option<String>,
     },
 }
 
 impl Origin {
-    /// Returns the parent of a forked or spawned conversation; `None` for a root.
+    /// Returns the parent of a forked or spawned conversation, or `None` for a root.
     pub fn parent(&self) -> Option<ConversationId> {
         match self {
             Origin::Root => None,
@@ -43,20 +43,21 @@ impl Origin {
     }
 }
 
-/// Arguments for opening a conversation. If none has the key, it is created with these values.
+/// Arguments for opening a conversation. A new conversation is created with these values if no conversation has the
+/// key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewConversation {
-    /// The caller's name for the conversation; unique in the store.
+    /// Name of the conversation, chosen by the caller. Unique in the store.
     pub key: SessionKey,
-    /// Whether the conversation is a root, a fork or spawned, and from which parent.
+    /// Whether the conversation is a root, a fork or a spawned sub-agent, and its parent.
     pub origin: Origin,
-    /// Estimator that counts all costs of the conversation.
+    /// Estimator that counts all costs of the conversation, in tokens.
     pub estimator: EstimatorId,
     /// Human-readable title of the conversation.
     pub title: Option<String>,
-    /// The caller's metadata of the conversation, as a JSON object.
+    /// Metadata of the conversation, chosen by the caller, as a JSON object.
     pub meta: Option<RawJson>,
-    /// Time of the creation, if the conversation is created.
+    /// Creation time, used if the conversation is created.
     pub now: Timestamp,
 }
 
@@ -74,19 +75,20 @@ impl NewConversation {
     }
 }
 
-/// A range of one conversation's own log that is visible in another conversation, or in itself.
+/// A range of a conversation's own log that is part of the log of the same conversation or of a fork. The whole log
+/// that a fork reads is a list of segments: the ranges that it inherits from its ancestors, then its own log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Segment {
-    /// First visible position, inclusive.
+    /// First position of the range, inclusive.
     pub first: Seq,
-    /// Last visible position, inclusive; `None` for the conversation's own log, which grows.
+    /// Last position of the range, inclusive. `None` for the conversation's own log, which grows.
     pub last: Option<Seq>,
     /// Conversation that owns the log.
     pub source: ConversationId,
 }
 
 impl Segment {
-    /// Returns the positions of the segment in a log that ends at `head`; `None` if there are none.
+    /// Returns the range of the segment in a log that ends at position `head`. Returns `None` if the segment is empty.
     pub fn up_to(&self, head: Seq) -> Option<SeqRange> {
         SeqRange::new(self.first, self.last.unwrap_or(head))
     }
@@ -97,43 +99,45 @@ impl Segment {
 pub struct Conversation {
     /// Number of the conversation in its store.
     pub id: ConversationId,
-    /// The caller's name for the conversation; unique in the store.
+    /// Name of the conversation, chosen by the caller. Unique in the store.
     pub key: SessionKey,
-    /// Whether the conversation is a root, a fork or spawned, and from which parent.
+    /// Whether the conversation is a root, a fork or a spawned sub-agent, and its parent.
     pub origin: Origin,
-    /// Root of the conversation's family: the conversation itself, or its oldest ancestor by forks and spawns.
+    /// Root of the conversation's family: its oldest ancestor by forks and spawns, or the conversation itself if it has
+    /// no parent.
     pub family: ConversationId,
-    /// Ranges that the conversation's log consists of, in order: the visible ranges of its ancestors' logs, then its
-    /// own log.
+    /// Segments of the log that the conversation reads, in order: the ranges that it inherits from its ancestors' logs,
+    /// then its own log.
     pub segments: Vec<Segment>,
-    /// Last position of the conversation's log; `Seq(0)` when the log is empty.
+    /// Last position of the conversation's log. `Seq(0)` if the log is empty.
     pub head: Seq,
-    /// Cost of all visible messages, in tokens.
+    /// Cost of all messages of the log, in tokens. Includes the messages that a fork inherits from its parent.
     pub tokens: u64,
-    /// Chain hash: one hash over the hashes of all entries of the conversation's own log, in order. [`Hash::ZERO`] if
-    /// that log is empty.
+    /// Hash over the hashes of all entries of the conversation's own log, in order. [`Hash::ZERO`] if the own log is
+    /// empty.
     pub chain: Hash,
-    /// Estimator that counts all costs of the conversation.
+    /// Estimator that counts all costs of the conversation, in tokens.
     pub estimator: EstimatorId,
-    /// Human-readable title of the conversation; `None` without one.
+    /// Human-readable title of the conversation. `None` if it has no title.
     pub title: Option<String>,
     /// Whether the conversation is archived. Lists leave out archived conversations unless
-    /// [`ConversationFilter::archived`] is set; they can still be read and changed.
+    /// [`ConversationFilter::archived`] is set. Archived conversations can still be read and changed.
     pub archived: bool,
-    /// The caller's metadata of the conversation, as a JSON object.
+    /// Metadata of the conversation, chosen by the caller, as a JSON object.
     pub meta: Option<RawJson>,
     /// Time at which the conversation was created.
     pub created_at: Timestamp,
     /// Time of the last append, publish or change of the conversation.
     pub updated_at: Timestamp,
-    /// Number of erasures, since the conversation's creation, of words that it saw. Before you use words of the log
-    /// that were read earlier, compare this number with its value before they were read. If it has risen, some of the
-    /// words may be erased: read them again.
+    /// Number of erasures of words of this conversation since it was created. Erasures in the part of the log that a
+    /// fork inherits from its parent count. Note this number before you read words of the log, and compare it again
+    /// before you use the words. If the number has risen, some of the words may be erased: read them again.
     pub erasures: u64,
 }
 
 impl Conversation {
-    /// Returns the first position of the conversation's own log.
+    /// Returns the first position of the conversation's own log: in a fork the position after the last shared one, else
+    /// 1.
     pub fn own_first(&self) -> Seq {
         match self.origin {
             Origin::Fork { at, .. } => at.next(),
@@ -141,13 +145,15 @@ impl Conversation {
         }
     }
 
-    /// Returns the range of the whole visible log; `None` if the log is empty.
+    /// Returns the range of the whole log, including the part that a fork inherits from its parent. `None` if the log
+    /// is empty.
     pub fn range(&self) -> Option<SeqRange> {
         SeqRange::new(Seq::FIRST, self.head)
     }
 }
 
-/// Returns a conversation's segments: for a fork the parent's segments up to its point, and its own log after that.
+/// Returns the segments of a conversation's log: for a fork, the parent's segments up to the last shared position, then
+/// the conversation's own log.
 pub(crate) fn segments_of(
     origin: &Origin,
     parent: Option<&Conversation>,
@@ -173,12 +179,12 @@ pub(crate) fn segments_of(
     segments
 }
 
-/// Reference to a conversation, by number or by name.
+/// Reference to a conversation, by number or by key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ConversationRef {
     /// The conversation with this number in the store.
     Id(ConversationId),
-    /// The conversation with this name, which a caller gave it.
+    /// The conversation with this key, which the caller chose.
     Key(SessionKey),
 }
 
@@ -186,20 +192,21 @@ pub enum ConversationRef {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ConversationFilter {
-    /// Whether archived conversations are listed too.
+    /// Whether archived conversations are included.
     pub archived: bool,
-    /// Lists only conversations of the family with this root; `None` lists all families.
+    /// Root of the only family to list: the root and all conversations forked or spawned from it. `None` lists all
+    /// families.
     pub family: Option<ConversationId>,
 }
 
-/// Changes to a conversation's title, archive flag and metadata. `None` keeps a field.
+/// Changes to a conversation's title, archive flag and metadata. A field that is `None` does not change.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ConversationPatch {
-    /// New title of the conversation.
+    /// New title of the conversation. `None` keeps the old title.
     pub title: Option<String>,
-    /// Whether the conversation is archived from now on.
+    /// Whether the conversation becomes archived. `None` keeps the flag.
     pub archived: Option<bool>,
-    /// New metadata of the conversation, which replaces all old metadata.
+    /// New metadata of the conversation, which replace all old metadata. `None` keeps the old metadata.
     pub meta: Option<RawJson>,
 }
 
@@ -208,12 +215,12 @@ pub struct ConversationPatch {
 pub struct Page<T, C = SeqRange> {
     /// Items of the page, in the requested order.
     pub items: Vec<T>,
-    /// Start of the next page, to pass to the next call; `None` on the last page.
+    /// Argument for the call that reads the next page. `None` on the last page.
     pub next: Option<C>,
 }
 
 impl<T, C> Page<T, C> {
-    /// Creates a page that is the only and last one.
+    /// Creates a page with all items, without a next page.
     pub fn complete(items: Vec<T>) -> Self {
         Self { items, next: None }
     }
@@ -222,25 +229,25 @@ impl<T, C> Page<T, C> {
 /// Order in which entries or spans are read.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Order {
-    /// By rising position: the oldest first.
+    /// By rising position: the oldest entry first.
     #[default]
     OldestFirst,
-    /// By falling position: the latest first.
+    /// By falling position: the latest entry first.
     NewestFirst,
 }
 
 /// Arguments for reading a log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LogRead {
-    /// Positions to read; positions beyond the head are ignored.
+    /// Positions to read. Positions beyond the end of the log are ignored.
     pub range: SeqRange,
-    /// Positions of the range to read, in rising order; `None` reads all positions of the range.
+    /// Positions of the range to read, in rising order. `None` reads all positions of the range.
     pub only: Option<Vec<Seq>>,
     /// Order in which the entries are read.
     pub order: Order,
     /// Maximum number of entries in a page.
     pub max_rows: usize,
-    /// Number of bytes of bodies at which a page ends; a page holds at least one entry.
+    /// Number of bytes of messages at which a page ends. A page has at least one entry, even if the entry is larger.
     pub max_bytes: u64,
 }
 
@@ -256,8 +263,8 @@ impl LogRead {
         }
     }
 
-    /// Creates the arguments for reading the entries at these positions, in pages as [`new`](Self::new) does; `None`
-    /// without any positions.
+    /// Creates the arguments for reading the entries at these positions, oldest first, in pages of at most 1,024
+    /// entries or 8 MiB. Returns `None` if there are no positions.
     pub fn at(positions: impl IntoIterator<Item = Seq>) -> Option<Self> {
         let mut only: Vec<Seq> = positions.into_iter().collect();
         only.sort_unstable();
@@ -281,7 +288,8 @@ impl LogRead {
         self
     }
 
-    /// Returns the positions of `only` that lie in `part`; `None` if all positions are read.
+    /// Returns the positions of [`only`](Self::only) that lie in the range `part`. Returns `None` if the read has no
+    /// such list and reads all positions.
     pub fn only_in(&self, part: SeqRange) -> Option<&[Seq]> {
         let only = self.only.as_deref()?;
         let begin = only.partition_point(|seq| *seq < part.first);
@@ -289,14 +297,16 @@ impl LogRead {
         Some(only.get(begin..end).unwrap_or_default())
     }
 
-    /// Returns the rest of `part` after a page that ended at `last`; `None` if no position is left to read.
+    /// Returns the part of the range `part` that is left to read after a page that ended at position `last`. Returns
+    /// `None` if no position is left.
     pub fn rest_of(&self, part: SeqRange, last: Seq) -> Option<SeqRange> {
         let rest = rest_of(part, self.order, last);
         rest.filter(|rest| self.only_in(*rest).is_none_or(|only| !only.is_empty()))
     }
 }
 
-/// Returns the rest of `range` after a page that ended at `last` in `order`; `None` if no position is left.
+/// Returns the part of `range` that is left to read after a page in this order that ended at position `last`. Returns
+/// `None` if no position is left.
 pub fn rest_of(range: SeqRange, order: Order, last: Seq) -> Option<SeqRange> {
     match order {
         Order::OldestFirst => SeqRange::new(last.next(), range.last),
@@ -304,30 +314,30 @@ pub fn rest_of(range: SeqRange, order: Order, last: Seq) -> Option<SeqRange> {
     }
 }
 
-/// Position at which the log must end before an append.
+/// Condition on the end of the log before an append.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum AppendAt {
     /// The log may end at any position.
     #[default]
     Any,
-    /// The log must end at this position; otherwise the append fails with `HeadMoved`.
+    /// The log must end at this position. Otherwise the append fails with `HeadMoved`.
     Head(Seq),
 }
 
-/// A message to append, with its cost.
+/// A message to append, with its cost in tokens.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewEntry {
     /// The message or note to append.
     pub message: Message,
-    /// Cost of the message, counted by the append's estimator, in tokens; 0 for a note.
+    /// Cost of the message in tokens, as the append's estimator counts it. 0 for a note.
     pub tokens: u64,
-    /// Whether `message.created_at` was set from the clock because the caller gave no time. Such a time, and the time
-    /// 0, is not compared with the time of a stored entry with the same external id.
+    /// Whether `message.created_at` was set from the clock because the caller gave no time. If an entry with the same
+    /// external id is already stored, a time from the clock, or the time 0, is not compared with the stored time.
     pub clocked: bool,
 }
 
 impl NewEntry {
-    /// Creates an entry with a message that has the caller's time, or no time.
+    /// Creates an entry from a message with the caller's time, or with no time, and its cost in tokens.
     pub fn new(message: Message, tokens: u64) -> Self {
         Self {
             message,
@@ -342,16 +352,17 @@ impl NewEntry {
 pub struct Append {
     /// Position at which the log must end before the append.
     pub at: AppendAt,
-    /// Estimator that counted the costs of the entries; must be the conversation's.
+    /// Estimator that counted the costs of the entries. It must be the conversation's estimator.
     pub estimator: EstimatorId,
     /// Entries to append, in order.
     pub entries: Vec<NewEntry>,
-    /// Time of the append, which the store records as the conversation's last change.
+    /// Time of the append, recorded as the time of the conversation's last change.
     pub now: Timestamp,
 }
 
 impl Append {
-    /// Creates an append of messages at the end of the log, at this time and with the costs that the estimator counts.
+    /// Creates an append of messages to the end of the log. The estimator counts the costs. `now` is the time of the
+    /// append.
     pub fn messages(
         messages: impl IntoIterator<Item = Message>,
         estimator: &dyn TokenEstimator,
@@ -375,10 +386,12 @@ impl Append {
 pub enum EntryOutcome {
     /// The entry was stored at this position.
     Inserted(Seq),
-    /// An equal entry with the same external id is already visible at this position, and does not change. Times are
-    /// compared only if both entries came with one.
+    /// The conversation already has an equal entry with the same external id at this position, possibly inherited from
+    /// its parent. The stored entry does not change, and the new entry is not stored. Times are compared only if the
+    /// caller gave a time for both entries.
     Duplicate(Seq),
-    /// A different entry with the same external id is already visible at this position; the new one was not stored.
+    /// The conversation already has a different entry with the same external id at this position, possibly inherited
+    /// from its parent. The new entry is not stored.
     Conflict(Seq),
 }
 
@@ -387,113 +400,121 @@ pub enum EntryOutcome {
 pub struct Appended {
     /// Outcome of each entry, in the order of the entries.
     pub outcomes: Vec<EntryOutcome>,
-    /// Head of the log after the append.
+    /// Last position of the log after the append.
     pub head: Seq,
-    /// Cost of all visible messages after the append, in tokens.
+    /// Cost of all messages of the log after the append, in tokens. Includes the messages that a fork inherits from its
+    /// parent.
     pub tokens: u64,
 }
 
-/// An immutable state of a conversation as a view shows it. Later appends and publishes do not change
-/// it; only an erasure does.
+/// An immutable state of a conversation and of one of its views. Later appends and publishes do not change the state.
+/// Only an erasure does.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Snapshot {
     /// Number of the conversation in its store.
     pub conversation: ConversationId,
-    /// Head of the log in this state.
+    /// Last position of the log in this state.
     pub head: Seq,
-    /// Cost of all visible messages in this state, in tokens.
+    /// Cost of all messages of the log in this state, in tokens. Includes the messages that a fork inherits from its
+    /// parent.
     pub log_tokens: u64,
-    /// Name of the view.
+    /// Name of the view: the compacted form of the log, which consists of spans.
     pub view: ViewName,
-    /// Version of the view; 0 for a view that was never published.
+    /// Version of the view (the compacted log). 0 for a view that was never published.
     pub version: ViewVersion,
-    /// Cost of the messages minus the cost of the view's spans, in tokens. Negative if the spans cost more.
+    /// Tokens that the view (the compacted log) saves: the cost of all messages minus the cost of the view's spans.
+    /// Negative if the spans cost more.
     pub saved: i64,
-    /// Number of spans in the view.
+    /// Number of spans in the view (the compacted log).
     pub spans: u64,
-    /// Number of erasures of words that the conversation saw: see [`Conversation::erasures`].
+    /// Number of erasures of words of the conversation, in this state: see [`Conversation::erasures`].
     pub erasures: u64,
 }
 
 impl Snapshot {
-    /// Returns the cost of all spans of the view, in tokens.
+    /// Returns the cost of all spans of the view (the compacted log), in tokens.
     pub fn tokens(&self) -> u64 {
         let saved = i128::from(self.saved);
         u64::try_from(i128::from(self.log_tokens) - saved).unwrap_or(0)
     }
 }
 
-/// A view that was published at least once, without its spans.
+/// Description of a view that was published at least once: its name, version, and sizes, without its spans.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ViewInfo {
-    /// Name of the view.
+    /// Name of the view (the compacted log).
     pub name: ViewName,
     /// Current version of the view.
     pub version: ViewVersion,
-    /// Number of spans in the view.
+    /// Number of spans in the view (the compacted log).
     pub spans: u64,
-    /// Cost of the messages minus the cost of the view's spans, in tokens: see [`Snapshot::saved`].
+    /// Tokens that the view (the compacted log) saves: the cost of all messages minus the cost of the view's spans. See
+    /// [`Snapshot::saved`].
     pub saved: i64,
-    /// Chain over the hashes of the view's publications; [`Hash::ZERO`] at version 0.
+    /// Chain hash over all publications of the view (the compacted log). [`Hash::ZERO`] at version 0.
     pub chain: Hash,
 }
 
 /// Arguments for replacing spans of a view, all in one transaction.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Publish {
-    /// Name of the view.
+    /// Name of the view (the compacted log).
     pub view: ViewName,
-    /// Range of positions to replace; it must lie in the log.
+    /// Range of positions to replace. It must lie in the log.
     pub at: SeqRange,
-    /// Spans that the view must still hold over the range. Otherwise the publish is lost.
+    /// Spans that the view (the compacted log) must still have over the range. If the view has others, the publish is
+    /// lost.
     pub expect: Vec<Span>,
-    /// New spans of the view, which cover exactly the range `at`.
+    /// New spans of the view (the compacted log), which cover exactly the range `at`.
     pub spans: Vec<Span>,
-    /// Summaries that the new spans need and the store may not have yet.
+    /// Summaries that the new spans refer to and that the store may not have yet.
     pub summaries: Vec<Summary>,
-    /// Fence of a lease that must still be held; its job is done when the publish is. `None` publishes without a lease.
+    /// Fence of a lease that must still be valid. A successful publish completes the lease's job. `None` publishes
+    /// without a lease.
     pub fence: Option<Fence>,
-    /// The conversation's [`erasures`](Conversation::erasures) before the sources of the summaries were read. After a
-    /// later erasure the publish is refused.
+    /// The conversation's [`erasures`](Conversation::erasures) before the sources of the summaries were read. If words
+    /// were erased later, the publish is refused with [`Published::Outdated`].
     pub erasures: u64,
-    /// Time of the publish, which the store records.
+    /// Time of the publish, recorded by the store.
     pub now: Timestamp,
 }
 
 /// Outcome of a publish.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Published {
-    /// The spans were replaced; the view has this new version.
+    /// The spans were replaced. The view (the compacted log) now has this version.
     Done(ViewVersion),
-    /// The view already held the new spans, at this version; the store did not change.
+    /// The view (the compacted log) already had the new spans, at this version. The store did not change.
     Already(ViewVersion),
-    /// The view held other spans than expected; the store did not change.
+    /// The view (the compacted log) had other spans than expected. The store did not change.
     Lost {
-        /// Spans that the view holds over the range.
+        /// Spans that the view has over the range.
         found: Vec<Span>,
     },
-    /// Words of the conversation were erased since the sources of the summaries were read; the store did not change.
+    /// Words of the conversation were erased after the sources of the summaries were read. The store did not change.
     Outdated,
 }
 
 /// Record of one publish in a view's history.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Publication {
-    /// Version of the view that the publish created.
+    /// Version of the view (the compacted log) that the publish created.
     pub version: ViewVersion,
     /// Range of positions that the publish replaced.
     pub at: SeqRange,
-    /// Rows of spans that the publish removed.
+    /// Spans that the publish removed, as rows of the view's table of spans.
     pub removed: Vec<SpanStart>,
-    /// Rows of spans that the publish added.
+    /// Spans that the publish added, as rows of the view's table of spans.
     pub added: Vec<SpanStart>,
     /// Time of the publish.
     pub created_at: Timestamp,
-    /// Chain hash over this and all earlier publications of the view; see [`publication_hash`].
+    /// Chain hash over this publication and all earlier publications of the view (the compacted log). See
+    /// [`publication_hash`].
     pub hash: Hash,
 }
 
-/// Returns a view's chain hash after a publication: H(chain before ‖ version ‖ range ‖ removed ‖ added rows).
+/// Returns a view's chain hash after a publication: H(`before` ‖ version ‖ range ‖ removed span starts ‖ added span
+/// starts). `before` is the chain hash before the publication.
 pub fn publication_hash(
     before: Hash,
     version: ViewVersion,
@@ -527,8 +548,8 @@ pub fn publication_hash(
     hasher.finish()
 }
 
-/// Returns the hash over a publication's row: H(its chain hash ‖ its time). [`publication_hash`] does not cover the
-/// time.
+/// Returns the hash over the stored record of a publication: H(its chain hash ‖ its time). [`publication_hash`] does
+/// not cover the time.
 pub fn publication_record_hash(hash: Hash, at: Timestamp) -> Hash {
     let mut hasher = memory_model::FieldHasher::new("agent-memory publication record 1");
     hasher.hash(hash);
@@ -536,7 +557,7 @@ pub fn publication_record_hash(hash: Hash, at: Timestamp) -> Hash {
     hasher.finish()
 }
 
-/// Name of a job in a conversation. A job is one piece of work to do once, such as one summary to write.
+/// Name of a job, unique in a conversation. A job is one piece of work to do once, for example one summary to write.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct JobKey(pub String);
 
@@ -544,61 +565,67 @@ pub struct JobKey(pub String);
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Owner(pub String);
 
-/// Proof of a lease on a job. It is refused after a later grant of the job.
+/// Proof that an owner got the lease on a job. An update of the lease needs the fence. After a later lease on the same
+/// job the fence is refused.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Fence {
     /// Number of the conversation to which the job belongs.
     pub conversation: ConversationId,
     /// Name of the job in the conversation.
     pub key: JobKey,
-    /// Number of the grant. It rises with every grant of a job of the conversation.
+    /// Number of the lease. It rises with every lease on any job of the conversation.
     pub token: u64,
 }
 
-/// Prepared work of a job that is not published yet, in the JSON of the program that prepared it.
+/// Prepared work of a job that is not published yet, such as a written summary. The JSON has the format of the program
+/// that prepared the work.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Draft(pub RawJson);
 
 /// Answer to a claim of a job.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Claim {
-    /// The job is granted with this fence; the lease ends after its time-to-live unless it is renewed.
+    /// The caller has the lease on the job, with this fence. If the owner does not renew the lease, it ends after its
+    /// time-to-live.
     Granted(Fence),
     /// Another owner has an active lease on the job.
     Held {
         /// Owner of the active lease.
         owner: Owner,
-        /// End of the active lease by the store's own time, unless it is renewed.
+        /// End of the active lease by the store's clock, unless the owner renews it.
         until: Timestamp,
     },
-    /// The job is granted with this fence, and its work is already prepared: publish the draft.
+    /// The caller has the lease on the job, with this fence. The draft is the work that was prepared earlier: publish
+    /// it.
     Ready(Fence, Draft),
-    /// Words of the conversation were erased since the words for the job were read: read them again.
+    /// The caller does not get the lease, because words of the conversation were erased after the words for the job
+    /// were read. Read them again.
     Outdated,
 }
 
-/// Update to a held lease.
+/// Update to an active lease.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LeaseUpdate {
-    /// The lease ends `ttl` from now, by the store's own time.
+    /// Sets the end of the lease to `ttl` from now, by the store's clock.
     Renew {
-        /// New time-to-live of the lease. Zero ends the lease: then any owner may claim the job, with its prepared
-        /// work.
+        /// New time-to-live of the lease. Zero ends the lease at once: any owner may then claim the job with its
+        /// prepared work.
         ttl: Duration,
     },
-    /// The work of the job is prepared; the store keeps it until it is published.
+    /// Records that the work of the job is prepared. The store keeps the draft until the job is published or released.
     Prepared(Draft),
-    /// The work failed. The job is free again and its number of failures rises by one. Prepared work is kept.
+    /// Records that the work failed. The job becomes free, and its number of failures rises by one. Prepared work is
+    /// kept.
     Failed,
-    /// The job is done or given up; the store removes its data.
+    /// Records that the job is done or given up. The store removes the job's data.
     Release,
 }
 
-/// A small value that a conversation holds under a key, such as pins, notes or settings.
+/// A small value that a conversation stores under a key, for example pins, notes or settings.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct State {
     /// The value, as JSON.
     pub value: RawJson,
-    /// Revision of the value: 1 at first, and raised by one with each change.
+    /// Revision of the value: 1 for the first value, and one more after each change.
     pub revision: u64,
 }

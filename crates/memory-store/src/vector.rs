@@ -1,10 +1,11 @@
-//! Stored vectors, with a byte for each component.
+//! Vectors of texts, stored with one byte for each component.
 
 use crate::error::{Error, ErrorKind, Result};
 
-/// A vector of a text, with components of eight bits and one scale. It is not zero.
+/// A vector (embedding) of a text. Each component is stored as a signed byte, and one scale applies to all components.
+/// A vector is never zero.
 ///
-/// A component differs from the one before rounding by at most 1/254 of the largest component.
+/// Rounding changes a component by at most 1/254 of the largest component.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Vector {
     scale: f32,
@@ -12,8 +13,8 @@ pub struct Vector {
 }
 
 impl Vector {
-    /// Creates a vector with rounded components; `None` if the vector is zero or almost zero, or if a component is not
-    /// a finite number.
+    /// Creates a vector and rounds its components. Returns `None` if the vector is zero or almost zero, or if a
+    /// component is not a finite number.
     pub fn from_slice(vector: &[f32]) -> Option<Self> {
         let largest = vector.iter().fold(0.0_f32, |most, one| most.max(one.abs()));
         let is_sound = largest.is_normal() && vector.iter().all(|one| one.is_finite());
@@ -27,12 +28,12 @@ impl Vector {
         })
     }
 
-    /// Returns the number of components.
+    /// Returns the number of components of the vector.
     pub fn dimension(&self) -> usize {
         self.components.len()
     }
 
-    /// Returns the components, in order.
+    /// Returns the components of the vector, in order.
     pub fn components(&self) -> impl Iterator<Item = f32> + '_ {
         let components = self.components.iter();
         components.map(|component| f32::from(*component) * self.scale)
@@ -72,7 +73,7 @@ impl Vector {
     }
 }
 
-/// The nearest whole number within one signed byte.
+/// Returns the nearest whole number between -127 and 127.
 #[expect(clippy::cast_possible_truncation, reason = "clamped before")]
 fn rounded(component: f32) -> i8 {
     component.round().clamp(-127.0, 127.0) as i8

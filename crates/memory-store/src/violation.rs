@@ -1,4 +1,4 @@
-//! Findings of a verification.
+//! Contradictions that a verification finds.
 
 use std::fmt;
 
@@ -11,7 +11,7 @@ use serde::Serialize;
 pub enum ViolationKind {
     /// An entry of a log is missing.
     EntryMissing,
-    /// An entry is at another entry's position, or is there twice.
+    /// An entry is stored at another entry's position, or is stored twice.
     EntryMisplaced,
     /// An entry cannot be read.
     EntryUnreadable,
@@ -19,24 +19,25 @@ pub enum ViolationKind {
     EntryChanged,
     /// The chain hash of a log does not match the hashes of its entries.
     ChainBroken,
-    /// An entry is not found by its external id.
+    /// The lookup by external id does not find the entry.
     ExternalIdWrong,
-    /// A conversation's segments or family do not match its origin, or a member of a family is missing or has another
-    /// key.
+    /// A conversation's log segments or family do not match its origin, or a member of the family is missing or has
+    /// another key.
     FamilyWrong,
-    /// A conversation's head row was changed: its hash differs.
+    /// The stored record of a conversation was changed: its hash does not match its content.
     ConversationChanged,
-    /// A view that was published is missing.
+    /// A view that was published at least once is missing.
     ViewMissing,
-    /// A cost in tokens differs from the one that the conversation's estimator counts.
+    /// A cost in tokens differs from the cost that the conversation's estimator counts.
     EstimatorMixed,
-    /// A sum of costs in tokens is wrong.
+    /// A stored total in tokens is wrong: the cost of a log up to an entry, the cost of a summary's sources, or the
+    /// tokens that a view saves.
     SumWrong,
-    /// A view's spans do not cover every position exactly once.
+    /// A view's spans overlap, or leave a position uncovered.
     SpansOverlap,
-    /// A view's spans differ from the result of its publications.
+    /// A view's spans differ from the result of replaying its publications.
     ViewDiffers,
-    /// The history of publications was changed or does not follow the rules.
+    /// The history of a view's publications was changed or is inconsistent.
     HistoryChanged,
     /// A view shows a summary that is missing or covers another range.
     SpanWrong,
@@ -44,13 +45,13 @@ pub enum ViolationKind {
     SummaryChanged,
     /// A summary's sources were changed after it was made.
     SourceChanged,
-    /// A summary's children do not tile its range.
+    /// The children of a summary do not cover exactly its range.
     ChildRangeWrong,
-    /// A summary is not deeper than its children.
+    /// The depth of a summary is not one more than that of its deepest child, so summaries may contain each other.
     Cycle,
-    /// A summary's child or source is missing from the conversation, or belongs to another.
+    /// A child or source of a summary is missing from the conversation, or belongs to another conversation.
     ForeignLineage,
-    /// The database's own structure is damaged: pages, indices, keys, triggers.
+    /// The structure of the database itself is damaged: its pages, indices, foreign keys or triggers.
     Database,
     /// The search index does not match the messages and summaries, or a vector does not match its message.
     SearchIndex,
@@ -58,17 +59,17 @@ pub enum ViolationKind {
     Other,
 }
 
-/// A contradiction in the stored data.
+/// A contradiction in the stored data, found by a verification.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Violation {
     /// Kind of the contradiction.
     pub kind: ViolationKind,
-    /// Message that describes the contradiction and names its object.
+    /// Message that describes the contradiction and names the affected object.
     pub message: String,
 }
 
 impl Violation {
-    /// Creates a violation. `message` names the object of the contradiction.
+    /// Creates a violation. `message` describes the contradiction and names the affected object.
     pub fn new(kind: ViolationKind, message: impl Into<String>) -> Self {
         Self {
             kind,
@@ -83,23 +84,23 @@ impl fmt::Display for Violation {
     }
 }
 
-/// Result of verifying stored data: counts, and the contradictions found.
+/// Result of verifying stored data: counts of the checked objects, and the contradictions found.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Report {
     /// Number of log entries read.
     pub messages: u64,
-    /// Number of the read entries that are notes.
+    /// Number of the log entries read that are notes. A note is kept in the log and never sent to a model.
     pub notes: u64,
     /// Number of summaries checked.
     pub summaries: u64,
-    /// Number of views checked against their histories.
+    /// Number of views checked against their history of publications.
     pub views: u64,
-    /// Contradictions found; empty if the data is sound.
+    /// Contradictions found. Empty if the data is sound.
     pub violations: Vec<Violation>,
 }
 
 impl Report {
-    /// Returns whether no contradiction was found.
+    /// Returns whether the verification found no contradiction.
     pub fn is_ok(&self) -> bool {
         self.violations.is_empty()
     }

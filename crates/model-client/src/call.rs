@@ -1,4 +1,4 @@
-//! One call of a model, and the guards around it.
+//! One call of a model, and the trait of guards that make calls.
 
 use std::fmt;
 
@@ -9,7 +9,7 @@ use token_estimate::TokenEstimator;
 
 use crate::{ChatPrompt, Completion, Failure};
 
-/// One call of a model, which can be repeated.
+/// One call of a model. It can be sent several times, for example by a guard that retries.
 pub struct ModelCall<'a> {
     /// Estimated number of tokens in the prompt.
     pub input_tokens: u64,
@@ -31,8 +31,9 @@ impl fmt::Debug for ModelCall<'_> {
 }
 
 impl<'a> ModelCall<'a> {
-    /// Creates a call. `make` sends the request, and is invoked once for each attempt. `tokens` are the number of
-    /// tokens in the prompt, counted with `estimator`, and the maximum number that the model may write.
+    /// Creates a call. `make` sends the request, and is invoked once for each attempt. The first of `tokens` is the
+    /// number of tokens in the prompt, counted with `estimator`. The second is the maximum number that the model may
+    /// write.
     pub fn new(
         tokens: (u64, u64),
         estimator: &'a dyn TokenEstimator,
@@ -61,8 +62,8 @@ impl<'a> ModelCall<'a> {
         (self.make)().await
     }
 
-    /// Returns the number of tokens that an answer cost: the provider's figures if it reports any, otherwise an
-    /// estimate of prompt and answer.
+    /// Returns the number of tokens that an answer cost: the numbers that the provider reports, or an estimate of the
+    /// prompt and the answer if it reports none.
     pub fn cost(&self, answer: &Completion) -> u64 {
         match answer.usage {
             Some(usage) => usage.total(),
@@ -73,7 +74,7 @@ impl<'a> ModelCall<'a> {
     }
 }
 
-/// Key of an answer in a cache: a hash of all data that the answer depends on.
+/// Key of an answer in a cache: a hash of all data on which the answer depends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CacheKey([u8; 32]);
 
@@ -86,8 +87,7 @@ impl CacheKey {
         Self::new(texts.into_iter().chain([&limit[..], &room[..]]))
     }
 
-    /// Returns the key for these fields. Other fields, another order and other boundaries between the fields give other
-    /// keys.
+    /// Returns the key for these fields. Keys differ if the fields, their order or the boundaries between them differ.
     pub fn new<'f>(fields: impl IntoIterator<Item = &'f [u8]>) -> Self {
         let mut hasher = Sha256::new();
         for field in fields {
@@ -98,10 +98,10 @@ impl CacheKey {
     }
 }
 
-/// Makes the calls of a model for the application: each call once, several times, or not at all.
+/// Makes calls of a model for the application. A guard makes a call once, repeats it, or refuses it.
 #[async_trait]
 pub trait CallGuard: Send + Sync {
-    /// Makes a call and returns the answer. [`Completion::calls`] and [`Failure::calls`] are the number of attempts.
+    /// Makes a call and returns the answer. [`Completion::calls`] or [`Failure::calls`] is the number of attempts.
     ///
     /// # Errors
     /// The [`Failure`] of the last attempt, or of the guard if it refuses to make the call.

@@ -1,4 +1,4 @@
-//! Prompts, answers, and the trait of a client.
+//! Prompts and answers of chat models, and the trait of their clients.
 
 use std::fmt::{self, Debug};
 use std::sync::Arc;
@@ -13,7 +13,8 @@ use crate::Failure;
 /// Dropping the future of [`complete`](Self::complete) cancels the call.
 #[async_trait]
 pub trait ChatModel: Send + Sync + Debug {
-    /// Sends the prompt, and returns the model's answer with the tokens that it cost, if the client knows them.
+    /// Sends the prompt and returns the model's answer. The answer contains the number of tokens that the call cost,
+    /// if the client knows it.
     ///
     /// # Errors
     /// A [`Failure`] if there is no answer. [`Failure::retryable`] returns whether a retry may help.
@@ -41,11 +42,11 @@ pub struct ChatPrompt {
     pub system: String,
     /// Text of the user message.
     pub user: String,
-    /// Requested output limit, in tokens. A client may send a higher one, because some models count reasoning as
-    /// output; see [`ChatPrompt::output_limit`].
+    /// Requested output limit, in tokens. A client may send a higher limit, because some models count reasoning as
+    /// output: see [`ChatPrompt::output_limit`].
     pub max_tokens: u64,
-    /// Maximum answer, in tokens, that fits into the model's window together with this prompt; `None` if the window is
-    /// not known. No client sends a higher output limit.
+    /// Maximum number of tokens for which the model's window has space after this prompt; `None` if the window is not
+    /// known. No client sends a higher output limit.
     pub output_room: Option<u64>,
 }
 
@@ -73,11 +74,12 @@ impl ChatPrompt {
 pub struct Completion {
     /// Text of the answer.
     pub text: String,
-    /// Reason why the text ends.
+    /// Reason for which the text ends.
     pub stop: Stop,
-    /// Tokens of prompt and answer, as the provider counted them; `None` if it does not report them.
+    /// Numbers of tokens in the prompt and the answer, as the provider counted them; `None` if the provider reports
+    /// none, and for an answer from a cache.
     pub usage: Option<ModelUsage>,
-    /// Number of calls that the answer took; each retry counts. 0 for an answer from a cache.
+    /// Number of calls that were made for the answer. Each retry counts as one. 0 for an answer from a cache.
     pub calls: u32,
     /// Whether caches must not store the answer.
     pub no_store: bool,
@@ -95,22 +97,22 @@ impl Completion {
         }
     }
 
-    /// Returns whether the model ended the answer by itself, and the answer has no text.
+    /// Returns whether the model completed its answer without any text.
     pub fn is_empty(&self) -> bool {
         self.stop == Stop::Complete && self.text.trim().is_empty()
     }
 }
 
-/// Reason why a model's answer ends.
+/// Reason for which a model's answer ends.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Stop {
-    /// The model had no more to write.
+    /// The model completed its answer.
     #[default]
     Complete,
     /// The output limit was reached (`length`, `max_tokens`).
     CutOff,
-    /// The provider reports that the model declined (`refusal`).
+    /// The provider reports that the model declined to answer (`refusal`).
     Refused,
     /// The provider's content filter withheld the answer or stopped it (`content_filter`,
     /// `SAFETY`).
@@ -138,12 +140,12 @@ pub struct ModelUsage {
 }
 
 impl ModelUsage {
-    /// Returns the tokens of prompt and answer together.
+    /// Returns the number of tokens in the prompt and the answer together.
     pub fn total(&self) -> u64 {
         self.input.saturating_add(self.output)
     }
 
-    /// Returns the sum of the tokens of two calls. Saturates.
+    /// Returns the sum of the tokens of two calls. Sums above `u64::MAX` become `u64::MAX`.
     pub fn saturating_add(self, other: Self) -> Self {
         Self {
             input: self.input.saturating_add(other.input),

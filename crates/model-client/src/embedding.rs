@@ -1,4 +1,4 @@
-//! The trait of a client of models that embed texts.
+//! The trait of clients of embedding models.
 
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -12,8 +12,8 @@ use crate::{Failure, ModelUsage};
 /// Dropping the future of [`embed`](Self::embed) cancels the call.
 #[async_trait]
 pub trait EmbeddingModel: Send + Sync + Debug {
-    /// Sends the texts, and returns a vector for each of them, in the same order, with the tokens that the call cost,
-    /// if the client knows them.
+    /// Sends the texts, and returns one vector for each text, in the same order. The answer contains the number of
+    /// tokens that the call cost, if the client knows it.
     ///
     /// # Errors
     /// A [`Failure`] if there is no answer. [`Failure::retryable`] returns whether a retry may help.
@@ -40,7 +40,7 @@ forward!(&M, Box<M>, Arc<M>);
 pub struct Embeddings {
     /// One vector for each text, in the order of the texts. All vectors have the same number of components.
     pub vectors: Vec<Vec<f32>>,
-    /// Tokens of the texts, as the provider counted them; `None` if it does not report them.
+    /// Number of tokens in the texts, as the provider counted them; `None` if the provider reports none.
     pub usage: Option<ModelUsage>,
 }
 
@@ -53,7 +53,7 @@ impl Embeddings {
         }
     }
 
-    /// Sets the tokens that the provider counted.
+    /// Sets the number of tokens that the provider counted.
     pub fn with_usage(mut self, usage: Option<ModelUsage>) -> Self {
         self.usage = usage;
         self

@@ -1,13 +1,13 @@
-//! The failure of a call.
+//! The failure of a model call.
 
 use std::fmt;
 use std::time::Duration;
 
 use serde::Serialize;
 
-/// Error returned when a call of a model gives no answer.
+/// Failure of a model call: no answer was returned.
 ///
-/// Its text names the server or the model and the next step, and never holds a key.
+/// The text of the failure names the server or the model, and the next step. It never contains a key.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct Failure {
@@ -38,7 +38,7 @@ pub enum FailureKind {
     TooLong,
     /// The server does not know the model or the address.
     NotFound,
-    /// The server rejected the request.
+    /// The server rejected the request as invalid.
     BadRequest,
     /// The answer does not have the form that the provider documents.
     BadAnswer,
@@ -48,11 +48,11 @@ pub enum FailureKind {
     CutShort,
     /// The model wrote no text.
     Empty,
-    /// The model was not called, because too many calls failed in a row.
+    /// The model was not called, because an open circuit breaker stops calls after too many failures in a row.
     BreakerOpen,
     /// The model was not called, because the spending limit is reached.
     SpendLimit,
-    /// The model was not called, because the caller withdrew the call, for example after its source was erased.
+    /// The model was not called, because the caller withdrew the call, for example after the text to send was erased.
     Withdrawn,
     /// The client cannot be created: its address or the name of its provider is wrong.
     InvalidClient,
@@ -97,7 +97,7 @@ impl FailureKind {
         )
     }
 
-    /// Returns whether a model was called before the failure.
+    /// Returns whether the model was called: false for failures before the call, such as a spending limit.
     pub fn asked(self) -> bool {
         !matches!(
             self,
@@ -163,7 +163,7 @@ impl Failure {
         Self::with_text(kind, format!("{what}: {}", kind.advice()))
     }
 
-    /// Creates a failure of one call with exactly this text.
+    /// Creates a failure of one call with exactly this text. No advice is appended.
     pub fn with_text(kind: FailureKind, text: impl Into<String>) -> Self {
         Self {
             kind,
@@ -173,19 +173,20 @@ impl Failure {
         }
     }
 
-    /// Sets the number of calls that were made, including the failed one.
+    /// Sets the number of calls that were made, including the failed call.
     pub fn with_calls(mut self, calls: u32) -> Self {
         self.calls = calls;
         self
     }
 
-    /// Returns the number of calls that were made, including the failed one; each retry counts. 0 if the model was not
-    /// called.
+    /// Returns the number of calls that were made, including the failed call. Each retry counts as one. 0 if the model
+    /// was not called.
     pub fn calls(&self) -> u32 {
         self.calls
     }
 
-    /// Sets the time that the provider asks the client to wait before the next request.
+    /// Sets the duration that the client must wait before the next request, as the provider asks; `None` if it does
+    /// not ask.
     pub fn with_retry_after(mut self, wait: Option<Duration>) -> Self {
         self.retry_after = wait;
         self
@@ -201,7 +202,8 @@ impl Failure {
         self.kind.retryable()
     }
 
-    /// Returns the time that the provider asks the client to wait before the next request; `None` if it does not ask.
+    /// Returns the duration that the provider asks the client to wait before the next request; `None` if it does not
+    /// ask.
     pub fn retry_after(&self) -> Option<Duration> {
         self.retry_after
     }

@@ -1,6 +1,7 @@
-//! Errors about a context that is too long.
+//! Recognizes provider errors about a context that is too long.
 
-/// Texts of providers and gateways about a context that is too long, including koda's patterns.
+/// Lower-case phrases in the errors of providers and gateways about a context that is too long. They include the
+/// patterns of the agent koda.
 const PATTERNS: [&str; 11] = [
     "too long",
     "context_length_exceeded",
@@ -15,8 +16,8 @@ const PATTERNS: [&str; 11] = [
     "request_too_large",
 ];
 
-/// Returns whether a provider's error means that the context is too long. It decides by the error's text, or by the
-/// HTTP status 413 together with "too large" in the text. Give the status 0 if it is unknown.
+/// Returns whether a provider's error means that the context is too long. An error has this meaning if its text has a
+/// known phrase, or if its HTTP status is 413 and its text contains "too large". Use the status 0 if it is unknown.
 ///
 /// ```
 /// use model_client::is_context_overflow;

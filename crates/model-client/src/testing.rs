@@ -1,4 +1,4 @@
-//! A timer and a client for tests.
+//! A timer and a chat model for tests.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::future::Future;
@@ -61,12 +61,12 @@ pub struct FakeTimer {
 struct Times {
     now: Duration,
     next: u64,
-    /// End and waker of each wait that was polled.
+    /// End and waker of each pending wait, by the number of the wait.
     until: BTreeMap<u64, (Duration, Waker)>,
     waited: Vec<Duration>,
 }
 
-/// A wait that is under way.
+/// A pending wait.
 #[derive(Debug)]
 struct Wait {
     timer: FakeTimer,
@@ -74,7 +74,7 @@ struct Wait {
     until: Duration,
 }
 
-/// Whether a future asks to be polled again.
+/// Waker that records whether a future must be polled again.
 #[derive(Debug)]
 struct Woken(AtomicBool);
 
@@ -91,7 +91,7 @@ impl Drop for Wait {
 }
 
 impl FakeTimer {
-    /// Creates a timer with the time 0.
+    /// Creates a timer at time 0.
     pub fn new() -> Self {
         Self::default()
     }
@@ -100,7 +100,7 @@ impl FakeTimer {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Advances the time by `time`, and wakes the waits that end by then.
+    /// Advances the time by `time`, and wakes the waits that have ended.
     pub fn advance(&self, time: Duration) {
         let mut state = self.lock();
         state.now = state.now.saturating_add(time);
@@ -117,7 +117,7 @@ impl FakeTimer {
     }
 
     /// Polls a future until it is ready, and returns its output. While the future is pending, advances the time to the
-    /// end of the wait that ends first. `None` if the future waits for anything other than time.
+    /// earliest end of a wait. Returns `None` if the future waits for anything other than this timer.
     pub fn drive<F: Future>(&self, future: F) -> Option<F::Output> {
         let mut future = pin!(future);
         let woken = Arc::new(Woken(AtomicBool::new(true)));

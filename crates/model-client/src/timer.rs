@@ -1,18 +1,18 @@
-//! Time as an argument.
+//! Timers, which guards take as an argument.
 
 use std::fmt::Debug;
 use std::time::Duration;
 
 use async_trait::async_trait;
 
-/// A monotonic clock that can wait. Guards take it as an argument, so that they need no async runtime, and tests need
-/// not wait.
+/// A monotonic clock that can wait. Guards take a timer as an argument, so that they do not depend on an async runtime,
+/// and so that tests do not have to wait.
 #[async_trait]
 pub trait Timer: Send + Sync + Debug {
-    /// Returns the time since a fixed moment. It never decreases.
+    /// Returns the time since a fixed moment. The time never decreases.
     fn now(&self) -> Duration;
 
-    /// Completes when `duration` has passed. Dropping the future ends the wait.
+    /// Waits until `duration` has passed. Dropping the future cancels the wait.
     async fn sleep(&self, duration: Duration);
 }
 
@@ -27,7 +27,7 @@ impl<T: Timer + ?Sized> Timer for std::sync::Arc<T> {
     }
 }
 
-/// A [`Timer`] with the clock of Tokio. Outside of a Tokio runtime it never ends a wait, so time limits have no effect.
+/// A [`Timer`] with the clock of Tokio. Outside of a Tokio runtime its waits never end, so time limits have no effect.
 #[cfg(feature = "tokio")]
 #[derive(Debug, Clone, Copy)]
 pub struct TokioTimer {
@@ -36,7 +36,7 @@ pub struct TokioTimer {
 
 #[cfg(feature = "tokio")]
 impl TokioTimer {
-    /// Creates a timer with the time 0.
+    /// Creates a timer at time 0.
     pub fn new() -> Self {
         Self {
             start: tokio::time::Instant::now(),

@@ -17,9 +17,9 @@ use retrieval_tools::{ExpandArgs, GrepArgs, RecallArgs, Retrieval};
 use token_estimate::{HeuristicEstimator, TokenEstimator};
 use tokio::runtime::Builder;
 
-/// Messages in the conversation; the last one is long.
+/// Number of messages in the conversation. The last one is long.
 const MESSAGES: u32 = 5_000;
-/// Bytes of the long message.
+/// Length of the long message, in bytes.
 const LONG: usize = 400_000;
 
 #[derive(Debug)]
@@ -68,7 +68,7 @@ async fn conversation(store: &InMemoryStore) -> ConversationId {
     id
 }
 
-/// Publishes a leaf over the first hundred messages.
+/// Publishes a leaf summary of the first hundred messages.
 async fn leaf(store: &InMemoryStore, id: ConversationId) -> Summary {
     let range = SeqRange::new(Seq(1), Seq(100)).unwrap();
     let mut source = SourceHasher::new();

@@ -1,4 +1,4 @@
-//! `grep` over all conversations of a set: one answer, one cursor.
+//! `grep` over all conversations of a tool set, with one answer and one cursor.
 
 use std::fmt::Write as _;
 use std::ops::Not;
@@ -16,51 +16,54 @@ use crate::set::RetrievalSet;
 use crate::text::{go_on, short};
 use crate::tools::{echo, no_tool};
 
-/// A hit of a search over several sessions, with the session that contains it.
+/// A hit of a search over several sessions (conversations), with the session that contains it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct SessionHit {
     /// Key of the session that contains the hit.
     pub session: SessionKey,
-    /// The message or summary that was found. Scores of different sessions are not comparable.
+    /// The message or summary that was found. Scores of hits from different sessions are not comparable.
     #[serde(flatten)]
     pub hit: GrepHit,
 }
 
-/// Answer of `grep` over several sessions. It serializes to JSON for scripts.
+/// Answer of [`RetrievalSet::grep`], a search over several sessions (conversations). Serializes to JSON for programs.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct SessionsAnswer {
-    /// The text that was searched for.
+    /// The pattern of the request.
     pub pattern: String,
-    /// Mode in which the pattern was read. For a request with [`SearchMode::Auto`]: the first mode in which any session
-    /// has a hit, or `Auto` if none has one.
+    /// Mode in which the pattern was interpreted. For a request with [`SearchMode::Auto`]: the first mode in which any
+    /// session has a hit or was not searched to its end, or `Auto` if there is no such mode.
     pub mode: SearchMode,
-    /// The kind of content that was searched in each session: messages, summaries or both, as requested.
+    /// Kind of content that was searched in each session: messages, summaries or both.
     pub scope: SearchScope,
-    /// Description of the search that replaced the requested one; `None` if it was not replaced.
+    /// Description of the search that was made in place of the requested search. `None` if the requested search was
+    /// made.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fallback: Option<String>,
-    /// Note that the search index of a session is damaged; `None` if no damage was found.
+    /// Note for the reader that the search index of a session is damaged. `None` if no damage was found.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub note: Option<&'static str>,
     /// Number of sessions that were searched.
     pub sessions: usize,
-    /// Whether this answer contains the last hits: there are no more after it.
+    /// Whether this is the last answer: `true` if no more hits follow.
     pub complete: bool,
-    /// Cursor for the next hits, to pass in [`GrepArgs::cursor`]; `None` if the answer is complete. It is valid only
-    /// for these sessions and the same search.
+    /// Cursor for the next hits, to pass in [`GrepArgs::cursor`]. `None` if the answer is complete. A cursor is valid
+    /// only for the same sessions and the same search.
     pub cursor: Option<String>,
-    /// Whether the time for the call ended before the search did. The answer may then have fewer hits than requested.
+    /// Whether the time limit of the call ended the search early. The answer may then have fewer hits than requested.
     #[serde(skip_serializing_if = "Not::not")]
     pub stopped: bool,
-    /// The hits. Ordered by relevance: first the best hit of each session, in the order of the set, then the second of
-    /// each, and so on. Ordered by time: the hits of all sessions, merged by their times.
+    /// The hits. In the order `Relevance`: first the best hit of each session, in the order of the sessions in the set,
+    /// then the second hit of each session, and so on. In the other orders: the hits of all sessions, merged by their
+    /// times.
     pub hits: Vec<SessionHit>,
 }
 
 impl SessionsAnswer {
-    /// Returns the answer as text for a model: the lines of [`GrepAnswer::to_text`], each with the key of its session.
+    /// Returns the answer as text for a model. Each hit is written as in [`GrepAnswer::to_text`], with the key of its
+    /// session before it.
     pub fn to_text(&self) -> String {
         let mut out = String::new();
         for note in self.note.into_iter().chain(self.fallback.as_deref()) {
@@ -95,16 +98,16 @@ impl SessionHit {
     }
 }
 
-/// Extent of a session's hits that were returned.
+/// Position of a session in the combined answer: which of its hits earlier answers contained.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum SessionPosition {
     Begin,
-    /// The number of its hits that were returned, and the session's cursor.
+    /// Number of returned hits of the session, and the cursor of the session after them.
     At(usize, String),
     Done,
 }
 
-/// The letter of a cursor in a requested mode.
+/// First letter of the cursors of a search with an explicitly requested mode.
 const ASKED: char = 'm';
 
 fn write_cursor(stage: char, places: &[SessionPosition]) -> String {
@@ -121,8 +124,8 @@ fn write_cursor(stage: char, places: &[SessionPosition]) -> String {
     out
 }
 
-/// Reads a cursor: its letter, and the position in each of `count` sessions. Each session checks its position, and
-/// accepts only its cursors.
+/// Reads a cursor. Returns its first letter, and the position in each of `count` sessions. The search of each session
+/// later checks the part of the cursor that belongs to it.
 fn read_cursor(text: &str, count: usize) -> Result<(char, Vec<SessionPosition>)> {
     let mut chars = text.trim().chars();
     let stage = chars.next().ok_or_else(|| foreign(text))?;
@@ -149,17 +152,17 @@ fn read_cursor(text: &str, count: usize) -> Result<(char, Vec<SessionPosition>)>
     }
 }
 
-/// Answer of a session.
+/// The answer of one session, and the number of its hits that were moved to the combined answer.
 struct SessionHits {
     begin: SessionPosition,
-    /// `None` if all of its hits were returned.
+    /// `None` if earlier answers contained all hits of the session.
     answer: Option<GrepAnswer>,
-    /// Number of its hits in this answer.
+    /// Number of hits of the session in this combined answer.
     taken: usize,
 }
 
 impl SessionHits {
-    /// Number of its hits that were returned.
+    /// Returns the number of hits of the session in this and all earlier answers.
     fn given(&self) -> usize {
         match &self.begin {
             SessionPosition::At(given, _) => given + self.taken,
@@ -171,7 +174,7 @@ impl SessionHits {
         self.answer.as_ref()?.hits.get(self.taken)
     }
 
-    /// The position after the hits that were taken.
+    /// Returns the position after the hits in this combined answer.
     fn place(&self) -> SessionPosition {
         let Some(answer) = &self.answer else {
             return SessionPosition::Done;
@@ -186,14 +189,15 @@ impl SessionHits {
         })
     }
 
-    /// Whether it may have an unknown next hit.
+    /// Returns whether the session may have more hits, but the next one was not read yet.
     fn is_short(&self) -> bool {
         let more = |answer: &GrepAnswer| answer.cursor.is_some();
         self.next().is_none() && self.answer.as_ref().is_some_and(more)
     }
 }
 
-/// The session with the next hit; `None` at the end, or if this is not known yet.
+/// Returns the index of the session with the next hit. `None` at the end, or if the next hit of a session was not read
+/// yet.
 fn next_of(found: &[SessionHits], order: HitOrder) -> Option<usize> {
     let heads = found.iter().enumerate();
     if order == HitOrder::Relevance {
@@ -213,9 +217,9 @@ fn next_of(found: &[SessionHits], order: HitOrder) -> Option<usize> {
 }
 
 impl RetrievalSet {
-    /// Searches all conversations of the set that permit the tool `memory_grep`, and returns the hits of all of them.
-    /// Each conversation is ranked separately, so scores of different ones are not comparable. [`SessionsAnswer::hits`]
-    /// describes the order.
+    /// Searches all conversations of the set for which the tool `memory_grep` is permitted, and returns the hits of all
+    /// of them. Each conversation is ranked separately, so the scores of different conversations are not comparable.
+    /// [`SessionsAnswer::hits`] describes the order.
     ///
     /// # Errors
     /// The errors of [`Retrieval::grep`]. `Invalid` also for a cursor of a search over other sessions.
@@ -241,7 +245,7 @@ impl RetrievalSet {
         };
         match only {
             Some(only) => stages.retain(|(stage, ..)| *stage == only),
-            // No text and no list of words to be found whole.
+            // The pattern is too long for the modes `Literal` and `Words`.
             None if args.query(1).has_long_pattern() => drop(stages.drain(..stages.len() - 1)),
             None => {}
         }
@@ -299,7 +303,7 @@ impl RetrievalSet {
             let limits = limits.reduce(|one, other| one.within(&other));
             let limits = limits.unwrap_or_default();
             let limit = limits.hits(args.limit);
-            // The sessions with hits that were taken, in order.
+            // The session of each hit in the answer, in order.
             let mut taken = Vec::new();
             let mut room = first.room(limits.answer_tokens);
             if room.reply.is_some() {

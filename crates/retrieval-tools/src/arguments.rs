@@ -1,4 +1,5 @@
-//! Reads the arguments of a call: lenient if the meaning is clear, with errors that name the next step.
+//! Reads the arguments of a tool call. Accepts other JSON types if the meaning is clear. Error messages say how to
+//! correct the call.
 
 use memory_model::Timestamp;
 use schemars::JsonSchema;
@@ -8,26 +9,27 @@ use serde_json::{Map, Value};
 use crate::error::{Error, Result};
 use crate::text::short;
 
-/// Number in an error about an argument without a default number.
+/// Example number in an error message about an argument without a default.
 const EXAMPLE: u64 = 12;
 
-/// A type of arguments for a tool. Its fields are the arguments, and their comments are descriptions for the model.
+/// Arguments of a tool. Each field is an argument, and its doc comment is the description of the argument for the
+/// model.
 pub(crate) trait Arguments: DeserializeOwned + JsonSchema + Send + 'static {
     const NAME: &'static str;
     const TITLE: &'static str;
     const DESCRIPTION: &'static str;
 }
 
-/// The arguments of a tool.
+/// Declaration of a tool's arguments.
 #[derive(Debug, Clone)]
 pub(crate) struct Declared {
-    /// The schema of each argument by its name.
+    /// JSON Schema of each argument, by name.
     pub(crate) arguments: Map<String, Value>,
     /// Names of the required arguments.
     pub(crate) required: Vec<String>,
 }
 
-/// Reads the arguments of a call as their type.
+/// Reads the arguments of a call as a value of type `T`.
 pub(crate) fn read<T: DeserializeOwned>(
     tool: &Declared,
     mut given: Map<String, Value>,
@@ -37,7 +39,7 @@ pub(crate) fn read<T: DeserializeOwned>(
     for (name, schema) in &tool.arguments {
         let is_required = tool.required.contains(name);
         let value = match given.remove(name) {
-            // A missing value has a separate error later.
+            // A missing required value is empty here, and gets its own error later.
             None | Some(Value::Null) => is_required.then(|| "".into()),
             Some(Value::String(text)) if !is_required && text.trim().is_empty() => None,
             Some(value) => Some(meant(name, schema, value)?),
@@ -58,7 +60,7 @@ impl Declared {
             required: serde_json::from_value(required).unwrap_or_default(),
         };
         for argument in declared.arguments.values_mut() {
-            // An optional value need not be null.
+            // The schema of an optional value also lists null, which callers do not need.
             if let Some([name, ..]) = argument["type"].as_array().map(Vec::as_slice) {
                 argument["type"] = name.clone();
             }
@@ -68,9 +70,9 @@ impl Declared {
         declared
     }
 
-    /// Returns the object of a call's arguments. Empty arguments are an empty object, and JSON in a string is parsed.
+    /// Returns the arguments of a call as an object. Blank arguments are an empty object. JSON in a string is parsed.
     pub(crate) fn object(&self, mut given: Value) -> Result<Map<String, Value>> {
-        // The text of a call, and an object that was written as a string in it.
+        // The first round parses the text of the call, the second an object that the model wrote as a string in it.
         for _ in 0..2 {
             let Value::String(text) = &given else { break };
             given = match text.trim() {
@@ -87,7 +89,7 @@ impl Declared {
         }
     }
 
-    /// Refuses an argument that the tool does not have.
+    /// Returns an error if the call has an argument that the tool does not have.
     pub(crate) fn check(&self, given: &Map<String, Value>) -> Result<()> {
         let unknown = given
             .keys()
@@ -110,7 +112,7 @@ impl Declared {
     }
 }
 
-/// Converts a value to its schema's type if the meaning is clear.
+/// Converts a value to the type in its schema if the meaning is clear, such as `"20"` to 20.
 fn meant(name: &str, schema: &Value, value: Value) -> Result<Value> {
     let wrong =
         |expected: &str| Error::invalid(format!("{name} is {}: give {expected}", kind(&value)));
@@ -174,7 +176,7 @@ fn meant(name: &str, schema: &Value, value: Value) -> Result<Value> {
     }
 }
 
-/// The texts that a schema lists.
+/// Returns the permitted texts that a schema lists.
 fn names(schema: &Value) -> Vec<&str> {
     let texts = schema["enum"].as_array().into_iter().flatten();
     texts.filter_map(Value::as_str).collect()
@@ -194,7 +196,7 @@ fn named(key: &str, text: &str, names: &[&str]) -> Result<Value> {
     })
 }
 
-/// Takes a text out of arguments; `None` for a blank one.
+/// Removes a text from the arguments and returns it. `None` if it is missing or blank.
 pub(crate) fn take_text(given: &mut Map<String, Value>, key: &str) -> Result<Option<String>> {
     match given.remove(key) {
         None | Some(Value::Null) => Ok(None),
@@ -206,7 +208,7 @@ pub(crate) fn take_text(given: &mut Map<String, Value>, key: &str) -> Result<Opt
     }
 }
 
-/// The items of a list that was written as a text: as JSON, or with commas between names.
+/// Returns the items of a list that was written as text: as JSON, or as names separated by commas.
 fn list_of(text: &str) -> Vec<Value> {
     match serde_json::from_str(text) {
         Ok(Value::Array(list)) => list,
@@ -221,7 +223,7 @@ fn list_of(text: &str) -> Vec<Value> {
     }
 }
 
-/// Names with `or` before the last.
+/// Joins names with commas, and with `or` before the last name.
 pub(crate) fn or(names: &[&str]) -> String {
     match names {
         [] => String::new(),
@@ -235,10 +237,10 @@ fn did_you_mean<'a>(text: &str, names: impl Iterator<Item = &'a str>) -> String 
     near.map_or_else(String::new, |near| format!(", did you mean {near}"))
 }
 
-/// Returns the name that is closest to a text, if one is close: at most a third of the longer text's characters differ,
-/// or one contains the other.
+/// Returns the name that is most similar to a text. `None` if no name is similar. A name is similar if at most a third
+/// of the longer one's characters differ, or if one contains the other.
 pub(crate) fn nearest<'a>(text: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-    // A text that is no name at all costs no time.
+    // A long text cannot be a mistyped name, so it is not compared.
     if text.len() > 64 {
         return None;
     }
@@ -252,7 +254,8 @@ pub(crate) fn nearest<'a>(text: &str, names: impl Iterator<Item = &'a str>) -> O
     close.min().map(|(_, name)| name)
 }
 
-/// Reads `20`, `-1` or `20.0`; a negative number becomes 0, and one that is too large the largest number.
+/// Reads a whole number such as `20`, `-1` or `20.0`. A negative number becomes 0. A number that is too large becomes
+/// the largest possible number.
 fn whole(text: &str) -> Option<u64> {
     if let Ok(number) = text.parse::<i128>() {
         return Some(u64::try_from(number.max(0)).unwrap_or(u64::MAX));

@@ -1,4 +1,4 @@
-//! Cursors that are bound to a session and a question.
+//! Cursors that are bound to a conversation and a question.
 
 use std::fmt::Display;
 
@@ -7,18 +7,19 @@ use memory_model::{FieldHasher, SessionKey};
 use crate::error::{Error, Result};
 use crate::text::short;
 
-/// Number of hex digits of the hash in a cursor.
+/// Number of hexadecimal digits of the hash in a cursor.
 const TAG_DIGITS: usize = 8;
 
-/// Binding of cursors to a session and a question. A cursor is a position, `@`, and the beginning of a hash over the
-/// session and the question.
+/// Binding of cursors to a conversation and a question (a tool and its arguments). A cursor consists of a position,
+/// `@`, and the first digits of a hash of the conversation's key and the question, such as `x12@01234567`.
 #[derive(Debug)]
 pub(crate) struct Binding {
     tag: String,
 }
 
 impl Binding {
-    /// The binding of a question (a tool and the arguments that an answer depends on) to a session.
+    /// Creates the binding for a session key and a question. The question is the tool and the arguments on which the
+    /// answer depends.
     pub(crate) fn new(session: &SessionKey, question: &str) -> Self {
         let mut hasher = FieldHasher::new("agent-memory cursor 1");
         hasher.bytes(session.as_str().as_bytes());
@@ -29,15 +30,15 @@ impl Binding {
         }
     }
 
-    /// The cursor at a position.
+    /// Returns the cursor for a position.
     pub(crate) fn cursor(&self, position: &impl Display) -> String {
         format!("{position}@{}", self.tag)
     }
 
-    /// The position of a cursor.
+    /// Returns the position in a cursor.
     ///
     /// # Errors
-    /// `Invalid` if the text is not a cursor, or belongs to another session or question.
+    /// `Invalid` if the text is not a cursor, or if it belongs to another conversation or question.
     pub(crate) fn position<'a>(&self, cursor: &'a str) -> Result<&'a str> {
         match cursor.trim().rsplit_once('@') {
             Some((position, tag)) if tag == self.tag => Ok(position),
@@ -50,7 +51,7 @@ impl Binding {
     }
 }
 
-/// The error for a cursor that does not belong to this question.
+/// Returns the error for a cursor that belongs to another question.
 pub(crate) fn foreign(cursor: &str) -> Error {
     Error::invalid(format!(
         "the cursor {} belongs to another call: pass it in the session and with the arguments of \

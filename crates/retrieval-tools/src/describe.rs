@@ -12,7 +12,7 @@ use crate::arguments::Arguments;
 use crate::room::{Room, longest};
 use crate::text::{fenced, quoted, rfc3339, short};
 
-/// Arguments of `describe`.
+/// Arguments of `describe`, the tool `memory_describe`.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub(crate) struct DescribeArgs {
     /// The summary's id, such as sum_0123456789abcdef.
@@ -26,49 +26,53 @@ impl Arguments for DescribeArgs {
         contain it and those it was made from.";
 }
 
-/// Answer of `describe`: a summary's text, figures and lineage. It serializes to JSON for scripts.
+/// Answer of `describe`: the text of a summary, its token counts, its parents and children, and the record of how it
+/// was made. Serializes to JSON for programs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Description {
     /// Id of the described summary.
     pub summary_id: SummaryId,
-    /// `leaf` for a summary with only messages as children, otherwise `condensed`.
+    /// `leaf` if all children of the summary are messages, otherwise `condensed`.
     pub kind: &'static str,
-    /// Depth of the summary in the tree of summaries: 0 for a leaf, else one more than its deepest child.
+    /// Depth of the summary in the tree of summaries. 0 for a leaf summary. Otherwise one more than the depth of its
+    /// deepest child.
     pub depth: u32,
     /// Position of the first message that the summary covers.
     pub first: Seq,
     /// Position of the last message that the summary covers, inclusive.
     pub last: Seq,
-    /// Cost of the summary in a context, in tokens.
+    /// Number of tokens of the summary in a context.
     pub tokens: u64,
-    /// Cost of the summary's sources at the time of its creation, in tokens.
+    /// Number of tokens of the messages and summaries from which the summary was made, at the time of its creation.
     pub source_tokens: u64,
-    /// Number and cost of the messages that it covers, and the figures with the names of the older memory engine;
-    /// `None` for a summary made without figures.
+    /// Number of the messages that the summary covers and their cost, and related numbers under the names of an older
+    /// memory engine. `None` if these numbers were not recorded with the summary.
     #[serde(flatten)]
     pub figures: Option<SummaryFigures>,
-    /// The summary's text; only its beginning if [`clipped`](Self::clipped).
+    /// Text of the summary. May be only its beginning if [`clipped`](Self::clipped) is `true`.
     pub content: String,
-    /// Whether the text, the lists of ids or `meta` were shortened to fit into the host's limit.
+    /// Whether the text, a list of ids or `meta` was shortened or left out because of the limit
+    /// [`RetrievalLimits::describe_tokens`](crate::RetrievalLimits::describe_tokens).
     pub clipped: bool,
-    /// Ids of the summaries that were made from this one or contain it as a child.
+    /// Ids of the summaries that were made from this summary or contain it as a child.
     pub parents: Vec<SummaryId>,
-    /// Ids of the summaries that this one was made from, in order; empty when it was made from
-    /// messages alone.
+    /// Ids of the summaries from which this summary was made, in order. Empty if it was made from messages alone.
     pub sources: Vec<SummaryId>,
-    /// Ids of the summaries among the children, in order. Expanding the summary shows them. Empty for a leaf.
+    /// Ids of the summaries among the children of this summary, in order. `expand` shows the children. Empty for a leaf
+    /// summary.
     pub children: Vec<SummaryId>,
-    /// Whether the summary was written without a model and will be rewritten when a model is available.
+    /// Whether the summary was written without a model, and is to be rewritten when a model is available.
     pub provisional: bool,
     /// Name of the summarization method that wrote the summary, such as `normal` or `extractive`.
     pub tier: String,
     /// Name of the model that wrote the summary; `None` if no model wrote it.
     pub model: Option<String>,
-    /// One line that identifies how the summary was made: summarizer, methods, prompts and estimator.
+    /// One line that identifies how the summary was made: the summarizer, its methods and prompts, and the token
+    /// estimator.
     pub recipe: String,
-    /// Record of how the summary was made, as a JSON object: target and cost, scores, refused attempts with the
-    /// reasons, omissions. `None` without a record, or if it was left out to fit into the host's limit.
+    /// Record of how the summary was made, as a JSON object: target and actual number of tokens, scores, refused
+    /// attempts with the reasons, and omissions. `None` without a record, or if it was left out because of a limit.
     pub meta: Option<RawJson>,
     /// Time at which the summary was made.
     #[serde(serialize_with = "rfc3339")]
@@ -81,7 +85,7 @@ pub struct Description {
     pub latest_at: Timestamp,
 }
 
-/// A summary's text, or the messages that it is rendered as when it has no text.
+/// Returns the text of a summary. For a summary without text: the messages that a context shows in its place, as JSON.
 pub(crate) fn content(summary: &Summary) -> &str {
     match &summary.messages {
         Some(messages) if summary.text().is_empty() => messages.as_str(),
@@ -120,8 +124,8 @@ impl Description {
         }
     }
 
-    /// Cuts the long fields until they fit in the room: first `meta` and the lists of ids are omitted if they take more
-    /// than half, then the content is cut.
+    /// Shortens the answer until it fits in the room. `meta` and the lists of ids are reduced first, if they take more
+    /// than half of the room. Then the content is cut.
     pub(crate) fn within(mut self, room: &Room<'_>) -> Self {
         let fits = |room: &Room<'_>, answer: &Self| room.holds(&answer.to_text(), answer);
         if fits(room, &self) {
@@ -226,7 +230,7 @@ fn list(ids: &[SummaryId], none: &str) -> String {
     ids.join(", ")
 }
 
-/// JSON on one line.
+/// Returns a JSON text on one line.
 fn one_line(json: &str) -> String {
     json.split(['\n', '\r']).map(str::trim).collect()
 }

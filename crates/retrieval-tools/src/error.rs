@@ -1,4 +1,4 @@
-//! The error of the tools.
+//! The error of the retrieval tools.
 
 use std::error::Error as StdError;
 
@@ -10,24 +10,24 @@ pub enum ErrorKind {
     Invalid,
     /// The conversation has no summary or message with the requested id or position.
     NotFound,
-    /// The stored data contradicts itself.
+    /// The stored data is damaged: parts of it contradict each other.
     Corrupt,
-    /// The store failed, with an error of this kind.
+    /// The store failed with an error of this kind.
     Store(memory_store::ErrorKind),
-    /// A search that does not use the store failed. The error's source has the reason.
+    /// The search failed for a reason other than its store. The error's source is the cause.
     Search,
-    /// The tool is not permitted: the tool set was narrowed to other tools.
+    /// The tool is not permitted, because the tool set was narrowed to other tools.
     Denied,
     /// The time limit of a narrowed tool set has passed.
     Expired,
-    /// The token budget of a narrowed tool set is used up.
+    /// All tokens of a narrowed tool set are used up.
     Spent,
-    /// A client does not speak the server's protocol, or the connection failed.
+    /// A client of the server does not speak the Model Context Protocol, or the connection failed.
     Protocol,
 }
 
 impl ErrorKind {
-    /// Returns the name of the kind, as in the JSON of error answers: `not_found`.
+    /// Returns the name of the kind, such as `not_found`. The JSON of error answers contains this name.
     pub fn as_str(self) -> &'static str {
         match self {
             ErrorKind::Invalid => "invalid",
@@ -43,7 +43,8 @@ impl ErrorKind {
     }
 }
 
-/// Error of a retrieval tool. Its text names the object and the next step; its source is the cause, if there is one.
+/// Error of a retrieval tool. Its text names the affected object and says how to correct the error. Its source is the
+/// cause, if there is one.
 #[derive(Debug, thiserror::Error)]
 #[error("{message}")]
 pub struct Error {
@@ -111,5 +112,5 @@ fn kind_of(kind: memory_store::ErrorKind) -> ErrorKind {
     }
 }
 
-/// Result of a retrieval tool.
+/// Result of a retrieval tool: an answer, or an [`Error`].
 pub type Result<T> = std::result::Result<T, Error>;

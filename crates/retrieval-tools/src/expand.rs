@@ -11,13 +11,14 @@ use crate::arguments::Arguments;
 use crate::error::Error;
 use crate::text::{Cut, Moment, fenced, go_on, moment, parts, short};
 
-/// Maximum number of tokens in an answer when a call sets none.
+/// Default maximum number of tokens in an answer.
 pub(crate) const DEFAULT_TOKEN_CAP: u64 = 4000;
 
-/// Maximum number of messages and summaries in an answer, at any cost.
+/// Maximum number of messages and summaries in an answer, however few tokens they have.
 pub(crate) const MAX_CHILDREN: usize = 1000;
 
-/// Arguments of [`Retrieval::expand`](crate::Retrieval::expand), the tool `memory_expand`.
+/// Arguments of [`Retrieval::expand`](crate::Retrieval::expand), the tool `memory_expand`. The comments of the fields
+/// are also their descriptions for a model.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(default)]
 #[schemars(extend("required" = ["summary_id"]))]
@@ -42,7 +43,7 @@ impl Default for ExpandArgs {
 }
 
 impl ExpandArgs {
-    /// Creates arguments that expand a summary by its id, or messages by a pointer such as `message:12`.
+    /// Creates arguments that expand a summary by its id, or read messages by a pointer such as `message:12`.
     pub fn new(summary_id: impl Into<String>) -> Self {
         Self {
             summary_id: summary_id.into(),
@@ -64,18 +65,19 @@ impl From<&str> for ExpandArgs {
     }
 }
 
-/// The object that `expand` reads.
+/// The object that a call of `expand` reads: a summary or messages.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Target {
-    /// The summary with this id.
+    /// The summary with this id, read as its children: messages and summaries.
     Summary(SummaryId),
-    /// The messages at these positions.
+    /// The messages at these positions, written as `message:12` or `messages:12-40`.
     Messages(SeqRange),
 }
 
 impl Target {
-    /// The question that a cursor is bound to. It excludes the end of the messages, because the log may grow meanwhile.
+    /// Returns the text to which cursors for this target are bound. It omits the last position, because the log may
+    /// grow between two calls.
     pub(crate) fn question(&self) -> String {
         match self {
             Target::Summary(id) => format!("expand {id}"),
@@ -130,14 +132,15 @@ impl FromStr for Target {
     }
 }
 
-/// Position at which an unfolding continues: at an item, or inside it.
+/// Position at which an expansion continues: at the beginning of an item or inside it. An item is a message or a
+/// summary.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ExpandCursor {
-    /// The item's position in the log; for a summary, of the first message it covers.
+    /// Position of the item in the log. For a summary: position of the first message that it covers.
     pub(crate) seq: Seq,
-    /// Number of bytes of the item that were returned; 0 at its beginning.
+    /// Number of bytes of the item that earlier answers contained. 0 at the beginning of the item.
     pub(crate) offset: usize,
-    /// Cost of the whole item, in tokens, so that the next answer need not count it again; 0 if unknown.
+    /// Number of tokens of the whole item, so that the next answer need not count them again. 0 if unknown.
     pub(crate) of_tokens: u64,
 }
 
@@ -155,7 +158,7 @@ impl fmt::Display for ExpandCursor {
 }
 
 impl ExpandCursor {
-    /// The beginning of an item.
+    /// Returns the position at the beginning of an item.
     pub(crate) fn at(seq: Seq) -> Self {
         Self {
             seq,
@@ -176,45 +179,47 @@ impl ExpandCursor {
     }
 }
 
-/// Answer of `expand`: the children of a summary, or messages. It serializes to JSON for scripts.
+/// Answer of `expand`: the children of a summary (messages and summaries), or the requested messages. Serializes to
+/// JSON for programs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct ExpandAnswer {
-    /// The expanded object: a summary's id, or a pointer to messages such as `messages:12-40`.
+    /// The object that was read: the id of a summary, or a pointer to messages such as `messages:12-40`.
     pub summary_id: String,
-    /// Position of the first message of the expanded object.
+    /// Position of the first message of the object.
     pub first: Seq,
-    /// Position of the last message of the expanded object, inclusive.
+    /// Position of the last message of the object, inclusive.
     pub last: Seq,
-    /// Cost of [`children`](Self::children) in tokens. At most the requested maximum, unless a single character costs
-    /// more.
+    /// Number of tokens of [`children`](Self::children). This is at most the requested maximum, unless a single
+    /// character has more tokens.
     pub tokens: u64,
-    /// Whether this answer contains the end of the expanded object.
+    /// Whether this answer reaches the end of the object, so that no more content follows.
     pub complete: bool,
-    /// Cursor for the rest, to pass in [`ExpandArgs::cursor`]; `None` if the answer is complete. It is valid only for
-    /// this session and this object.
+    /// Cursor for the rest, to pass in [`ExpandArgs::cursor`]. `None` if the answer is complete. A cursor is valid only
+    /// for the same conversation and the same object.
     pub cursor: Option<String>,
-    /// Cursor that skips the rest of a clipped last child; `None` if no child is clipped or the target ends there.
+    /// Cursor that skips the rest of the last child, if only a piece of it is shown. `None` if the last child is whole,
+    /// or if it is also the last one of the object.
     #[serde(skip)]
     pub(crate) behind_clipped: Option<String>,
-    /// Pointers for `expand`, such as `messages:41-80`, with which any part of a long rest can be read directly. They
-    /// divide the messages of the rest into ranges of about equal cost. Empty if one more answer is likely to hold the
+    /// Pointers with which `expand` can read any part of a long rest directly, such as `messages:41-80`. They divide
+    /// the rest into ranges with about equal numbers of tokens. Empty if the next answer is likely to contain the whole
     /// rest, or if the rest contains summaries.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub pointers: Vec<String>,
     /// Number of notes that this answer skipped. Notes are entries of the log that are not messages.
     pub notes: u64,
-    /// The messages and summaries of this answer, in the order of the log.
+    /// The messages and summaries in this answer, in the order of the log.
     pub children: Vec<ExpandedChild>,
 }
 
-/// A message or a summary in an answer of `expand`.
+/// An item in an answer of `expand`: a message or a summary.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum ExpandedChild {
     /// A message, or a piece of a message that is too large for one answer.
     Message(ExpandedMessage),
-    /// A summary, or a piece of a summary that is too large for one answer. It can be expanded in turn.
+    /// A summary, or a piece of a summary that is too large for one answer. `expand` can read this summary in turn.
     Summary(ExpandedSummary),
 }
 
@@ -224,7 +229,7 @@ pub enum ExpandedChild {
 pub struct ExpandedMessage {
     /// Position of the message in the log.
     pub seq: Seq,
-    /// Id that the message has in the application that it was imported from; `None` if it has none.
+    /// Id of the message in the application from which it was imported. `None` if it has none.
     pub external_id: Option<String>,
     /// Role of the message's author.
     pub role: Role,
@@ -233,22 +238,23 @@ pub struct ExpandedMessage {
     /// Time at which the message was written.
     #[serde(serialize_with = "moment")]
     pub created_at: Timestamp,
-    /// Cost of the shown content, in tokens. For a whole message: at least its cost in a context, with all readable
-    /// content, including reasoning. For a piece: the cost of the piece's content.
+    /// Number of tokens of the shown content. A whole message counts with all readable content, including reasoning,
+    /// and normally with at least its number of tokens in a context.
     pub tokens: u64,
-    /// Parts of the message, verbatim. In a piece the first and the last part may be cut. The arguments of a cut tool
-    /// call, and a cut part of unknown type, are JSON strings that hold a section of the original JSON text.
+    /// Verbatim parts of the message. In a piece, the first and the last part may be cut. The arguments of a cut tool
+    /// call are a JSON string with an excerpt of the original JSON text. The same applies to a cut part of unknown
+    /// type.
     pub parts: Vec<Part>,
-    /// Whether this is only a piece of the message, or content was left out.
+    /// Whether only a piece of the message is shown, or images or files are left out.
     pub clipped: bool,
-    /// For a piece: pointer to the whole message, such as `message:12`, for `expand`. `None` for a whole message.
+    /// Pointer with which `expand` reads the whole message, such as `message:12`. `None` if the whole message is shown.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pointer: Option<String>,
-    /// For a piece: its location in the whole message. `None` for a whole message.
+    /// Location of the shown piece in the whole message. `None` if the whole message is shown.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub piece: Option<Piece>,
-    /// Size of the images and files that were left out because one alone costs more than the maximum, in bytes. Their
-    /// parts are shown with empty data.
+    /// Size of the images and files that were left out, in bytes. An image or file is left out if it alone has more
+    /// tokens than the requested maximum. Its part is shown with empty data.
     #[serde(skip_serializing_if = "is_zero")]
     pub left_out_bytes: usize,
 }
@@ -259,50 +265,51 @@ pub struct ExpandedMessage {
 pub struct ExpandedSummary {
     /// Id of the summary.
     pub summary_id: SummaryId,
-    /// Depth of the summary in the tree of summaries: 0 for a summary made directly of messages.
+    /// Depth of the summary in the tree of summaries. 0 for a summary that was made directly of messages.
     pub depth: u32,
     /// Position of the first message that the summary covers.
     pub first: Seq,
     /// Position of the last message that the summary covers, inclusive.
     pub last: Seq,
-    /// Cost of the summary in tokens; for a piece, the cost of the text in [`content`](Self::content).
+    /// Number of tokens of the summary. If only a piece is shown: number of tokens of the text in
+    /// [`content`](Self::content).
     pub tokens: u64,
-    /// Text of the summary, or of the piece.
+    /// Text of the summary, or of the shown piece.
     pub content: String,
-    /// Whether this is only a piece of the summary.
+    /// Whether only a piece of the summary is shown.
     pub clipped: bool,
-    /// For a piece: id of the whole summary, for `describe`. `None` for a whole summary.
+    /// Id of the summary, with which `describe` returns the whole summary. `None` if the whole summary is shown.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pointer: Option<String>,
-    /// For a piece: its location in the whole text. `None` for a whole summary.
+    /// Location of the shown piece in the whole text. `None` if the whole summary is shown.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub piece: Option<Piece>,
 }
 
-/// Location of a piece in the message or summary that it was cut from. All pieces together contain every byte exactly
-/// once. Offsets and lengths are in bytes of the item's texts, joined in order; an image or file counts as 3 bytes.
+/// Location of a piece in the message or summary from which it was cut. The pieces together contain every byte of the
+/// item exactly once. Offsets and lengths count the bytes of the item's texts, joined in order. An image or file with
+/// data counts as 3 bytes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Piece {
-    /// Position at which the piece begins in the whole message or summary, in bytes.
+    /// Byte offset at which the piece begins in the whole message or summary.
     pub offset: usize,
     /// Length of the piece, in bytes.
     pub bytes: usize,
     /// Length of the whole message or summary, in bytes.
     pub of: usize,
-    /// Cost of the whole message or summary that the piece was cut from, in tokens.
+    /// Number of tokens of the whole message or summary from which the piece was cut.
     pub of_tokens: u64,
-    /// Part of the message in which the piece begins: the index of the part, then of the part inside it, and so on.
-    /// Empty for a summary.
+    /// Part of the message in which the piece begins, as a list of indexes: `[2, 0]` is the first part inside the third
+    /// part of the message. Empty for a summary.
     pub path: Vec<usize>,
-    /// Position at which the piece begins within that part, in bytes; above 0 if an earlier piece holds the part's
-    /// beginning.
+    /// Byte offset at which the piece begins in this part. 0 if the piece contains the beginning of the part.
     pub at: usize,
-    /// Whether the piece ends inside a part, which the next piece continues.
+    /// Whether the piece ends inside a part. The next piece then continues this part.
     pub open: bool,
 }
 
-// serde passes a reference.
+// serde passes the field by reference.
 #[allow(clippy::trivially_copy_pass_by_ref)]
 fn is_zero(number: &usize) -> bool {
     *number == 0
@@ -310,7 +317,7 @@ fn is_zero(number: &usize) -> bool {
 
 impl ExpandAnswer {
     /// Returns the answer as text for a model. All content is between fence lines, which the content itself cannot
-    /// contain. The lines outside of the fences are not counted in `tokens`.
+    /// contain. The field `tokens` does not count the lines outside of the fences.
     pub fn to_text(&self) -> String {
         let mut out = String::new();
         out.push_str(&self.summary_id);
@@ -359,7 +366,7 @@ impl ExpandAnswer {
 }
 
 impl ExpandedChild {
-    /// The lines for a model, after an empty one.
+    /// Writes an empty line, and then the lines of the item for a model.
     pub(crate) fn write(&self, out: &mut String) {
         out.push('\n');
         match self {

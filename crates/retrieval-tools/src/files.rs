@@ -13,24 +13,24 @@ use crate::arguments::Arguments;
 use crate::grep::DEFAULT_LIMIT;
 use crate::text::{Moment, clip, go_on, moment, quoted, short};
 
-/// Maximum length of a command in an answer, in characters; longer ones end with `…`.
+/// Maximum length of a command in an answer, in characters. A longer command is cut and ends with `…`.
 pub(crate) const MAX_COMMAND_CHARS: usize = 1_000;
 
-/// Kind of action in a [`FileUse`].
+/// Kind of action of a tool call in a [`FileUse`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum UseKind {
-    /// A tool read a file or searched for files.
+    /// The tool read a file or searched for files.
     Read,
-    /// A tool changed a file.
+    /// The tool changed a file.
     Changed,
-    /// A tool ran a command.
+    /// The tool ran a command.
     Ran,
 }
 
 impl UseKind {
-    /// The kind's name.
+    /// Returns the name of the kind, such as `read`.
     pub(crate) fn as_str(self) -> &'static str {
         match self {
             Self::Read => "read",
@@ -45,19 +45,19 @@ impl UseKind {
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum UseOutcome {
-    /// The call has a result that does not report a failure.
+    /// The log contains a result of the call that does not report a failure.
     Done,
-    /// The call has a result that reports a failure.
+    /// The log contains a result of the call that reports a failure.
     Failed,
-    /// The user refused to permit the call.
+    /// The user did not permit the call.
     Refused,
     /// No result of the call was found.
     Unanswered,
 }
 
-/// Arguments of [`Retrieval::files`](crate::Retrieval::files), the tool `memory_files`. The answer lists the uses of
-/// files and commands that satisfy all given conditions; without conditions, it lists all uses. One answer lists at
-/// most [`limit`](FilesArgs::limit) uses.
+/// Arguments of [`Retrieval::files`](crate::Retrieval::files), the tool `memory_files`. The answer lists the tool calls
+/// that read or changed files or ran commands, and that satisfy all given conditions. Without conditions, it lists all
+/// of these calls. The comments of the fields are also their descriptions for a model.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct FilesArgs {
@@ -95,45 +95,46 @@ impl Arguments for FilesArgs {
         and command it lists all uses.";
 }
 
-/// Answer of [`Retrieval::files`](crate::Retrieval::files). It serializes to JSON for scripts.
+/// Answer of [`Retrieval::files`](crate::Retrieval::files). Serializes to JSON for programs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct FilesAnswer {
-    /// The path in the request; `None` if the request named none.
+    /// The path in the request. `None` if the request has no path.
     pub path: Option<String>,
-    /// The text in the request that the commands must contain; `None` if the request named none.
+    /// The text in the request that the commands must contain. `None` if the request has no such text.
     pub command: Option<String>,
-    /// Whether this answer contains the earliest uses: there are no more after it.
+    /// Whether this answer reaches the earliest call, so that no more calls follow.
     pub complete: bool,
-    /// Cursor for the earlier uses, to pass in [`FilesArgs::cursor`]; `None` if the answer is complete. It is valid
-    /// only for this session and the same request.
+    /// Text to pass in [`FilesArgs::cursor`] of a second request, which then lists the tool calls before those of this
+    /// answer. `None` if the answer is complete. A cursor is valid only for the same conversation and the same other
+    /// arguments.
     pub cursor: Option<String>,
-    /// Whether the time for the call ended before all messages were read. The answer may then have fewer uses than
-    /// requested.
+    /// Whether the time limit of the call ended before all messages were read. The answer may then list fewer tool
+    /// calls than requested.
     #[serde(skip_serializing_if = "Not::not")]
     pub stopped: bool,
     /// Tool calls that read or changed files or ran commands, the latest call first.
     pub uses: Vec<FileUse>,
 }
 
-/// One tool call that read or changed files or ran a command.
+/// A tool call that read or changed files, or ran a command.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct FileUse {
-    /// Position of the message that contains the tool call.
+    /// Position of the message that contains the call.
     pub seq: Seq,
-    /// Position of the message that contains the call's result; `None` if no result was found.
+    /// Position of the message that contains the result of the call. `None` if no result was found.
     pub result_seq: Option<Seq>,
     /// Name of the called tool.
     pub tool: String,
-    /// Whether the call read or changed files or ran a command.
+    /// Kind of action: the call read files, changed files or ran a command.
     pub action: UseKind,
-    /// Paths of the files, as the call names them; empty for a command.
+    /// Paths of the files, as written in the call. May be empty for a command.
     pub paths: Vec<String>,
-    /// The command, cut at 1,000 characters; `None` for a call that runs none.
+    /// The command, cut to at most 1,000 characters. `None` if the call does not run a command.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub command: Option<String>,
-    /// Outcome of the call, as its result reports it.
+    /// Outcome of the call, as reported by its result.
     pub outcome: UseOutcome,
     /// Time of the message that contains the call.
     #[serde(serialize_with = "moment")]
@@ -141,14 +142,14 @@ pub struct FileUse {
 }
 
 impl FileUse {
-    /// The line with a number.
+    /// Returns the line for a model, with a placeholder for its number.
     pub(crate) fn line(&self) -> String {
         let mut line = String::from("100. ");
         self.write(&mut line);
         line
     }
 
-    /// Cuts the long fields until the use fits.
+    /// Shortens the paths and the command until the line fits.
     pub(crate) fn shorten(&mut self, fits: impl Fn(&Self) -> bool) {
         let mut chars = MAX_COMMAND_CHARS;
         while !fits(self) && chars > 0 {
@@ -160,7 +161,7 @@ impl FileUse {
         }
     }
 
-    /// The line for a model, without its number.
+    /// Writes the line for a model, without its number.
     fn write(&self, out: &mut String) {
         let _ = write!(
             out,
@@ -190,7 +191,7 @@ impl FileUse {
 }
 
 impl FilesAnswer {
-    /// Returns the answer as text for a model: one numbered line for each use, and the cursor if there are more.
+    /// Returns the answer as text for a model: one numbered line for each tool call, and the cursor if there are more.
     pub fn to_text(&self) -> String {
         let mut out = String::new();
         if self.uses.is_empty() {
@@ -213,7 +214,7 @@ impl FilesAnswer {
     }
 }
 
-/// Conditions on the calls.
+/// Conditions that listed tool calls must satisfy.
 #[derive(Debug)]
 pub(crate) struct UseFilter {
     path: Option<String>,
@@ -231,7 +232,8 @@ impl UseFilter {
         }
     }
 
-    /// Returns the kind, the files and the command of a call that satisfies the conditions.
+    /// Returns the kind of action, the paths and the command of a call that satisfies the conditions. `None` for other
+    /// calls.
     pub(crate) fn of(&self, used: &ToolUse) -> Option<(UseKind, Vec<String>, Option<String>)> {
         let ran = used.action == ToolAction::RunCommand;
         let kind = match () {
@@ -264,8 +266,8 @@ impl UseFilter {
     }
 }
 
-/// A path with `/` between its names, without `./` before them, in composed form: macOS writes combining marks after
-/// letters in file names.
+/// Returns a path with `/` as separator, without a leading `./`, and in composed Unicode form. macOS writes file names
+/// in another Unicode form.
 fn plain(path: &str) -> String {
     let path = composed(path).replace('\\', "/");
     let mut rest = path.as_str();
@@ -275,7 +277,7 @@ fn plain(path: &str) -> String {
     rest.to_owned()
 }
 
-/// Whether a path is the wanted one, ends with its names, or lies in its folder.
+/// Returns whether a path equals the wanted path, ends with its components, or is in the wanted folder.
 fn is_at(path: &str, wanted: &str) -> bool {
     let whole = |at: usize| {
         at == 0 || wanted.starts_with('/') || path.get(..at).is_some_and(|head| head.ends_with('/'))
@@ -283,7 +285,7 @@ fn is_at(path: &str, wanted: &str) -> bool {
     if wanted.ends_with('/') {
         return path.match_indices(wanted).any(|(at, _)| whole(at));
     }
-    // A short path in the log may be the end of the wanted one as well: agents change folders.
+    // Agents change folders. A relative path in the log may therefore be the end of the wanted path as well.
     let ends = |long: &str, short: &str| {
         long.strip_suffix(short)
             .is_some_and(|head| head.is_empty() || head.ends_with('/') || short.starts_with('/'))
@@ -291,7 +293,7 @@ fn is_at(path: &str, wanted: &str) -> bool {
     ends(path, wanted) || path.contains('/') && ends(wanted, path)
 }
 
-/// Whether a command line names a path, as a word or the end of one.
+/// Returns whether a word of a command line is the wanted path, ends with its components, or is in the wanted folder.
 fn names(command: &str, wanted: &str) -> bool {
     let is_break = |c: char| c.is_whitespace() || "'\"`;|&<>()=,:".contains(c);
     let words = command.split(is_break).filter(|word| !word.is_empty());
@@ -321,7 +323,7 @@ mod tests {
             assert_eq!(is_at(path, wanted), found, "{path} {wanted}");
         }
         assert_eq!(plain("././a\\b.rs"), "a/b.rs");
-        // As a keyboard writes it, and as macOS does.
+        // The same name as a keyboard writes it, and as macOS does.
         let wanted = plain("résumé-Zoë.pdf");
         assert!(is_at(
             &plain("~/re\u{301}sume\u{301}-Zoe\u{308}.pdf"),

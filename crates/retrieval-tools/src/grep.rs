@@ -14,16 +14,17 @@ use crate::error::Error;
 use crate::room::{Room, longest};
 use crate::text::{Citation, Day, behind, go_on, moment};
 
-/// Maximum number of hits in an answer when a call sets none.
+/// Default maximum number of hits in an answer.
 pub(crate) const DEFAULT_LIMIT: usize = 20;
 
-/// Maximum number of messages that are shown before, and after, a found message.
+/// Maximum number of neighbouring messages to show before a hit, and after a hit.
 pub(crate) const MAX_AROUND: usize = 5;
 
-/// Length of a hit's snippet, in characters.
+/// Maximum length of a hit's snippet, in characters.
 const SNIPPET_CHARS: usize = 500;
 
-/// Arguments of [`Retrieval::grep`](crate::Retrieval::grep), the tool `memory_grep`.
+/// Arguments of [`Retrieval::grep`](crate::Retrieval::grep), the tool `memory_grep`. The comments of the fields are
+/// also their descriptions for a model. A position is the number of a message in the conversation, from 1.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(default)]
 #[schemars(extend("required" = ["pattern"]))]
@@ -52,9 +53,9 @@ pub struct GrepArgs {
     pub echoes: bool,
     /// Number of messages to show before and after each hit; 0 if not given, at most 5.
     pub around: usize,
-    /// Whether each hit is shown with the latest message after it that contradicts it. This takes a second search, by
-    /// relevance. Applies only in the order `Relevance` and without `echoes`. Default false; true in arguments from a
-    /// model.
+    /// Whether to show with each hit the latest message after it that contradicts it. This takes a second search,
+    /// ranked by relevance. Applies only in the order `Relevance` and without `echoes`. Default false; true in the
+    /// arguments of a model's call.
     #[serde(skip, default = "yes")]
     pub corrections: bool,
     /// Only messages from this position on.
@@ -127,7 +128,7 @@ impl GrepArgs {
         }
     }
 
-    /// The requested positions.
+    /// Returns the requested range of positions. `None` if the arguments set neither `first` nor `last`.
     pub(crate) fn range(&self) -> crate::Result<Option<SeqRange>> {
         if self.first.is_none() && self.last.is_none() {
             return Ok(None);
@@ -141,7 +142,7 @@ impl GrepArgs {
         })
     }
 
-    /// The query, without its cursor.
+    /// Returns the search query for these arguments, without range and cursor.
     pub(crate) fn query(&self, limit: usize) -> Query {
         let mut query = Query::new(self.pattern.as_str())
             .with_mode(self.mode)
@@ -158,7 +159,7 @@ impl GrepArgs {
         query
     }
 
-    /// Whether a filter other than the scope excludes messages.
+    /// Returns whether a filter other than the scope excludes messages.
     pub(crate) fn is_filtered(&self) -> bool {
         !self.roles.is_empty()
             || !self.tools.is_empty()
@@ -168,12 +169,12 @@ impl GrepArgs {
             || self.until.is_some()
     }
 
-    /// Whether to look for later contradictions of the hits.
+    /// Returns whether later contradictions are shown with the hits.
     pub(crate) fn shows_corrections(&self) -> bool {
         self.corrections && self.order == HitOrder::Relevance && !self.echoes
     }
 
-    /// The question that a cursor is bound to.
+    /// Returns the text that identifies the search. A cursor is valid only for calls with the same text.
     pub(crate) fn question(&self) -> String {
         let asked = Self {
             limit: 0,
@@ -192,72 +193,73 @@ impl From<&str> for GrepArgs {
     }
 }
 
-/// Answer of [`Retrieval::grep`](crate::Retrieval::grep). It serializes to JSON for scripts.
+/// Answer of [`Retrieval::grep`](crate::Retrieval::grep). Serializes to JSON for programs.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct GrepAnswer {
-    /// The text that was searched for.
+    /// The pattern of the request.
     pub pattern: String,
-    /// Search mode in the request: the way in which the pattern was to be read.
+    /// The search mode of the request: the way in which the pattern is interpreted.
     pub mode: SearchMode,
-    /// Name of the search strategy that found the hits, such as `literal-scan`.
+    /// Name of the search method that found the hits, such as `literal-scan`.
     pub strategy: Cow<'static, str>,
-    /// The kind of content that was searched: messages, summaries or both.
+    /// Kind of content that was searched: messages, summaries or both.
     pub scope: SearchScope,
-    /// Search that replaced the requested one; `None` if it was not replaced.
+    /// Kind of the search that was made in place of the requested search. `None` if the requested search was made.
     #[serde(serialize_with = "in_words", skip_serializing_if = "Option::is_none")]
     pub fallback: Option<Fallback>,
-    /// Note that the search index is damaged; `None` if no damage was found.
+    /// Note for the reader that the search index is damaged. `None` if no damage was found.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub note: Option<&'static str>,
-    /// Whether this answer contains the last hits: there are no more after it.
+    /// Whether this is the last answer: `true` if no more hits follow.
     pub complete: bool,
-    /// Cursor for the next hits, to pass in [`GrepArgs::cursor`]; `None` if the answer is complete. It is valid only
-    /// for this session and the same search.
+    /// Cursor for the next hits, to pass in [`GrepArgs::cursor`]. `None` if the answer is complete. A cursor is valid
+    /// only for the same conversation and the same search.
     pub cursor: Option<String>,
-    /// Number of hits of a wider search that was made because this one has none; `None` if no wider search was made.
+    /// Result of a wider search, made only if this search has no hits and is restricted by a scope or filters. `None`
+    /// if no wider search was made.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub wider: Option<WiderSearch>,
-    /// Number of matching messages that were excluded because they call memory tools or hold their results. Counted
-    /// only if this search has no hits; `None` if no such message matches.
+    /// Number of messages that match, but were excluded because they are calls or results of the memory tools. Counted
+    /// only if this search has no hits. `None` if no such message matches.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub echoes: Option<EchoCount>,
-    /// Number of messages without a time that match the pattern and the other filters. `None` if the search has no time
-    /// limits, or no such message matches.
+    /// Number of messages without a known time that match the pattern and the other filters. `None` if the request has
+    /// no time limits or has a cursor, or if no such message matches.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub undated: Option<UndatedCount>,
-    /// Whether the time for the call ended before the search did. The answer may then have fewer hits than requested.
+    /// Whether the time limit of the call ended the search early. The answer may then have fewer hits than requested.
     #[serde(skip_serializing_if = "Not::not")]
     pub stopped: bool,
     /// The messages and summaries that were found, in the requested order.
     pub hits: Vec<GrepHit>,
 }
 
-/// Number of messages that a search excluded because they call these memory tools or hold their results.
+/// Number of matching messages that a search excluded because they are calls or results of the memory tools.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct EchoCount {
-    /// Number of excluded messages that contain the pattern.
+    /// Number of excluded messages that match the pattern. At least this number if `complete` is `false`.
     pub messages: usize,
-    /// Whether all of them were counted; otherwise there are more.
+    /// Whether all excluded messages were counted. If `false`, there may be more.
     pub complete: bool,
 }
 
-/// Number of messages without a time that a search with time limits matched. `since` excludes such messages, and
-/// `until` treats them as old.
+/// Number of messages without a known time that match a search with time limits. The limit `since` excludes such
+/// messages. The limit `until` treats them as old messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct UndatedCount {
-    /// Number of messages without a time that contain the pattern.
+    /// Number of messages without a known time that match the pattern. At least this number if `complete` is `false`.
     pub messages: usize,
-    /// Whether all of them were counted; otherwise there are more.
+    /// Whether all of these messages were counted. If `false`, there may be more.
     pub complete: bool,
-    /// Whether the search excluded these messages because of `since`.
+    /// Whether the limit `since` excluded these messages from the hits.
     pub left_out: bool,
 }
 
 impl UndatedCount {
-    /// The line for a model.
+    /// Writes the line about these messages for a model.
     fn write(&self, out: &mut String) {
         let (more, fate) = (
             if self.complete { "" } else { " or more" },
@@ -274,15 +276,15 @@ impl UndatedCount {
     }
 }
 
-/// A message close to a hit, shortened.
+/// A shortened message that is shown with a hit: a neighbour of the hit, or a later message that contradicts it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct NearMessage {
-    /// Position of the message.
+    /// Position of the message in the log.
     pub seq: Seq,
     /// Role of the message's author.
     pub role: Role,
-    /// Beginning of the message's text, or the text around the relevant words, with `…` at each cut.
+    /// Beginning of the message's text, or the excerpt that contradicts the hit, with `…` at each cut.
     pub snippet: String,
     /// Time at which the message was written.
     #[serde(serialize_with = "moment")]
@@ -293,7 +295,7 @@ pub struct NearMessage {
 }
 
 impl NearMessage {
-    /// The lines for a model.
+    /// Returns the lines for a model, with `label` before them.
     pub(crate) fn line(&self, label: &str) -> String {
         let mut out = label.to_owned();
         let citation = Citation {
@@ -308,21 +310,21 @@ impl NearMessage {
     }
 }
 
-/// Number of hits of a search with a wider scope or without filters.
+/// Result of a wider search, which helps to choose a new search if the requested one has no hits.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct WiderSearch {
-    /// The kind of content that the wider search covered: messages, summaries or both.
+    /// Kind of content that the wider search covered: messages, summaries or both.
     pub scope: SearchScope,
-    /// Whether the wider search ignored the roles, tools, positions and times in the request.
+    /// Whether the wider search ignored the roles, tools, positions and times of the request.
     pub unfiltered: bool,
-    /// Number of hits of the wider search.
+    /// Number of hits of the wider search. At least this number if `complete` is `false`.
     pub hits: usize,
-    /// Whether all hits were counted; otherwise there are more.
+    /// Whether all hits were counted. If `false`, there may be more.
     pub complete: bool,
 }
 
-// serde passes a reference.
+// serde passes the field by reference.
 #[allow(clippy::ref_option)]
 fn in_words<S: Serializer>(fallback: &Option<Fallback>, serializer: S) -> Result<S::Ok, S::Error> {
     match fallback {
@@ -331,7 +333,7 @@ fn in_words<S: Serializer>(fallback: &Option<Fallback>, serializer: S) -> Result
     }
 }
 
-/// Kind of object that a [`GrepHit`] points to.
+/// Kind of a [`GrepHit`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -360,39 +362,42 @@ pub struct GrepHit {
     /// Position of the last message that the summary covers, inclusive; `None` for a message.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last: Option<Seq>,
-    /// Id that the message has in the application that it was imported from; `None` if it has none, and for a summary.
+    /// Id of the message in the application from which it was imported. `None` if it has none, and for a summary.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub external_id: Option<String>,
     /// Role of the message's author; `None` for a summary.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub role: Option<Role>,
-    /// Score of the match; higher is better. 0 if the strategy does not rank.
+    /// Score of the match. A higher score is a better match. 0 if the search does not rank its hits.
     pub score: f64,
-    /// Text around the first match, with `…` at each cut.
+    /// Excerpt of the text around the first match, with `…` at each cut.
     pub snippet: String,
-    /// Time of the message, or time at which the summary was made.
+    /// Time at which the message was written, or at which the summary was made.
     #[serde(serialize_with = "moment")]
     pub created_at: Timestamp,
-    /// Messages directly before the hit, if requested. Messages that the answer shows already are left out.
+    /// The messages directly before the hit, if the request sets `around`. Messages that the answer already shows are
+    /// left out.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub before: Vec<NearMessage>,
-    /// Messages directly after the hit, if requested. Messages that the answer shows already are left out.
+    /// The messages directly after the hit, if the request sets `around`. Messages that the answer already shows are
+    /// left out.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub after: Vec<NearMessage>,
-    /// The latest message after the hit that contradicts it, judged by its words: see [`memory_search::Changes`].
-    /// `None` if there is none, and in orders other than by relevance.
+    /// The latest message after the hit that contradicts it, found by comparing words: see [`memory_search::Changes`].
+    /// `None` if no such message was found, or if the request did not ask for one ([`GrepArgs::corrections`]).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub later: Option<NearMessage>,
-    /// Name of the message's author; `None` for messages without one and for summaries.
+    /// Name of the message's author. `None` for a message without a name, and for a summary.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// The argument of `expand` that reads the hit: `message:12`, or a summary's id.
+    /// Cursor that continues the search after this hit.
     #[serde(skip)]
     pub(crate) cursor: String,
 }
 
 impl GrepHit {
-    /// Returns the argument with which `expand` reads the hit: `message:12`, or a summary's id.
+    /// Returns the argument with which `expand` reads this hit: a pointer such as `message:12`, or the id of the
+    /// summary.
     pub fn pointer(&self) -> String {
         match (&self.summary_id, self.seq) {
             (Some(id), _) => id.to_string(),
@@ -400,7 +405,7 @@ impl GrepHit {
         }
     }
 
-    /// The lines for a model, without their number.
+    /// Writes the lines of the hit for a model, without its number.
     pub(crate) fn write(&self, out: &mut String) {
         if let Some(seq) = self.seq {
             let citation = Citation {
@@ -428,14 +433,14 @@ impl GrepHit {
         }
     }
 
-    /// The line with a number.
+    /// Returns the lines of the hit with a placeholder for its number.
     pub(crate) fn line(&self) -> String {
         let mut line = String::from("100. ");
         self.write(&mut line);
         line
     }
 
-    /// Shortens the snippet until it fits or is empty.
+    /// Shortens the snippet until the hit fits. The snippet becomes empty if no part of it fits.
     pub(crate) fn shorten(&mut self, fits: impl Fn(&Self) -> bool) {
         if fits(self) {
             return;
@@ -452,15 +457,15 @@ impl GrepHit {
     }
 }
 
-/// The marker before a message near a hit.
+/// Label before a message that precedes a hit.
 pub(crate) const BEFORE: &str = "before: ";
 pub(crate) const AFTER: &str = "after: ";
 pub(crate) const LATER: &str = "changed later: ";
 
-/// Note of an answer when the search index is damaged.
+/// Note of an answer if the search index is damaged.
 pub(crate) const DAMAGED_INDEX: &str = "the search index is damaged: the messages were read instead, so no hit is missing; index the session again";
 
-/// A scope in words.
+/// Returns a scope in words.
 fn words(scope: SearchScope) -> &'static str {
     match scope {
         SearchScope::Messages => "messages",
@@ -488,7 +493,7 @@ impl GrepAnswer {
         }
     }
 
-    /// Keeps the first hits that fit in the room, at least one, which is shortened if necessary.
+    /// Keeps the first hits that fit in the room, at least one. If only one hit is kept, it is shortened until it fits.
     pub(crate) fn fit(&mut self, mut room: Room<'_>) {
         let mut hits = std::mem::take(&mut self.hits);
         let cursor = self.cursor.clone();
@@ -515,8 +520,8 @@ impl GrepAnswer {
         self.hits = hits;
     }
 
-    /// Returns the answer as text for a model: the numbered hits, each with its citation and its snippet. Then follow
-    /// the way in which the hits were found, and the cursor if there are more.
+    /// Returns the answer as text for a model: the numbered hits, each with its citation and its snippet. A last line
+    /// gives the search method, and the cursor if there are more hits.
     pub fn to_text(&self) -> String {
         let mut out = String::new();
         if let Some(note) = self.note {

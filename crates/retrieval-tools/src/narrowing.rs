@@ -1,4 +1,4 @@
-//! Permissions and remaining tokens of a derived tool set. A grant can only be reduced.
+//! Permissions and token budgets of derived tool sets. Permissions can only be reduced.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -10,32 +10,35 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::expand::Target;
 
 /// Restrictions for a tool set that [`Retrieval::narrow`](crate::Retrieval::narrow) derives from another one. Each
-/// setting removes permissions of the original; unset settings do not change them.
+/// field that is set removes permissions. A field with `None` keeps the permissions of the original tool set.
 ///
-/// A narrowed tool set sees a summary only if it sees all messages that the summary covers, so that no summary reveals
-/// hidden messages.
+/// A narrowed tool set sees a summary only if it sees all messages that the summary covers. A summary therefore never
+/// reveals hidden messages.
 #[derive(Debug, Clone, Default)]
 pub struct Narrowing {
-    /// Messages that stay visible: a range, or the messages of a summary. `None` hides no message.
+    /// The messages that the derived tool set may still read: a range of positions, or the messages that a summary
+    /// covers. `None` keeps all messages readable.
     pub within: Option<Target>,
-    /// Maximum depth of the visible summaries. 0 keeps only summaries made directly of messages; `None` keeps all.
+    /// Maximum depth of the summaries that the derived tool set may still read, in the tree of summaries. 0 keeps only
+    /// summaries that were made directly of messages. `None` keeps all summaries readable.
     pub depth: Option<u32>,
-    /// Maximum number of tokens that all answers together may have: the `tokens` of `expand` and `recall`, and the text
-    /// of other answers. All clones of the derived tool set, and all tool sets derived from it, share this budget.
-    /// `None` sets no budget.
+    /// Token budget: maximum number of tokens of all answers together. An answer of `expand` or `recall` counts with
+    /// its field `tokens`, any other answer with its text. All clones of the derived tool set, and all tool sets
+    /// derived from it, share the budget. `None` sets no budget.
     pub tokens: Option<u64>,
-    /// Time after which every call fails, and the clock that gives the current time. `None` sets no time limit.
+    /// Expiry time, and the clock that gives the current time. At and after this time, every call fails. `None` sets no
+    /// expiry time.
     pub until: Option<(Timestamp, Arc<dyn Clock>)>,
-    /// Names of the permitted tools; `None` permits all.
+    /// Names of the permitted tools, such as `memory_grep`. `None` permits all tools of the original.
     pub tools: Option<BTreeSet<String>>,
 }
 
-/// Permissions and tokens of a tool set.
+/// Permissions and token budgets of a tool set.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Grant {
-    /// The visible messages; `None` for all.
+    /// Range of the messages that the tool set may read. `None` if it may read all.
     pub(crate) range: Option<SeqRange>,
-    /// The maximum depth of visible summaries.
+    /// Maximum depth of the summaries that the tool set may read. `None` if it may read all.
     pub(crate) depth: Option<u32>,
     allowances: Vec<Arc<AtomicU64>>,
     ends: Vec<(Timestamp, Arc<dyn Clock>)>,
@@ -43,7 +46,7 @@ pub(crate) struct Grant {
 }
 
 impl Grant {
-    /// The grant reduced by a narrowing; `range` is the range of its target.
+    /// Returns the permissions reduced by `by`. `range` is the range of the messages in `by.within`.
     pub(crate) fn narrowed(&self, by: &Narrowing, range: Option<SeqRange>) -> Result<Self> {
         let mut grant = self.clone();
         if let Some(range) = range {
@@ -71,12 +74,13 @@ impl Grant {
         Ok(grant)
     }
 
-    /// Whether the whole conversation is visible.
+    /// Returns whether the tool set may read all messages and summaries of the conversation.
     pub(crate) fn sees_all(&self) -> bool {
         self.range.is_none() && self.depth.is_none()
     }
 
-    /// The visible part of a range.
+    /// Returns the part of a range of messages that the tool set may read. `None` if it may read no message of the
+    /// range.
     pub(crate) fn visible(&self, range: SeqRange) -> Option<SeqRange> {
         match self.range {
             Some(own) => own.intersect(&range),
@@ -84,30 +88,32 @@ impl Grant {
         }
     }
 
-    /// Whether a message is visible.
+    /// Returns whether the tool set may read the message at position `seq`.
     pub(crate) fn sees(&self, seq: Seq) -> bool {
         self.range.is_none_or(|range| range.contains(seq))
     }
 
-    /// Whether a summary over a range is visible, if its depth permits.
+    /// Returns whether the tool set may read all messages in a range. It may then also read a summary of this range,
+    /// unless the summary is too deep.
     pub(crate) fn covers(&self, range: &SeqRange) -> bool {
         self.range.is_none_or(|own| own.covers(range))
     }
 
-    /// Whether a summary is visible.
+    /// Returns whether the tool set may read a summary with this range and depth.
     pub(crate) fn sees_summary(&self, range: &SeqRange, depth: u32) -> bool {
         self.covers(range) && self.depth.is_none_or(|most| depth <= most)
     }
 
-    /// Whether a tool is permitted.
+    /// Returns whether a tool is permitted.
     pub(crate) fn allows(&self, tool: &str) -> bool {
         self.tools.as_ref().is_none_or(|tools| tools.contains(tool))
     }
 
-    /// Begins an answer of a tool: takes at most `most` of the remaining tokens.
+    /// Begins an answer of a tool: reserves at most `most` tokens of the remaining budget.
     ///
     /// # Errors
-    /// `Denied` for a tool that is not permitted; `Expired` after the end; `Spent` if no token remains.
+    /// `Denied` for a tool that is not permitted. `Expired` at and after the expiry time. `Spent` if the budget is used
+    /// up.
     pub(crate) fn begin(&self, tool: &str, most: u64) -> Result<Spending<'_>> {
         if !self.allows(tool) {
             return Err(Error::new(
@@ -134,7 +140,7 @@ impl Grant {
                 Some(left.saturating_sub(taken))
             });
             let got = before.unwrap_or_default().min(taken);
-            // Those before gave more than this one can.
+            // An earlier budget gave more than this one can: returns the difference.
             for earlier in self.allowances.iter().take(index) {
                 earlier.fetch_add(taken - got, Ordering::AcqRel);
             }
@@ -151,17 +157,17 @@ impl Grant {
     }
 }
 
-/// Tokens that an answer in progress may hold. Unused ones are returned.
+/// Reserved tokens of an answer in progress. Tokens that the answer does not use are returned to the budgets.
 #[derive(Debug)]
 pub(crate) struct Spending<'a> {
     allowances: &'a [Arc<AtomicU64>],
-    /// The most that the answer may hold.
+    /// Number of reserved tokens: the maximum for the answer.
     pub(crate) taken: u64,
     used: u64,
 }
 
 impl Spending<'_> {
-    /// Ends the answer, which holds this many tokens.
+    /// Ends the answer, which has `used` tokens.
     pub(crate) fn end(mut self, used: u64) {
         self.used = used.min(self.taken);
     }
@@ -194,7 +200,7 @@ mod tests {
         let child = child.unwrap();
         let first = child.begin("x", 80).unwrap();
         assert_eq!(first.taken, 80);
-        // While an answer is under way its tokens are nobody else's.
+        // No other answer can use the reserved tokens of an answer in progress.
         let second = parent.begin("x", 80).unwrap();
         assert_eq!(second.taken, 20);
         assert_eq!(parent.begin("x", 1).unwrap_err().kind(), ErrorKind::Spent);

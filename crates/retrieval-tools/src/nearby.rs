@@ -1,4 +1,4 @@
-//! Additions of `grep` to its hits: neighbours, and later contradictions.
+//! Additions of `grep` to its hits: neighbouring messages and later contradictions.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,26 +13,26 @@ use crate::retrieval::Retrieval;
 use crate::room::Room;
 use crate::text::clip;
 
-/// Length of the snippet of a neighbour of a hit, in characters.
+/// Maximum length of the excerpt that is shown of a message directly before or after a search hit, in characters.
 const NEAR_CHARS: usize = 160;
 
-/// Number of characters of a message that are searched for changes.
+/// Maximum length of the part of a message that is compared for contradictions, in characters.
 const READ_CHARS: usize = 600;
 
-/// Number of candidates for a contradiction.
+/// Maximum number of messages that are compared with the hits for contradictions.
 const CANDIDATES: usize = 40;
 
-/// Number of hits with words that are used in the query for such candidates.
+/// Number of hits that add words to the query for these messages.
 const ASKED_HITS: usize = 3;
 
-/// Maximum length of the pattern in that query, in characters.
+/// Maximum length of the pattern in this query, in characters.
 const ASKED_PATTERN_CHARS: usize = 2_000;
 
-/// Maximum length of each of these hits in that query, in characters.
+/// Maximum length of each hit's text in this query, in characters.
 const ASKED_CHARS: usize = 120;
 
 impl Retrieval {
-    /// Adds the messages before and after each found message, as far as they fit in the room.
+    /// Adds the messages before and after each found message, until the room is full.
     pub(crate) async fn add_around(
         &self,
         around: usize,
@@ -77,8 +77,7 @@ impl Retrieval {
         Ok(())
     }
 
-    /// Adds to each found message the latest message after it that contradicts it, as far as it fits in the room. Makes
-    /// one search.
+    /// Adds to each found message the latest message after it that contradicts it, if there is room. Makes one search.
     pub(crate) async fn add_later(
         &self,
         args: &GrepArgs,
@@ -106,14 +105,14 @@ impl Retrieval {
         query.range = self.grant.range;
         let found = match self.find(&query).await {
             Ok(found) => found.hits,
-            // The search does not rank: there are no further messages.
+            // The search does not rank, so there are no further messages to compare.
             Err(error) if error.kind() == SearchErrorKind::Unsupported => return Ok(()),
             Err(error) => return Err(error.into()),
         };
         let found: Vec<GrepHit> = found.into_iter().map(GrepHit::from).collect();
         let all = || found.iter().chain(&answer.hits);
         let is_agent = all().any(|hit| hit.role == Some(Role::Tool));
-        // The hits and the candidates in the order of the log.
+        // The hits and the further messages, in the order of the log.
         let mut said: BTreeMap<Seq, NearMessage> = BTreeMap::new();
         for hit in all() {
             if let (Some(seq), Some(role)) = (hit.seq, hit.role)
@@ -157,7 +156,7 @@ impl Retrieval {
     }
 }
 
-/// The beginning of a message's readable text.
+/// Returns the beginning of a message's readable text.
 fn in_short(entry: &LogEntry) -> NearMessage {
     let mut snippet = String::new();
     entry.visit_texts(&mut |text| {

@@ -1,4 +1,4 @@
-//! Figures of a conversation, and its latest messages.
+//! Numbers of messages and tokens of a conversation, and its latest messages.
 
 use memory_model::{Seq, SeqRange, SessionKey, ViewName, ViewVersion};
 use serde::Serialize;
@@ -7,18 +7,18 @@ use crate::error::Result;
 use crate::expand::{ExpandAnswer, ExpandArgs, Target};
 use crate::retrieval::Retrieval;
 
-/// Figures of the part of a session that a tool set sees.
+/// Numbers of messages and tokens in the part of a conversation that a tool set sees.
 #[derive(Debug, Serialize)]
 pub(crate) struct Overview<'a> {
     session: &'a SessionKey,
-    /// First visible message; `None` if there is none.
+    /// Position of the first message that the tool set may read. `None` if it may read none.
     first: Option<Seq>,
     last: Option<Seq>,
-    /// Number of log entries from the first to the last, notes included.
+    /// Number of log entries that the tool set may read, including notes.
     messages: u64,
-    /// Their cost, in tokens.
+    /// Number of tokens of these log entries.
     tokens: u64,
-    /// The published views; none for a tool set that does not see everything.
+    /// The published views. Empty if the tool set sees only a part of the conversation.
     views: Vec<ViewOverview>,
 }
 
@@ -31,7 +31,8 @@ struct ViewOverview {
 }
 
 impl Retrieval {
-    /// Returns figures of the part that this tool set sees.
+    /// Returns the positions and the numbers of messages and tokens in the part that this tool set sees. Includes the
+    /// views if the tool set sees the whole conversation.
     pub(crate) async fn overview<'a>(&self, session: &'a SessionKey) -> Result<Overview<'a>> {
         let seen = self.visible().await?;
         let mut overview = Overview {
@@ -63,8 +64,8 @@ impl Retrieval {
         Ok(overview)
     }
 
-    /// Returns the latest messages that together cost at most `tokens`; `None` if there are none. The rest of a latest
-    /// message that costs more is available by the answer's cursor.
+    /// Returns the latest messages that together have at most `tokens` tokens. `None` if the tool set may read no
+    /// message. If the last message alone has more tokens, the answer contains its beginning and a cursor for the rest.
     pub(crate) async fn recent(&self, tokens: u64) -> Result<Option<ExpandAnswer>> {
         let Some(seen) = self.visible().await? else {
             return Ok(None);
@@ -77,7 +78,7 @@ impl Retrieval {
                 ..ExpandArgs::new(Target::Messages(range).to_string())
             };
             let answer = self.expand(args).await?;
-            // Reading a message may cost more than its form in a context.
+            // A message may have more tokens when it is read than in a context.
             if answer.complete || range.first == seen.last {
                 return Ok(Some(answer));
             }
@@ -85,7 +86,7 @@ impl Retrieval {
         }
     }
 
-    /// Returns the range of the last messages that cost at most `tokens` in a context, at least one.
+    /// Returns the range of the last messages that have at most `tokens` tokens in a context, at least one message.
     async fn end_of(&self, seen: SeqRange, tokens: u64) -> Result<SeqRange> {
         let sums = self.store.running(self.conversation, &[seen.last]).await?;
         let before = sums

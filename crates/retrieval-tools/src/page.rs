@@ -1,4 +1,4 @@
-//! Fills one answer of `expand` up to its cap.
+//! Fills one answer of `expand` up to its maximum number of tokens.
 
 use memory_model::{Accounting, LogEntry, Seq, Summary};
 
@@ -12,28 +12,29 @@ use crate::expand::{
 use crate::piece::{CutParts, Payload};
 use crate::room::Room;
 
-/// Part of an item that an answer takes: the whole, or a piece of it.
+/// Section of a message or summary (an item) that an answer contains: the whole item, or a piece of it.
 struct ItemPart {
     from: usize,
     to: usize,
     tokens: u64,
-    /// Cost of the whole item, in tokens, if this is a piece of it.
+    /// Number of tokens of the whole item. `None` if the section is the whole item.
     of_tokens: Option<u64>,
 }
 
-/// An answer in progress. A function that adds to it returns the start of the rest once the room is full.
+/// An answer of `expand` in progress. A method that adds an item returns `None`, or the position of the rest if the
+/// answer is full.
 pub(crate) struct Page<'a> {
     pub(crate) accounting: &'a dyn Accounting,
-    /// Room for the children in written form.
+    /// Room for the written items.
     pub(crate) room: Room<'a>,
     pub(crate) cap: u64,
-    /// Position at which the first item resumes; offset 0 from the second item on.
+    /// Position at which the answer begins. Its offset and tokens become 0 after the first item.
     pub(crate) start: ExpandCursor,
     pub(crate) answer: ExpandAnswer,
 }
 
 impl Page<'_> {
-    /// Adds a message.
+    /// Adds a message, or the piece of it that fits.
     pub(crate) fn message(&mut self, entry: &LogEntry) -> Result<Option<ExpandCursor>> {
         let payload = Payload::of_message(&entry.message, self.accounting);
         self.add(entry.seq, &payload, entry.tokens, &|take, cap| {
@@ -72,7 +73,7 @@ impl Page<'_> {
         })
     }
 
-    /// Adds a summary.
+    /// Adds a summary, or the piece of it that fits.
     pub(crate) fn summary(&mut self, summary: &Summary) -> Result<Option<ExpandCursor>> {
         let payload = Payload::of_text(content(summary));
         let total = payload.len();
@@ -101,7 +102,7 @@ impl Page<'_> {
         })
     }
 
-    /// Adds an item, or a piece of the first one if it is too large.
+    /// Adds an item. If the first item of an answer is too large, adds a piece of it.
     fn add(
         &mut self,
         seq: Seq,
@@ -120,7 +121,7 @@ impl Page<'_> {
             let child = written(&take, cap);
             let mut text = String::new();
             child.write(&mut text);
-            // The last piece is given whether there is room for it or not.
+            // The smallest possible piece is always included, so that each answer makes progress.
             if !self.room.take(&text, &child) && (cap > 1 || !first) {
                 if !first {
                     return Ok(Some(ExpandCursor::at(seq)));
@@ -139,8 +140,9 @@ impl Page<'_> {
         }
     }
 
-    /// Decides how much of an item to take; `None` if it does not begin the answer and does not fit whole. `stored` is
-    /// its cost in a context. Counts at most a few caps of a long item; the whole of it once, for its first piece.
+    /// Decides how much of an item to take. Returns `None` if the item is not the first of the answer and does not fit
+    /// whole. `stored` is the item's number of tokens in a context. For a long item, only a few times `cap` tokens are
+    /// counted. The whole item is counted once, for its first piece.
     fn take(
         &self,
         start: &ExpandCursor,
@@ -150,7 +152,7 @@ impl Page<'_> {
     ) -> Result<Option<ItemPart>> {
         let (from, total) = (start.offset, payload.len());
         let first = self.answer.children.is_empty();
-        // Reading costs at least the cost in a context: some rules count reasoning as 0.
+        // Reading counts at least the tokens in a context: some rules count reasoning as 0.
         let whole = || {
             payload
                 .cost(self.accounting, (0, total), u64::MAX)
@@ -181,7 +183,7 @@ impl Page<'_> {
         }
         let to = payload.fit(self.accounting, from, cap);
         let tokens = payload.cost(self.accounting, (from, to), cap);
-        // A message may be too large because of its overhead: then all of it fits as text.
+        // A message may be too large only because of its overhead. All of it then fits as text.
         let all = payload.cost(self.accounting, (from, to), u64::MAX) == tokens;
         if from == 0 && to == total && all {
             return take(to, tokens, None);

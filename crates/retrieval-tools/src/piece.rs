@@ -1,7 +1,8 @@
-//! Cuts items that are too large for one answer into pieces that together hold every byte once.
+//! Cuts items (messages and summaries) that are too large for one answer into pieces that together contain every byte
+//! once.
 //!
-//! A message is treated as one text, its payload: the concatenated texts of its parts. An offset is a byte position in
-//! it. An image or file is one character in it and is never cut.
+//! A message is treated as one text, its payload: the texts of its parts, joined in order. An offset is a byte position
+//! in the payload. An image or file with data is one character of the payload and is never cut.
 
 use std::borrow::Cow;
 use std::cell::OnceCell;
@@ -10,29 +11,29 @@ use memory_model::{Accounting, Media, MediaSource, Message, Part, RawJson, Resul
 
 use crate::room::longest;
 
-/// Replacement for a medium's data in a payload.
+/// Character that replaces an image or file in a payload.
 const MEDIUM: char = '\u{fffc}';
 
-/// The content of a message or summary, as one text.
+/// The content of a message or summary as one text.
 #[derive(Debug)]
 pub(crate) struct Payload<'a> {
     text: Cow<'a, str>,
     media: Vec<Medium<'a>>,
 }
 
-/// A medium in a payload.
+/// An image or file (a medium) in a payload.
 #[derive(Debug)]
 struct Medium<'a> {
     at: usize,
     part: &'a Part,
     role: Role,
     accounting: &'a dyn Accounting,
-    /// Counted on first use.
+    /// Number of tokens. Counted on first use.
     tokens: OnceCell<u64>,
 }
 
 impl Medium<'_> {
-    /// Its cost, in tokens.
+    /// Returns the number of tokens of the medium.
     fn tokens(&self) -> u64 {
         *self.tokens.get_or_init(|| {
             let alone = Message::new(self.role, vec![self.part.clone()]);
@@ -42,7 +43,7 @@ impl Medium<'_> {
 }
 
 impl<'a> Payload<'a> {
-    /// A text's payload: the text.
+    /// Returns a payload that consists of one text.
     pub(crate) fn of_text(text: &'a str) -> Self {
         Self {
             text: Cow::Borrowed(text),
@@ -50,7 +51,7 @@ impl<'a> Payload<'a> {
         }
     }
 
-    /// A message's payload.
+    /// Returns the payload of a message.
     pub(crate) fn of_message(message: &'a Message, accounting: &'a dyn Accounting) -> Self {
         if let [Part::Text { text }] = message.parts.as_slice() {
             return Self::of_text(text);
@@ -79,22 +80,23 @@ impl<'a> Payload<'a> {
         }
     }
 
-    /// Its length in bytes.
+    /// Returns the length of the payload in bytes.
     pub(crate) fn len(&self) -> usize {
         self.text.len()
     }
 
-    /// Whether a piece may begin at `offset`.
+    /// Returns whether a piece may begin at this offset.
     pub(crate) fn may_begin(&self, offset: usize) -> bool {
         offset < self.len() && self.text.is_char_boundary(offset)
     }
 
-    /// The text from `from` up to, not including, `to`.
+    /// Returns the text of the payload from byte offset `from` to byte offset `to`, exclusive.
     pub(crate) fn slice(&self, from: usize, to: usize) -> &str {
         self.text.get(from..to).unwrap_or_default()
     }
 
-    /// Cost of a piece, in tokens: its text, and its media that cost at most `cap` each (an answer omits the others).
+    /// Returns the number of tokens of a piece: of its text, and of its images and files that have at most `cap` tokens
+    /// each. An answer leaves out larger ones.
     pub(crate) fn cost(
         &self,
         accounting: &dyn Accounting,
@@ -125,8 +127,8 @@ impl<'a> Payload<'a> {
         tokens.saturating_add(accounting.text(text))
     }
 
-    /// The end of the longest piece from `from` on that costs at most `cap` tokens; it holds at least one character, at
-    /// any cost.
+    /// Returns the end of the longest piece from offset `from` that has at most `cap` tokens. The piece contains at
+    /// least one character, even if that character has more tokens.
     pub(crate) fn fit(&self, accounting: &dyn Accounting, from: usize, cap: u64) -> usize {
         let rest = self.slice(from, self.len());
         let bytes = longest(rest, |piece| {
@@ -136,7 +138,7 @@ impl<'a> Payload<'a> {
         from + bytes.max(first)
     }
 
-    /// Cost of the medium at `at`, in tokens.
+    /// Returns the number of tokens of the medium at an offset.
     fn medium(&self, at: usize) -> u64 {
         self.media
             .iter()
@@ -145,7 +147,7 @@ impl<'a> Payload<'a> {
     }
 }
 
-/// Content of a part that belongs to the payload.
+/// Content of a part in the payload of a message.
 enum PartContent<'a> {
     Text(&'a str),
     Medium,
@@ -169,7 +171,7 @@ fn leaf(part: &Part) -> PartContent<'_> {
     }
 }
 
-/// A piece of a message.
+/// A piece of a message, as parts.
 pub(crate) struct CutParts<'a> {
     payload: &'a Payload<'a>,
     from: usize,
@@ -178,20 +180,21 @@ pub(crate) struct CutParts<'a> {
     position: usize,
     here: Vec<usize>,
     is_begun: bool,
-    /// The parts, the first and the last possibly cut.
+    /// Parts of the piece. The first and the last one may be cut.
     pub(crate) parts: Vec<Part>,
-    /// Location of the first part in the message: indices of parts, outermost first.
+    /// Location of the first part in the message: the index of each enclosing part, outermost first, and then the index
+    /// of the part itself.
     pub(crate) path: Vec<usize>,
-    /// Start of the piece in the content of that part, in bytes.
+    /// Byte offset in this part at which the piece begins.
     pub(crate) at: usize,
-    /// Whether the last part's content continues after the piece.
+    /// Whether the piece ends inside its last part.
     pub(crate) open: bool,
-    /// Bytes of media data that were omitted because they cost more than the cap.
+    /// Size of the images and files that were left out because they have more tokens than the maximum, in bytes.
     pub(crate) left_out: usize,
 }
 
 impl<'a> CutParts<'a> {
-    /// The piece of a message from `from` up to, not including, `to`.
+    /// Cuts the piece of a message from byte offset `from` to byte offset `to`, exclusive.
     pub(crate) fn new(
         payload: &'a Payload<'a>,
         parts: &[Part],
@@ -270,8 +273,9 @@ impl<'a> CutParts<'a> {
         }
     }
 
-    /// Passes content of `len` bytes. Returns its bytes that lie in the piece. Empty content belongs to the piece that
-    /// begins at or spans its position, and at the very end to the last piece.
+    /// Advances by a part with `len` bytes. Returns the range of these bytes that lies in the piece, or `None`. An
+    /// empty part belongs to the piece that begins at or contains its position. At the end of the message it belongs to
+    /// the last piece.
     fn take(&mut self, len: usize) -> Option<(usize, usize)> {
         let start = self.position;
         let end = start + len;
@@ -295,7 +299,7 @@ impl<'a> CutParts<'a> {
     }
 }
 
-/// The image or file with another source.
+/// Returns an image or file with another source.
 fn with_source(part: &Part, media: &Media, source: MediaSource) -> Part {
     let media = Media {
         media_type: media.media_type.clone(),
@@ -307,7 +311,8 @@ fn with_source(part: &Part, media: &Media, source: MediaSource) -> Part {
     }
 }
 
-/// A part with `text` as its content; JSON becomes a JSON string of the piece. A signature belongs to the end.
+/// Returns a part with `text` as its content. JSON content becomes a JSON string with the excerpt. Only the last piece
+/// keeps a signature.
 fn cut_leaf(part: &Part, text: &str, end: bool) -> Part {
     // A string can always be written as JSON.
     let json = |text: &str| RawJson::from_value(&text);

@@ -1,4 +1,4 @@
-//! Arguments, policy and answer of `recall`.
+//! Arguments and answer of `recall`.
 
 use std::fmt::Write as _;
 use std::ops::Not;
@@ -11,11 +11,11 @@ use serde::{Deserialize, Serialize};
 use crate::arguments::Arguments;
 use crate::text::{Citation, behind, day_after, go_on, moment, on_one_line};
 
-/// Default of the maximum tokens of an answer as text for a model.
+/// Default maximum number of tokens in an answer's text.
 pub(crate) const DEFAULT_BUDGET: u64 = 2_000;
 
 /// Arguments of [`Retrieval::recall`](crate::Retrieval::recall), the tool `memory_recall`: a query, or the position of
-/// a message.
+/// a message. The comments of the fields are also their descriptions for a model.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct RecallArgs {
@@ -43,7 +43,7 @@ impl Default for RecallArgs {
 }
 
 impl RecallArgs {
-    /// Creates arguments that recall the passages for a query.
+    /// Creates arguments that request the passages for a question or a few words.
     pub fn query(query: impl Into<String>) -> Self {
         Self {
             query: Some(query.into()),
@@ -51,7 +51,7 @@ impl RecallArgs {
         }
     }
 
-    /// Creates arguments that recall the message at a position.
+    /// Creates arguments that request the message at a position.
     pub fn turn(turn: Seq) -> Self {
         Self {
             turn: Some(turn),
@@ -74,71 +74,73 @@ impl From<&str> for RecallArgs {
     }
 }
 
-/// Answer of [`Retrieval::recall`](crate::Retrieval::recall). It serializes to JSON for scripts.
+/// Answer of [`Retrieval::recall`](crate::Retrieval::recall). Serializes to JSON for programs.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct RecallAnswer {
-    /// The query in the request; `None` for a request by position.
+    /// The query of the request. `None` if the request is for a position.
     pub query: Option<String>,
-    /// Position of the message in the request; `None` for a request by query.
+    /// The position in the request. `None` if the request is for a query.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub turn: Option<Seq>,
-    /// Note that the search index is damaged; `None` if no damage was found.
+    /// Note for the reader that the search index is damaged. `None` if no damage was found.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub note: Option<&'static str>,
-    /// Cost of the passages' texts, in tokens. Together with the citations in [`Self::to_text`] they cost at most the
-    /// budget.
+    /// Number of tokens of all passages' texts. With the citations that [`to_text`](Self::to_text) adds, they have at
+    /// most as many tokens as the request permits.
     pub tokens: u64,
-    /// Whether this answer contains the last passages of the ranked messages. At most 256 messages are ranked.
+    /// Whether this answer contains the last passages. A query ranks at most 256 messages.
     pub complete: bool,
-    /// Cursor for the next passages, to pass in [`RecallArgs::cursor`]; `None` if the answer is complete. It is valid
-    /// only for this session and the same query. Messages appended meanwhile are excluded, but may slightly change the
-    /// order of the others.
+    /// Cursor for the next passages, to pass in [`RecallArgs::cursor`]. `None` if the answer is complete. A cursor is
+    /// valid only for the same conversation and the same query. Messages that are appended in the meantime are left
+    /// out, but they may slightly change the order of the other passages.
     pub cursor: Option<String>,
-    /// Description of the search that replaced the requested one; `None` if it was not replaced.
+    /// Description of the search that was made in place of the requested search. `None` if the requested search was
+    /// made.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fallback: Option<String>,
-    /// Whether the time for the call ended before the search did. Better passages may then be missing.
+    /// Whether the time limit of the call ended the search early. Better passages may then be missing.
     #[serde(skip_serializing_if = "Not::not")]
     pub stopped: bool,
-    /// Passages that answer the query, the best first; or the one message that was requested.
+    /// The passages that answer the query, the best first. For a request by position: the one message.
     pub passages: Vec<Passage>,
 }
 
-/// A passage of the conversation, with the data to cite it.
+/// A passage of the conversation: verbatim text of a message or of a summary, with its source.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct Passage {
-    /// Position of the message that contains the passage. For a passage from a summary: position of the first message
-    /// that the summary covers.
+    /// Position of the message that contains the passage. If the passage is from a summary: position of the first
+    /// message that the summary covers.
     pub seq: Seq,
-    /// Ids of the summaries that lead from the view down to the message, the top one first. Empty for a message that
-    /// the view shows itself.
+    /// Ids of the summaries that contain the message: first the summary that the view shows, then the summaries inside
+    /// it, down to the lowest one. The view is set by [`Retrieval::with_view`](crate::Retrieval::with_view). Empty if
+    /// the view shows the message itself, or if there is no view.
     pub path: Vec<SummaryId>,
-    /// Id of the summary that the passage was taken from, if no message but only this summary matches; `None` for a
-    /// passage from a message.
+    /// Id of the summary that contains the passage. Used only if a summary matches but none of its messages. `None` for
+    /// a passage from a message.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub summary_id: Option<SummaryId>,
-    /// Role of the message's author; `None` for a passage from a summary.
+    /// Role of the message's author. `None` for a passage from a summary.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub role: Option<Role>,
-    /// Id that the message has in the application that it was imported from; `None` if it has none.
+    /// Id of the message in the application from which it was imported. `None` if it has none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub external_id: Option<String>,
-    /// Time of the message, or time at which the summary was made.
+    /// Time at which the message was written, or at which the summary was made.
     #[serde(serialize_with = "moment")]
     pub created_at: Timestamp,
     /// Text of the passage, with `…` at each cut.
     pub text: String,
-    /// Cost of the passage's text, in tokens.
+    /// Number of tokens of the passage's text.
     pub tokens: u64,
-    /// Score of the passage; higher is better. 1 for a message requested by its position; 0 for a neighbour of a
-    /// passage that was added to use the rest of the budget.
+    /// Score of the passage. A higher score is a better match. 1 for a message that was requested by its position. 0
+    /// for a neighbouring message that was added because the answer had room left.
     pub score: f64,
-    /// Name of the message's author; `None` if the message has none.
+    /// Name of the message's author. `None` if the message has none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// Statements in later messages that change a statement of this passage, judged by their words.
+    /// Later messages with statements that contradict this passage, found by comparing words.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub changed: Vec<PassageChange>,
 }
@@ -147,14 +149,14 @@ pub struct Passage {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct PassageChange {
-    /// Position of the message that contradicts the passage.
+    /// Position of the later message.
     pub seq: Seq,
-    /// The statement in that message.
+    /// The statement of the later message that contradicts the passage.
     pub text: String,
 }
 
 impl Passage {
-    /// The text of a hit. Its position in the view and its cost are not known yet.
+    /// Creates the passage of a search hit. Its path and its number of tokens are added later.
     pub(crate) fn new(hit: Hit, score: f64) -> Self {
         let (seq, summary_id, role, external_id) = match hit.target {
             HitTarget::Message {
@@ -179,7 +181,7 @@ impl Passage {
         }
     }
 
-    /// All readable text of a message.
+    /// Creates a passage with all readable text of a message.
     pub(crate) fn of_entry(entry: LogEntry, path: Vec<SummaryId>, score: f64) -> Self {
         let mut texts = Vec::new();
         entry.visit_texts(&mut |text| {
@@ -202,7 +204,8 @@ impl Passage {
         }
     }
 
-    /// Returns the argument with which `expand` reads the whole message or summary: `message:12`, or a summary's id.
+    /// Returns the argument with which `expand` reads the whole message or summary: a pointer such as `message:12`, or
+    /// the id of the summary.
     pub fn pointer(&self) -> String {
         match &self.summary_id {
             Some(id) => id.to_string(),
@@ -210,7 +213,8 @@ impl Passage {
         }
     }
 
-    /// The citation after another passage's citation, the later changes, and the text.
+    /// Returns the passage as text for a model: its citation, the later changes, and its text. `before` is the passage
+    /// before it in the answer: a citation leaves out the parts of the date that are the same.
     pub(crate) fn to_text(&self, before: Option<&Passage>) -> String {
         let is_found = |passage: &Passage| passage.score > 0.0;
         let begins_beside = before.is_some_and(is_found) && !is_found(self);
@@ -248,7 +252,7 @@ impl Passage {
     }
 }
 
-/// The end of an answer with passages.
+/// Returns the last line of an answer with passages.
 pub(crate) fn ending(cursor: Option<&str>) -> String {
     let next = match cursor {
         None => "This is all that was found".to_owned(),
@@ -261,7 +265,7 @@ pub(crate) fn ending(cursor: Option<&str>) -> String {
 }
 
 impl RecallAnswer {
-    /// Returns the notes before the passages; empty when there are none.
+    /// Returns the notes before the passages. Empty if there are none.
     pub(crate) fn beginning(&self) -> String {
         let mut out = String::new();
         for note in self.note.into_iter().chain(self.fallback.as_deref()) {
@@ -276,8 +280,9 @@ impl RecallAnswer {
         out
     }
 
-    /// Returns the answer as text for a model. Each passage begins with its citation; its text follows on the same line
-    /// or on indented lines. The text costs at most the budget, unless the budget is too small for one citation.
+    /// Returns the answer as text for a model. Each passage begins with its citation. Its text follows on the same line
+    /// or on indented lines. The whole text has at most as many tokens as the request permits, unless that is too few
+    /// for one citation.
     pub fn to_text(&self) -> String {
         let mut out = self.beginning();
         if self.passages.is_empty() {

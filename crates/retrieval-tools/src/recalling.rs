@@ -1,4 +1,4 @@
-//! Finds passages for `recall`: by search, lineage and position, without a model.
+//! Finds passages for `recall` by search and by position, without a model.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,35 +18,37 @@ use crate::room::{Room, longest};
 use crate::text::clip;
 use crate::tools::echo;
 
-/// Maximum number of messages with the exact words of a query that get a higher score.
+/// Maximum number of messages that get a higher score because they contain the exact words of the query.
 const EXACT: usize = 32;
 
-/// Maximum number of messages that are ranked.
+/// Maximum number of messages that are ranked for a query.
 const CANDIDATES: usize = 256;
 
-/// Number of passages that are shown with their neighbours if room remains.
+/// Number of passages that get their neighbouring messages if the answer has room left.
 const BESIDE: usize = 48;
 
-/// Maximum distance of a neighbour from a passage, in messages.
+/// Maximum distance of a neighbouring message from a passage, in messages.
 const BESIDE_DISTANCE: u32 = 3;
 
 /// Minimum length of a passage that is cut to fit, in bytes.
 const SHORTEST_CUT: usize = 60;
 
-/// Share of an answer's room that may stay empty: one in this many tokens.
+/// Part of an answer's room that may stay empty: 1/32 of its tokens.
 const LEAST_LEFT: u64 = 32;
 
-/// Maximum length of a passage that a query finds, in characters.
+/// Maximum length of a passage for a query, in characters.
 const PASSAGE_CHARS: usize = 1_200;
 
-// A message's score is the search's score relative to the best, from 0 to 1, plus the weight of the exact words if it
-// has them. The sum is multiplied by 1 + LINEAGE · s, where s is the score of the best summary above it from 0 to 1,
-// and by 1 + RECENCY · p, where p is its position in the log from 0 to 1.
+// Score of a message: the search's score divided by the best score, from 0 to 1. EXACT_WEIGHT is added if the message
+// contains the exact words of the query. The sum is multiplied by 1 + LINEAGE · s, where s is the best score, from 0 to
+// 1, of the summaries that contain the message. The product is multiplied by 1 + RECENCY · p, where p is the message's
+// position in the log, from 0 to 1.
 const EXACT_WEIGHT: f64 = 0.5;
 const LINEAGE: f64 = 0.25;
 const RECENCY: f64 = 0.1;
 
-/// Position of a recall: number of earlier passages, and the end of the log at the first answer.
+/// Position at which an answer continues: the number of earlier passages, and the last position in the log at the time
+/// of the first answer.
 struct Position {
     skip: usize,
     head: Seq,
@@ -63,14 +65,15 @@ impl Position {
 }
 
 impl Retrieval {
-    /// Returns the passages that answer a query best, within a budget of tokens; or one message by its position
-    /// (`turn`).
+    /// Returns the passages that answer a query best, within a maximum number of tokens. If the arguments give a
+    /// position (`turn`) in place of a query, returns the message at this position.
     ///
-    /// Passages are verbatim. The same log, view and query give the same passages; no model is called.
+    /// Passages are verbatim. The same log, view and query always give the same passages. No model is called.
     ///
     /// # Errors
-    /// `Invalid` if neither a query nor a turn is given, if both are, and for a cursor of another query. `NotFound` if
-    /// there is no message at the position `turn`. Also the errors of the search and the store.
+    /// `Invalid` if the arguments have neither a query nor a turn, if they have both, or if the cursor belongs to
+    /// another query. `NotFound` if there is no message at the position `turn`. Also the errors of the search and the
+    /// store.
     pub async fn recall(&self, args: impl Into<RecallArgs> + Send) -> Result<RecallAnswer> {
         let args = args.into();
         let budget = match args.budget {
@@ -99,7 +102,7 @@ impl Retrieval {
         Ok(answer)
     }
 
-    /// One message by its position.
+    /// Returns the answer with the message at a position.
     async fn turn(&self, turn: Seq, most: u64) -> Result<RecallAnswer> {
         let range = self.part_of(SeqRange::single(Seq(turn.0.max(1)))).await?;
         let page = self
@@ -131,8 +134,8 @@ impl Retrieval {
         Ok(answer)
     }
 
-    /// Adds a passage, cut if a part of it fits, unless at most `least` tokens remain. Returns whether it was added;
-    /// the first passage always is.
+    /// Adds a passage to the answer. Cuts the passage if only a part of it fits and more than `least` tokens remain.
+    /// Returns whether the passage was added. The first passage is always added.
     fn add(
         &self,
         answer: &mut RecallAnswer,
@@ -157,7 +160,7 @@ impl Retrieval {
         true
     }
 
-    /// Cuts the text of a passage until it fits in the room with its citation, and counts it.
+    /// Cuts the text of a passage until text and citation fit in the room, and counts its tokens.
     fn shorten(&self, passage: &mut Passage, before: Option<&Passage>, room: &Room<'_>) {
         if !room.holds(&passage.to_text(before), passage) {
             let words = std::mem::take(&mut passage.text);
@@ -170,7 +173,7 @@ impl Retrieval {
         }
     }
 
-    /// The passages that answer a query, the best first.
+    /// Returns the answer with the passages for a query, the best first.
     async fn passages(&self, query: &str, cursor: Option<&str>, most: u64) -> Result<RecallAnswer> {
         let question = format!("recall {query}");
         let position = self.position(&question, cursor, Position::read).await?;
@@ -200,7 +203,7 @@ impl Retrieval {
             answer.query.as_mut().into_iter().for_each(echo);
         }
         let least = most / LEAST_LEFT;
-        // More may follow: then the answer ends with a cursor.
+        // More passages may follow: the answer then ends with a cursor.
         let last = cursor_at(position.skip.saturating_add(CANDIDATES));
         room.spend(&(answer.beginning() + &ending(Some(&last))), &answer);
         room.spend("", &last);
@@ -222,7 +225,8 @@ impl Retrieval {
         Ok(answer)
     }
 
-    /// Fills the rest of the room with neighbours of the passages, nearest first. Results of tools are excluded.
+    /// Fills the rest of the room with messages around the passages, the nearest first. Only plain text of users and
+    /// assistants is added.
     async fn add_beside(
         &self,
         answer: &mut RecallAnswer,
@@ -261,8 +265,8 @@ impl Retrieval {
         Ok(())
     }
 
-    /// Passages that may answer a query, the best first. Records the fallback and the notes of the searches in the
-    /// answer.
+    /// Returns the passages that may answer a query, the best first. Records the replaced search and the notes of the
+    /// searches in `answer`.
     async fn candidates(
         &self,
         query: &str,
@@ -303,7 +307,7 @@ impl Retrieval {
             found.insert(message.seq, message);
         }
         for hit in exact.hits {
-            // Its snippet shows the exact words.
+            // The snippet of this hit shows the exact words.
             let mut message = Passage::new(hit, EXACT_WEIGHT);
             message.score += found.get(&message.seq).map_or(0.0, |one| one.score);
             found.insert(message.seq, message);
@@ -316,7 +320,7 @@ impl Retrieval {
             };
             let score = of_summary(hit.score);
             lineage.insert(id.clone(), score);
-            // Words that only a summary has: none of its messages is a candidate.
+            // Only the summary contains the words: none of its messages is a candidate.
             if found.range(range.first..=range.last).next().is_none() {
                 alone.push(Passage::new(hit, score * LINEAGE));
             }
@@ -348,13 +352,14 @@ impl Retrieval {
                 .then_with(|| a.summary_id.cmp(&b.summary_id))
         });
         for candidate in &mut candidates {
-            // Six digits: the same on every machine.
+            // Six digits, so that scores are the same on every machine.
             candidate.score = (candidate.score * 1e6).round() / 1e6;
         }
         Ok(candidates)
     }
 
-    /// The hits of a ranked query; of all words or of the phrase if the search does not rank.
+    /// Returns the hits of a query in the mode `Prose`. If the search does not support this mode: in the mode `Words`,
+    /// or else in the mode `Literal`.
     async fn ranked(&self, query: &Query) -> Result<Hits> {
         for mode in [SearchMode::Prose, SearchMode::Words] {
             let query = query.clone().with_mode(mode);
@@ -370,8 +375,8 @@ impl Retrieval {
         Ok(self.find(&query).await?)
     }
 
-    /// The summaries that lead to each of these messages, from the top of the view down. Makes one request to the store
-    /// for each level and each few summaries.
+    /// Returns, for each message, the summaries that contain it, from the summary that the view shows down to the
+    /// lowest one. Each level of summaries takes one request to the store for every 64 summaries.
     async fn paths(&self, seqs: &BTreeSet<Seq>) -> Result<BTreeMap<Seq, Vec<SummaryId>>> {
         let mut paths: BTreeMap<Seq, Vec<SummaryId>> = BTreeMap::new();
         let (Some(first), Some(last)) = (seqs.first(), seqs.last()) else {
@@ -412,7 +417,7 @@ impl Retrieval {
         Ok(paths)
     }
 
-    /// The summaries that a view shows for these messages.
+    /// Returns the summaries that a view shows in place of these messages.
     async fn tops(
         &self,
         view: &ViewName,
@@ -432,7 +437,7 @@ impl Retrieval {
         Ok(tops)
     }
 
-    /// The view with the summaries that lead to messages.
+    /// Returns the view with the summaries for [`Passage::path`]. `None` if there is no view.
     async fn lineage_view(&self) -> Result<Option<ViewName>> {
         if let Some(view) = &self.view {
             return Ok(Some(view.clone()));
@@ -442,7 +447,7 @@ impl Retrieval {
     }
 }
 
-/// Whether a message is plain text of a user or an assistant.
+/// Returns whether a log entry is a message of a user or an assistant with only text.
 fn is_said(entry: &LogEntry) -> bool {
     let is_text = |part: &Part| matches!(part, Part::Text { .. });
     entry.kind != EntryKind::Note

@@ -1,21 +1,21 @@
-//! Marks passages of `recall` that later messages changed, and reorders them.
+//! Finds passages of `recall` that later passages change, adds these changes to them, and adjusts the scores.
 
 use memory_model::Role;
 use memory_search::{Changes, Said};
 
 use crate::recall::{Passage, PassageChange};
 
-/// Factor on the score of a passage that a later message changed.
+/// Factor for the score of a passage if a later passage changes the statement that the question asks for.
 const STALE: f64 = 0.5;
 
-/// Maximum number of changes shown with a passage.
+/// Maximum number of changes that are shown with a passage.
 const SHOWN_CHANGES: usize = 3;
 
-/// Maximum length of a change's text, in characters.
+/// Maximum length of a shown change, in characters.
 const CHANGE_CHARS: usize = 120;
 
-/// Adds to each passage the changes by later ones. If the question is about a changed statement, the later one answers
-/// it as well as the earlier one, and comes before it.
+/// Adds to each passage its changes by later passages. If the question asks for a changed statement, the passage with
+/// the later statement gets a score above the passage with the earlier one.
 pub(crate) fn renew(passages: &mut [Passage], question: &str) {
     let is_agent = passages.iter().any(|one| one.role == Some(Role::Tool));
     let is_said = |one: &&mut Passage| one.role.is_some_and(|role| role != Role::Tool);
@@ -24,7 +24,7 @@ pub(crate) fn renew(passages: &mut [Passage], question: &str) {
     said.sort_by_key(|one| one.seq);
     let texts = said.iter().map(|one| read(&one.text, one.role, is_agent));
     let changes = Changes::new(texts.collect(), question);
-    // For each, the latest of the messages that change the statement in question.
+    // For each passage, the index of the last passage that changes the statement in question.
     let mut stale: Vec<Option<usize>> = vec![None; said.len()];
     for (place, newest) in stale.iter_mut().enumerate() {
         let mut all = changes.of(place);
@@ -63,13 +63,13 @@ pub(crate) fn renew(passages: &mut [Passage], question: &str) {
         let best = score(&scores, by).max(before);
         set(&mut scores, by, best);
     }
-    // From the latest on: a message that changes another has its score already.
+    // From the latest passage to the earliest, so that the score of a changing passage is final before it is used.
     for (place, by) in changed.rev() {
         let most = score(&scores, by) * BELOW;
         let own = score(&scores, place);
         set(&mut scores, place, own.min(most));
     }
-    // Of answers that may be as good, the newer one comes first.
+    // Of two answers that may be equally good, the later one gets the higher score.
     for (place, by) in stale.iter().enumerate().rev() {
         if let (None, Some(newer)) = (by, changes.newer_answer(place))
             && stale.get(newer).is_some_and(Option::is_none)
@@ -84,7 +84,7 @@ pub(crate) fn renew(passages: &mut [Passage], question: &str) {
     }
 }
 
-/// Reads a message. In a conversation with tools the assistant's words are narration.
+/// Reads the statements of a message. In a conversation with tools, the words of the assistant are narration.
 pub(crate) fn read(text: &str, role: Option<Role>, is_agent: bool) -> Said {
     let said = Said::of(text);
     match is_agent && role == Some(Role::Assistant) {
@@ -93,10 +93,10 @@ pub(crate) fn read(text: &str, role: Option<Role>, is_agent: bool) -> Said {
     }
 }
 
-/// The highest score of a changed passage, relative to the score of the one that changes it.
+/// Maximum score of a changed passage, relative to the score of the passage that changes it.
 const BELOW: f64 = 0.999;
 
-/// The text of a change, shortened at its beginning: a value is usually at its end.
+/// Returns the text of a change, shortened at its beginning, because a value is usually at the end.
 fn short(text: &str) -> String {
     let text = text.trim_matches(|c: char| c.is_whitespace() || ",;".contains(c));
     let length = text.chars().count();

@@ -20,13 +20,14 @@ use crate::narrowing::{Grant, Narrowing};
 use crate::room::Room;
 use crate::text::short;
 
-/// Number of log entries, or summaries, read at once.
+/// Number of log entries, or of summaries, that are read at once.
 pub(crate) const BATCH: usize = 64;
 
-/// The retrieval tools of one conversation.
+/// The retrieval tools of one conversation: they search and read its messages and summaries for a model.
 ///
-/// Calls can reach only the conversation that the tools were made for, with any arguments. A fork sees the shared part
-/// of its parent's log. [`narrow`](Self::narrow) derives a tool set that sees less; a derived one never sees more.
+/// Whatever its arguments, a call can reach only the conversation for which the tools were created. A fork also reaches
+/// the messages that it shares with its parent conversation. [`narrow`](Self::narrow) derives a tool set with fewer
+/// permissions. A derived tool set never has more permissions than its original.
 #[derive(Debug, Clone)]
 pub struct Retrieval {
     pub(crate) store: Arc<dyn Store>,
@@ -36,20 +37,21 @@ pub struct Retrieval {
     pub(crate) conventions: Arc<dyn AgentConventions>,
     pub(crate) view: Option<ViewName>,
     pub(crate) grant: Grant,
-    /// Ends searches early.
+    /// Condition that ends searches early.
     pub(crate) stop: Option<SearchStop>,
-    /// Maximum number of tokens of the text and the JSON of an answer together, if both are sent.
+    /// Maximum number of tokens that the text and the JSON of an answer may have together. `None` if only one of them
+    /// is sent.
     pub(crate) reply: Option<u64>,
     pub(crate) limits: RetrievalLimits,
-    /// The limits of the tool set that this one was derived from.
+    /// The limits of the tool set from which this one was derived.
     ceiling: RetrievalLimits,
-    /// The conversation's key, once it was read. It never changes.
+    /// The key of the conversation, as soon as it was read from the store. A key never changes.
     key: Arc<OnceLock<SessionKey>>,
 }
 
 impl Retrieval {
-    /// Creates the tools of `conversation`, which search it by scanning its messages or with the store's index.
-    /// `accounting` counts the tokens of answers.
+    /// Creates the tools of `conversation`. They search it with the index of the store, and read unindexed messages
+    /// directly. `accounting` counts the tokens of answers.
     pub fn new(
         store: Arc<dyn Store>,
         conversation: ConversationId,
@@ -71,41 +73,42 @@ impl Retrieval {
         }
     }
 
-    /// Sets the search of `grep` and `recall`, such as an index over the same store.
+    /// Sets the search that `grep` and `recall` use. It must search the same store.
     pub fn with_search(mut self, search: Arc<dyn Search>) -> Self {
         self.search = search;
         self
     }
 
-    /// Sets the rules by which `files` recognizes the actions of the agent's tools. By default it reads the names of
-    /// the tools' arguments.
+    /// Sets the rules by which `files` recognizes the reads, changes and commands among the agent's tool calls. The
+    /// default rules use the names of the tools' arguments.
     pub fn with_conventions(mut self, conventions: Arc<dyn AgentConventions>) -> Self {
         self.conventions = conventions;
         self
     }
 
-    /// Sets the view that [`Passage::path`](crate::Passage::path) refers to. By default the published view with the
-    /// first name in alphabetical order.
+    /// Sets the view for [`Passage::path`](crate::Passage::path). A view is a named list of the summaries and messages
+    /// that a context shows. By default, the tools use the published view with the first name in alphabetical order.
     pub fn with_view(mut self, view: ViewName) -> Self {
         self.view = Some(view);
         self
     }
 
-    /// Sets the limits for the answers of all calls. In a narrowed tool set they cannot exceed the limits of the
-    /// original.
+    /// Sets the limits for the answers of all calls. In a narrowed tool set, a limit above the limit of the original
+    /// has no effect.
     pub fn with_limits(mut self, limits: RetrievalLimits) -> Self {
         self.limits = limits;
         self
     }
 
-    /// Sets the condition that ends searches early. A search that it ends gives an incomplete answer with a cursor.
+    /// Sets a condition that ends searches early, such as a deadline. A search that ends early returns an incomplete
+    /// answer with a cursor.
     pub fn with_stop(mut self, stop: SearchStop) -> Self {
         self.stop = Some(stop);
         self
     }
 
-    /// Sets the key of the conversation, to which cursors are bound. Without this call, the key is read from the store
-    /// when the first cursor is needed.
+    /// Sets the key of the conversation. Cursors are valid only for the conversation with this key. Without this call,
+    /// the tools read the key from the store when they need the first cursor.
     pub fn with_session_key(mut self, key: SessionKey) -> Self {
         self.key = Arc::new(OnceLock::from(key));
         self
@@ -116,16 +119,17 @@ impl Retrieval {
         self.conversation
     }
 
-    /// Returns the limits in effect: the tool set's own, within the limits of its original.
+    /// Returns the limits in effect. In a narrowed tool set, no limit is higher than the limit of the original tool
+    /// set.
     pub fn limits(&self) -> RetrievalLimits {
         self.limits.within(&self.ceiling)
     }
 
-    /// Returns a tool set that sees and spends less than this one.
+    /// Returns a tool set with fewer permissions than this one, as described by `by`.
     ///
     /// # Errors
-    /// `Invalid` if this tool set sees none of the messages of `by.within`. `NotFound` for a summary that this tool set
-    /// does not see. Also the errors of the store.
+    /// `Invalid` if this tool set is itself narrowed to a range without any message of `by.within`. `NotFound` if
+    /// `by.within` is a summary that this tool set does not see. Also the errors of the store.
     pub async fn narrow(&self, by: &Narrowing) -> Result<Self> {
         let range = match &by.within {
             None => None,
@@ -138,7 +142,7 @@ impl Retrieval {
         Ok(narrowed)
     }
 
-    /// The room of an answer with at most this many tokens of text.
+    /// Returns the room of an answer with at most `text` tokens of text.
     pub(crate) fn room(&self, text: u64) -> Room<'_> {
         Room {
             accounting: &*self.accounting,
@@ -147,7 +151,7 @@ impl Retrieval {
         }
     }
 
-    /// The binding of a question's cursors.
+    /// Returns the binding for the cursors of a question. It ties them to the conversation and the question.
     pub(crate) async fn binding(&self, question: &str) -> Result<Binding> {
         if let Some(key) = self.key.get() {
             return Ok(Binding::new(key, question));
@@ -156,7 +160,7 @@ impl Retrieval {
         Ok(Binding::new(self.key.get_or_init(|| key), question))
     }
 
-    /// The position at which a question continues; `None` at its beginning.
+    /// Returns the position at which a cursor continues a question. `None` without a cursor.
     pub(crate) async fn position<T>(
         &self,
         question: &str,
@@ -171,11 +175,12 @@ impl Retrieval {
         position.map(Some).ok_or_else(|| foreign(cursor))
     }
 
-    /// Returns the text, figures, lineage and making of a summary, shortened to the host's limit.
+    /// Returns the text of a summary, with its token counts, its parent and child summaries, and the record of how it
+    /// was made. Long answers are shortened to [`RetrievalLimits::describe_tokens`].
     ///
     /// # Errors
-    /// `Invalid` for an empty id. `NotFound` if the conversation has no summary with this id. Also the errors of the
-    /// store.
+    /// `Invalid` if the id is empty or names messages. `NotFound` if the conversation has no summary with this id. Also
+    /// the errors of the store.
     pub async fn describe(&self, id: &SummaryId) -> Result<Description> {
         if id.as_str().trim().is_empty() {
             return Err(Error::invalid(
@@ -207,7 +212,7 @@ impl Retrieval {
         Ok(description)
     }
 
-    /// The summaries among these that this tool set sees.
+    /// Returns the given summaries without the ones that this tool set does not see.
     pub(crate) async fn seen(&self, ids: &[SummaryId]) -> Result<Vec<SummaryId>> {
         let mut seen = Vec::new();
         for ids in ids.chunks(BATCH) {
@@ -252,16 +257,16 @@ impl Retrieval {
         })
     }
 
-    /// The visible messages; `None` if there are none.
+    /// Returns the range of messages that this tool set sees. `None` if it sees no message.
     pub(crate) async fn visible(&self) -> Result<Option<SeqRange>> {
         let all = self.info().await?.range();
         Ok(all.and_then(|all| self.grant.visible(all)))
     }
 
-    /// The visible part of a range of messages.
+    /// Returns the part of a range of messages that this tool set sees.
     ///
     /// # Errors
-    /// `NotFound` if it is empty.
+    /// `NotFound` if this part is empty.
     pub(crate) async fn part_of(&self, asked: SeqRange) -> Result<SeqRange> {
         let seen = self.visible().await?;
         let range = seen.and_then(|seen| seen.intersect(&asked));

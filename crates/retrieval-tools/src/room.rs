@@ -1,29 +1,29 @@
-//! The room of an answer in progress.
+//! The remaining tokens of an answer in progress.
 
 use memory_model::Accounting;
 use serde::Serialize;
 
-/// Tokens that an answer may still hold.
+/// Number of tokens that may still be added to an answer.
 #[derive(Debug, Clone)]
 pub(crate) struct Room<'a> {
     pub(crate) accounting: &'a dyn Accounting,
-    /// For its text.
+    /// Remaining tokens for the text of the answer.
     pub(crate) text: u64,
-    /// For its text and its JSON together, if both are sent.
+    /// Remaining tokens for the text and the JSON of the answer together. `None` if only one of them is sent.
     pub(crate) reply: Option<u64>,
 }
 
 impl Room<'_> {
-    /// Cost of an item that is written as text and as JSON: its text, and both together.
+    /// Returns the number of tokens of an item: of its text, and of its text and JSON together.
     fn costs<T: Serialize>(&self, text: &str, json: &T) -> (u64, u64) {
         let text = self.accounting.text(text);
         let json = self.reply.and_then(|_| serde_json::to_string(json).ok());
-        // A comma parts it from the next.
+        // One more token for the comma between two items.
         let json = json.map_or(0, |json| self.accounting.text(&json) + 1);
         (text, text + json)
     }
 
-    /// Whether an item fits.
+    /// Returns whether an item fits in the remaining tokens.
     pub(crate) fn holds<T: Serialize>(&self, text: &str, json: &T) -> bool {
         // Without a limit, tokens are not counted.
         self.text == u64::MAX && self.reply.is_none() || {
@@ -32,7 +32,7 @@ impl Room<'_> {
         }
     }
 
-    /// Takes the room of an item if it fits.
+    /// Subtracts the tokens of an item if it fits. Returns whether it fits.
     pub(crate) fn take<T: Serialize>(&mut self, text: &str, json: &T) -> bool {
         let holds = self.holds(text, json);
         if holds {
@@ -41,7 +41,7 @@ impl Room<'_> {
         holds
     }
 
-    /// Takes the room of an item that is always included.
+    /// Subtracts the tokens of an item that is included even if it does not fit.
     pub(crate) fn spend<T: Serialize>(&mut self, text: &str, json: &T) {
         if self.text == u64::MAX && self.reply.is_none() {
             return;
@@ -51,7 +51,7 @@ impl Room<'_> {
         self.reply = self.reply.map(|left| left.saturating_sub(both));
     }
 
-    /// The room without one of `parts` equal parts.
+    /// Returns the remaining tokens without one of `parts` equal parts: `without(2)` is one half, `without(8)` is 7/8.
     pub(crate) fn without(&self, parts: u64) -> Self {
         Self {
             accounting: self.accounting,
@@ -61,8 +61,8 @@ impl Room<'_> {
     }
 }
 
-/// Returns the length of the longest beginning of a text that fits, in bytes; 0 if none does. Tries short ones first: a
-/// text can be huge.
+/// Returns the length in bytes of the longest beginning of a text that fits; 0 if none fits. Tries short beginnings
+/// first, because a text can be very long.
 pub(crate) fn longest(text: &str, mut fits: impl FnMut(&str) -> bool) -> usize {
     let mut fits_to = |end: usize| text.get(..end).is_some_and(&mut fits);
     let (mut good, mut bad) = (0, text.len() + 1);

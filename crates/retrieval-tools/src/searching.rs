@@ -1,4 +1,4 @@
-//! Searches for `grep`.
+//! The searches of `grep`.
 
 use async_trait::async_trait;
 use memory_model::{ConversationId, SeqRange, Timestamp};
@@ -13,20 +13,20 @@ use crate::grep::{EchoCount, GrepAnswer, GrepArgs, UndatedCount, WiderSearch};
 use crate::retrieval::Retrieval;
 use crate::tools::echo;
 
-/// Maximum number of hits that are counted in a wider scope.
+/// Maximum number of hits that a wider search counts.
 const COUNTED: usize = 100;
 
 impl Retrieval {
-    /// Finds messages and summaries that contain a text.
+    /// Returns messages and summaries that match a pattern.
     ///
     /// # Errors
-    /// `Invalid` for an empty pattern, and for a cursor of another search or session. `NotFound` if none of the
-    /// requested positions is visible. Also the errors of the search.
+    /// `Invalid` for an empty pattern, and for a cursor of another search or conversation. `NotFound` if the tool
+    /// set is narrowed to a range without the requested positions. Also the errors of the search.
     pub async fn grep(&self, args: impl Into<GrepArgs> + Send) -> Result<GrepAnswer> {
         self.answer_grep(&args.into(), true).await
     }
 
-    /// The hits of a question that this tool set sees, with cursors that are bound to the question.
+    /// Returns the hits that this tool set sees. Their cursors are bound to the conversation and the search.
     async fn hits(&self, args: &GrepArgs, limit: usize) -> Result<Hits> {
         let mut query = args.query(limit);
         query.range = match (args.range()?, self.grant.range) {
@@ -45,7 +45,8 @@ impl Retrieval {
         Ok(hits)
     }
 
-    /// As [`grep`](Self::grep). Only searches in a wider scope after an empty result if requested.
+    /// Does the same as [`grep`](Self::grep). If there are no hits, searches in a wider scope only if `looks_wider` is
+    /// `true`.
     pub(crate) async fn answer_grep(
         &self,
         args: &GrepArgs,
@@ -67,7 +68,7 @@ impl Retrieval {
         if room.reply.is_some() {
             echo(&mut answer.pattern);
         }
-        // The rest is for the messages shown with the hits.
+        // The rest of the room is for messages that are shown with the hits.
         let share = match (args.around, args.shows_corrections()) {
             (1.., _) => room.without(2),
             (_, true) => room.without(8),
@@ -86,7 +87,7 @@ impl Retrieval {
         Ok(answer)
     }
 
-    /// The hits of a question, up to the maximum that is counted.
+    /// Returns the hits of a query for counting. `asked` is the requested range of positions.
     async fn count(&self, mut query: Query, asked: Option<SeqRange>) -> Result<Hits> {
         query.snippet_chars = 1;
         query.range = match (self.grant.range, asked) {
@@ -96,7 +97,7 @@ impl Retrieval {
         Ok(self.find(&query).await?)
     }
 
-    /// Number of messages that the search excluded as echoes.
+    /// Returns the number of matching messages that the search excluded as calls and results of memory tools.
     async fn echoes(&self, args: &GrepArgs) -> Result<Option<EchoCount>> {
         let mut query = args.query(COUNTED);
         if query.searches_echoes() || !query.scope.has_messages() || query.has_long_pattern() {
@@ -106,7 +107,7 @@ impl Retrieval {
             .with_echoes()
             .with_scope(SearchScope::Messages)
             .with_order(HitOrder::Oldest);
-        // No other message matches, so that all matching ones are echoes.
+        // This is only called if no other message matches. All matching messages are therefore echoes.
         if matches!(query.mode, SearchMode::Auto | SearchMode::Prose) {
             query.mode = SearchMode::Literal;
         }
@@ -117,7 +118,8 @@ impl Retrieval {
         }))
     }
 
-    /// Counts the messages without a time that have the pattern, if the question has time limits; `None` if none has.
+    /// Returns the number of messages without a known time that match the pattern. `None` if the request has no time
+    /// limits or has a cursor, or if no such message matches.
     async fn undated(&self, args: &GrepArgs) -> Result<Option<UndatedCount>> {
         let has_limits = args.since.is_some() || args.until.is_some();
         if !has_limits || !args.scope.has_messages() || args.cursor.is_some() {
@@ -127,7 +129,7 @@ impl Retrieval {
         query = query
             .with_scope(SearchScope::Messages)
             .with_order(HitOrder::Oldest);
-        // Exactly the time of a message without one.
+        // This range contains only the time that stands for an unknown time.
         let none = Timestamp::default();
         query.since = Some(none);
         query.until = Some(Timestamp(none.0 + 1));
@@ -139,7 +141,8 @@ impl Retrieval {
         }))
     }
 
-    /// Result of a wider search.
+    /// Searches all content, and then without filters, until a search has hits. Returns the last of these searches with
+    /// its hits.
     async fn wider(&self, args: &GrepArgs) -> Result<Option<WiderSearch>> {
         let scope = SearchScope::Both;
         let wide = GrepArgs {
@@ -172,7 +175,7 @@ impl Retrieval {
         Ok(answer)
     }
 
-    /// Answers a query from the part that this tool set sees.
+    /// Answers a query, restricted to the messages and summaries that this tool set sees.
     pub(crate) async fn find(&self, query: &Query) -> memory_search::Result<Hits> {
         let conversation = self.conversation;
         let stoppable = self.stop.clone().map(|stop| query.clone().with_stop(stop));
@@ -193,8 +196,8 @@ impl Retrieval {
     }
 }
 
-/// The search of a tool set that does not see everything: it excludes hidden summaries. A filter of the query excludes
-/// hidden messages.
+/// The search of a tool set that sees only a part of the conversation. It removes hidden summaries from the hits. A
+/// filter in the query excludes hidden messages.
 #[derive(Debug)]
 struct VisibleSearch<'a>(&'a Retrieval);
 
@@ -211,7 +214,7 @@ impl VisibleSearch<'_> {
         })
     }
 
-    /// Moves the hits that the tool set sees from an answer to `kept`; drops the others.
+    /// Moves the hits of a search that the tool set may read to `kept`, and drops the others.
     async fn keep(&self, from: &mut Hits, kept: &mut Vec<Hit>) -> memory_search::Result<()> {
         for hit in std::mem::take(&mut from.hits) {
             let sees = self.sees(&hit).await.map_err(|error| {

@@ -1,4 +1,4 @@
-//! Tools over an explicit set of conversations.
+//! Retrieval tools of several conversations.
 
 use memory_model::SessionKey;
 #[cfg(feature = "mcp")]
@@ -14,28 +14,30 @@ use crate::retrieval::Retrieval;
 use crate::text::short;
 use crate::tools::{Tool, ToolAnswer, echo, tool};
 
-/// Name of the argument that chooses a conversation of a set.
+/// Name of the argument that selects a conversation of a set.
 const SESSION: &str = "session";
 
-/// Maximum number of sessions that an error names.
+/// Maximum number of sessions that an error message lists.
 const NAMED: usize = 10;
 
-/// The retrieval tools of several conversations. Calls can reach only these conversations. If there is more than one,
-/// each tool has the argument `session`, which chooses one of them; `memory_grep` without it searches all of them.
+/// The retrieval tools of several conversations. Calls can reach only these conversations. In a set of more than one
+/// conversation, each tool has an additional argument `session`, which selects one of them by its key. A call of
+/// `memory_grep` without this argument searches all of them.
 #[derive(Debug, Clone)]
 pub struct RetrievalSet {
     members: Vec<(SessionKey, Retrieval)>,
 }
 
 impl RetrievalSet {
-    /// Creates a set with the tools of one conversation.
+    /// Creates a set with the tools of one conversation. `key` is the value of the argument `session` for this
+    /// conversation.
     pub fn new(key: impl Into<SessionKey>, tools: Retrieval) -> Self {
         Self {
             members: vec![(key.into(), tools)],
         }
     }
 
-    /// Adds the tools of a conversation. Replaces a conversation with the same key.
+    /// Adds the tools of a conversation. Replaces the tools that were added with the same key.
     pub fn with(mut self, key: impl Into<SessionKey>, tools: Retrieval) -> Self {
         let key = key.into();
         self.members.retain(|(known, _)| *known != key);
@@ -48,8 +50,8 @@ impl RetrievalSet {
         self.members.iter().map(|(key, tools)| (key, tools))
     }
 
-    /// Returns the tools that at least one conversation permits. With more than one conversation each tool has the
-    /// argument `session`.
+    /// Returns the declarations of the tools that are permitted for at least one conversation. In a set of more than
+    /// one conversation, each tool has the additional argument `session`.
     pub fn tools(&self) -> Vec<Tool> {
         let offered = |tool: &&Tool| {
             self.members
@@ -67,7 +69,7 @@ impl RetrievalSet {
         answer.unwrap_or_else(ToolAnswer::from)
     }
 
-    /// Answers a call with arguments as an object, or as the text of one.
+    /// Answers a call. `given` is a JSON object with the arguments, or a JSON string that contains one.
     pub(crate) async fn answer(&self, name: &str, given: Value) -> Result<ToolAnswer> {
         let tool = self.declare(tool(name)?);
         let mut given = tool.declared.object(given)?;
@@ -91,8 +93,8 @@ impl RetrievalSet {
         }
     }
 
-    /// The same conversations with searches that end early, and with answers of at most `reply` tokens of text and JSON
-    /// together.
+    /// Returns the same tools with two limits: `stop` ends searches early, and the text and JSON of an answer together
+    /// have at most `reply` tokens.
     #[cfg(feature = "mcp")]
     pub(crate) fn within(mut self, reply: u64, stop: &SearchStop) -> Self {
         for (_, tools) in &mut self.members {

@@ -1,4 +1,5 @@
-//! Writes answers for a model or a person: content is always marked as content.
+//! Writes answers for a model or a person. Content is always marked, so that it cannot be taken for a line of the
+//! answer.
 
 use std::borrow::Cow;
 use std::fmt::{self, Write as _};
@@ -6,12 +7,12 @@ use std::fmt::{self, Write as _};
 use memory_model::{Media, MediaSource, Part, RawJson, ResultContent, Role, Seq, Timestamp};
 use serde::Serializer;
 
-/// Writes a time as RFC 3339.
+/// Serializes a time in the format of RFC 3339.
 pub(crate) fn rfc3339<S: Serializer>(at: &Timestamp, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.collect_str(at)
 }
 
-/// Writes the time of a message as RFC 3339; `null` for one without a time.
+/// Serializes the time of a message in the format of RFC 3339; `null` for an unknown time.
 pub(crate) fn moment<S: Serializer>(at: &Timestamp, serializer: S) -> Result<S::Ok, S::Error> {
     match at.is_known() {
         true => serializer.collect_str(at),
@@ -19,7 +20,7 @@ pub(crate) fn moment<S: Serializer>(at: &Timestamp, serializer: S) -> Result<S::
     }
 }
 
-/// A time after a space; empty for an unknown time.
+/// Displays a space and a time. Displays an empty text for an unknown time.
 pub(crate) struct Moment(pub(crate) Timestamp);
 
 impl fmt::Display for Moment {
@@ -31,7 +32,8 @@ impl fmt::Display for Moment {
     }
 }
 
-/// Author and day of a message: `[12] user, 29 Dec 2023`. A participant's name is shown instead of the role.
+/// Displays the position, author and day of a message: `[12] user, 29 Dec 2023`. The name of a participant replaces the
+/// role.
 pub(crate) struct Citation<'a> {
     pub(crate) seq: Seq,
     pub(crate) role: Option<Role>,
@@ -39,13 +41,13 @@ pub(crate) struct Citation<'a> {
     pub(crate) day: String,
 }
 
-/// Longest name of a participant that a citation shows, in characters.
+/// Maximum length of a participant's name in a citation, in characters. A longer name is not shown.
 const NAME_CHARS: usize = 40;
 
 impl fmt::Display for Citation<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "[{}]", self.seq)?;
-        // No character of a name can look like a mark of the answer.
+        // A name in a citation has only these characters, so that it cannot look like a part of the answer.
         let is_plain = |c: char| c.is_alphanumeric() || " _-.'".contains(c);
         let is_name = |name: &&str| {
             name.chars().all(is_plain)
@@ -61,10 +63,11 @@ impl fmt::Display for Citation<'_> {
     }
 }
 
-/// The day of a time after a comma, such as `, 29 Dec 2023`; empty for an unknown time.
+/// Displays a comma and the day of a time, such as `, 29 Dec 2023`. Displays an empty text for an unknown time.
 pub(crate) struct Day(pub(crate) Timestamp);
 
-/// The day of a time, written after another time: equal parts are omitted.
+/// Returns the day of a time that is written after another time: empty for the same day, and without the year for the
+/// same year.
 pub(crate) fn day_after(before: Timestamp, at: Timestamp) -> String {
     let (day, before) = (Day(at).to_string(), Day(before).to_string());
     let year = |day: &str| {
@@ -89,8 +92,8 @@ impl fmt::Display for Day {
     }
 }
 
-/// Adds content after a citation and a colon: on the same line, or on separate indented lines. A line that does not
-/// begin with a space is never content. Control characters are shown as pictures.
+/// Writes content after a citation and a colon: on the same line, or on indented lines. Content is never at the
+/// beginning of a line without a space. Control characters are replaced by visible symbols.
 pub(crate) fn behind(out: &mut String, content: &str) {
     let content = content.trim_matches(['\r', '\n']);
     out.push(':');
@@ -115,7 +118,8 @@ pub(crate) fn behind(out: &mut String, content: &str) {
     }
 }
 
-/// Content on one line, without escapes: each white space is one space, and control characters are shown as pictures.
+/// Returns content on one line: each run of white space becomes one space, and control characters are replaced by
+/// visible symbols.
 pub(crate) fn on_one_line(content: &str) -> String {
     let words: Vec<&str> = content.split_whitespace().collect();
     let mut out = String::new();
@@ -123,7 +127,8 @@ pub(crate) fn on_one_line(content: &str) -> String {
     out
 }
 
-/// Adds text with pictures for control characters that could move a terminal's cursor.
+/// Writes text with visible symbols in place of control characters, which could move a terminal's cursor. Line breaks
+/// and tabs are kept.
 fn visible(out: &mut String, text: &str) {
     let mut chars = text.chars().peekable();
     while let Some(c) = chars.next() {
@@ -138,17 +143,17 @@ fn visible(out: &mut String, text: &str) {
     }
 }
 
-/// Text on one line in quotes, with escapes, so that it cannot end the line or the quotes.
+/// Returns text in quotes on one line, with escapes, so that it cannot end the line or the quotes.
 pub(crate) fn quoted(text: &str) -> String {
     format!("{text:?}")
 }
 
-/// The same for names and ids, up to 100 characters.
+/// Returns a name or an id in quotes on one line, cut to 100 characters.
 pub(crate) fn short(text: &str) -> String {
     quoted(&clip(text, 100))
 }
 
-/// The first characters of a text, followed by `…` if it is cut.
+/// Returns the first `chars` characters of a text, followed by `…` if the text is longer.
 pub(crate) fn clip(text: &str, chars: usize) -> String {
     match text.char_indices().nth(chars) {
         Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
@@ -156,7 +161,8 @@ pub(crate) fn clip(text: &str, chars: usize) -> String {
     }
 }
 
-/// The instruction to continue at a cursor, for an answer that has more or ran out of time.
+/// Returns the instruction to repeat a call with a cursor. `stopped` is whether the time of the call ended before the
+/// search did. Otherwise the instruction begins with `more`.
 pub(crate) fn go_on(more: &str, stopped: bool, cursor: &str) -> String {
     let begin = match stopped {
         true => "The time of this call was over before all was searched. To search on,",
@@ -165,9 +171,8 @@ pub(crate) fn go_on(more: &str, stopped: bool, cursor: &str) -> String {
     format!("{begin} repeat the call with cursor {}", quoted(cursor))
 }
 
-/// Adds content between two fence lines. The fence is longer than any run of its character in the
-/// content, so no content can close it. Control characters that could move a terminal's cursor
-/// are shown as pictures.
+/// Writes content between two fence lines of `~`. The fence is longer than any run of `~` in the content, so the
+/// content cannot end it. Control characters that could move a terminal's cursor are replaced by visible symbols.
 pub(crate) fn fenced(out: &mut String, content: &str) {
     let longest = content
         .split(|c| c != '~')
@@ -183,16 +188,16 @@ pub(crate) fn fenced(out: &mut String, content: &str) {
     let _ = writeln!(out, "{fence}");
 }
 
-/// Ends of a list of parts that are cut.
+/// Whether the first and the last part in a list are cut.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Cut {
-    /// The first part's content began earlier.
+    /// Whether the beginning of the first part is missing.
     pub(crate) first: bool,
-    /// The last part's content continues later.
+    /// Whether the end of the last part is missing.
     pub(crate) last: bool,
 }
 
-/// Adds the parts of a message.
+/// Writes the parts of a message.
 pub(crate) fn parts(out: &mut String, list: &[Part], cut: Cut) {
     for (index, part) in list.iter().enumerate() {
         let cut = Cut {
@@ -239,7 +244,7 @@ pub(crate) fn parts(out: &mut String, list: &[Part], cut: Cut) {
     }
 }
 
-/// JSON text verbatim; of a cut part, the piece of it.
+/// Returns a JSON text verbatim. For a cut part: the excerpt of the JSON text that the part contains.
 fn json_text(raw: &RawJson, cut: Cut) -> Cow<'_, str> {
     if (cut.first || cut.last)
         && let Ok(piece) = serde_json::from_str::<String>(raw.as_str())

@@ -1,4 +1,4 @@
-//! The tools for a model: declarations, and calls that never fail.
+//! The tools for a model: their declarations, and calls that report failures as answers.
 
 use std::pin::Pin;
 use std::sync::LazyLock;
@@ -21,10 +21,10 @@ use crate::text::{clip, short};
 /// Prefix of the names of all tools.
 const PREFIX: &str = "memory_";
 
-/// Length up to which an answer repeats the pattern or the query, in characters.
+/// Maximum length of the pattern or query that an answer repeats, in characters.
 const ECHO_CHARS: usize = 500;
 
-/// All tools.
+/// Declarations of all tools.
 static TOOLS: LazyLock<Vec<Tool>> = LazyLock::new(|| {
     vec![
         Tool::of::<GrepArgs>(),
@@ -35,9 +35,9 @@ static TOOLS: LazyLock<Vec<Tool>> = LazyLock::new(|| {
     ]
 });
 
-/// Implementation of a tool.
+/// A tool's arguments, with the function that answers a call.
 trait Call: Arguments {
-    /// Answers a call.
+    /// Answers a call with these arguments.
     fn answer(self, tools: &Retrieval) -> impl Future<Output = Result<ToolAnswer>> + Send;
 }
 
@@ -82,13 +82,13 @@ impl Call for FilesArgs {
 
 type Answering<'a> = Pin<Box<dyn Future<Output = Result<ToolAnswer>> + Send + 'a>>;
 
-/// Declaration of a tool for a model: name, description, and arguments. All tools only read.
+/// Declaration of a tool for a model: its name, description and arguments. No tool changes data.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Tool {
     /// Name of the tool.
     pub name: &'static str,
-    /// Name of the tool to show to people.
+    /// Title of the tool, to show to people.
     pub title: &'static str,
     /// Description of the tool, for the model.
     pub description: &'static str,
@@ -109,8 +109,8 @@ impl Tool {
         }
     }
 
-    /// Returns the JSON Schema of the arguments. It uses plain types only. Arguments that are not required can be
-    /// omitted.
+    /// Returns the JSON Schema of the tool's arguments, an object. The schema uses only plain types. Arguments that are
+    /// not in its list `required` can be omitted.
     pub fn schema(&self) -> Value {
         let mut properties = self.declared.arguments.clone();
         for schema in properties.values_mut().filter_map(Value::as_object_mut) {
@@ -123,7 +123,7 @@ impl Tool {
             "required": self.declared.required,
             "type": "object",
         });
-        // The order of a map's keys depends on features that other crates enable.
+        // The order of keys in a map depends on features that other crates enable.
         schema.sort_all_objects();
         schema
     }
@@ -137,16 +137,16 @@ impl From<&Tool> for ToolDefinition {
     }
 }
 
-/// Answer of a tool call.
+/// Answer to a tool call of a model.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct ToolAnswer {
     /// Text to send to the model.
     pub text: String,
-    /// The answer as JSON for programs, or `{"error":{"kind","message"}}` if the call failed. It repeats at most the
-    /// beginning of a pattern or a query.
+    /// The answer as JSON for programs. If the call failed: `{"error":{"kind":…,"message":…}}`. A long pattern or query
+    /// is repeated only up to its first 500 characters.
     pub json: Value,
-    /// Whether the call failed. `text` then says how to correct it.
+    /// Whether the call failed. The field `text` then says how to correct the call.
     pub is_error: bool,
 }
 
@@ -174,12 +174,12 @@ impl From<Error> for ToolAnswer {
     }
 }
 
-/// Shortens the pattern or query of a call.
+/// Shortens a pattern or query for repetition in an answer.
 pub(crate) fn echo(text: &mut String) {
     *text = clip(text, ECHO_CHARS);
 }
 
-/// Returns the tool of a name.
+/// Returns the declaration of the tool with this name.
 pub(crate) fn tool(name: &str) -> Result<&'static Tool> {
     TOOLS
         .iter()
@@ -187,11 +187,11 @@ pub(crate) fn tool(name: &str) -> Result<&'static Tool> {
         .ok_or_else(|| no_tool(name))
 }
 
-/// The error of a tool that does not exist.
+/// Returns the error for a name that no tool has.
 pub(crate) fn no_tool(name: &str) -> Error {
     let mut message = format!("there is no tool {}", short(name));
     let names: Vec<&str> = TOOLS.iter().map(|tool| tool.name).collect();
-    // The common prefix does not tell names apart.
+    // All names share this prefix, so it is left out of the comparison.
     let own = names.iter().map(|name| name.trim_start_matches(PREFIX));
     if let Some(near) = nearest(name.trim_start_matches(PREFIX), own) {
         message.push_str(&format!(", did you mean {PREFIX}{near}"));
@@ -205,7 +205,7 @@ impl Retrieval {
         Self::tools().iter().map(ToolDefinition::from)
     }
 
-    /// Returns whether there is a tool with this name, which [`call`](Self::call) can answer.
+    /// Returns whether a tool has this name, so that [`call`](Self::call) can answer a call of this tool.
     pub fn has_tool(name: &str) -> bool {
         tool(name).is_ok()
     }
@@ -215,8 +215,8 @@ impl Retrieval {
         &TOOLS
     }
 
-    /// Answers a model's tool call. `arguments` is the JSON text of the call's arguments. A call that fails is answered
-    /// with an error text that says how to correct it.
+    /// Answers a model's tool call. `arguments` are the arguments of the call as JSON text. If the call fails, the
+    /// answer is an error text that says how to correct the call.
     pub async fn call(&self, name: &str, arguments: &str) -> ToolAnswer {
         let answer =
             match tool(name).and_then(|tool| Ok((tool, tool.declared.object(arguments.into())?))) {

@@ -1,4 +1,4 @@
-//! Unfolds summaries, and reads messages by a pointer.
+//! Expands summaries, and reads messages by their positions.
 
 use memory_model::{Child, EntryKind, Seq, SeqRange, SummaryId};
 use memory_store::LogRead;
@@ -12,7 +12,7 @@ use crate::expand::{
 use crate::page::Page;
 use crate::retrieval::{BATCH, Retrieval};
 
-/// The text around the children of an answer.
+/// The longest text around the items of an answer.
 const FRAME: &str = "messages:1000000-1000000 covers messages:1000000-1000000; here 1000 items, 100000 tokens, \
     1000000 notes left out.\n\nThere is more: repeat the call with cursor \"x1000000+10000000/10000000@01234567\".\nTo \
     skip the rest of the clipped one, use cursor \"x1000000+10000000/10000000@01234567\" instead.\n";
@@ -20,20 +20,22 @@ const FRAME: &str = "messages:1000000-1000000 covers messages:1000000-1000000; h
 /// Maximum number of pointers in an answer of `expand`.
 const MAX_POINTERS: usize = 64;
 
-/// Tokens of an answer's cap for each pointer of `expand`. A pointer costs about six tokens, so that the pointers take
-/// at most about a tenth of the cap.
+/// Number of tokens in the maximum of an answer for each pointer. A pointer has about six tokens, so that all pointers
+/// take at most about a tenth of the maximum.
 const POINTER_TOKENS: u64 = 64;
 
-/// Maximum number of pieces in which a long range is sampled. Pointers end where pieces end.
+/// Maximum number of sections in which the tokens of a long range are measured. The ranges of pointers end at the ends
+/// of these sections.
 const SAMPLES: u64 = 512;
 
 impl Retrieval {
-    /// Returns the children of a summary, or the messages of a pointer, up to a maximum number of tokens.
+    /// Returns the children of a summary (messages and summaries), or the messages at some positions, up to a maximum
+    /// number of tokens.
     ///
     /// # Errors
     /// `Invalid` for an empty or malformed `summary_id`, and for a cursor of another call. `NotFound` if the
-    /// conversation has no such summary or message. `Corrupt` if the log lacks messages or a summary lacks children
-    /// that it must have. Also the errors of the store.
+    /// conversation has no such summary or message. `Corrupt` if messages are missing from the log, or children of a
+    /// summary from the store. Also the errors of the store.
     pub async fn expand(&self, args: impl Into<ExpandArgs> + Send) -> Result<ExpandAnswer> {
         let args = args.into();
         let target: Target = args.summary_id.parse()?;
@@ -48,7 +50,7 @@ impl Retrieval {
         let cursor = self.position(&question, cursor, ExpandCursor::read).await?;
         let (target, range, children) = self.resolve(target).await?;
         let start = cursor.unwrap_or(ExpandCursor::at(range.first));
-        // A summary can only be begun at its first message, messages anywhere.
+        // An answer can begin at any message, or at the first message of a child summary.
         let begin = children.iter().position(|child| match child {
             Child::Messages { range } => range.contains(start.seq),
             Child::Summary { range, .. } => range.first == start.seq,
@@ -69,7 +71,7 @@ impl Retrieval {
         };
         let mut room = self.room(u64::MAX);
         room.spend(FRAME, &answer);
-        // A pointer costs some six tokens, in the text and in the JSON.
+        // A pointer has about six tokens in the text and in the JSON.
         room.reply = room.reply.map(|left| left - left / 10);
         let mut page = Page {
             accounting: &*self.accounting,
@@ -104,8 +106,9 @@ impl Retrieval {
         Ok(answer)
     }
 
-    /// Pointers to ranges of messages of about equal cost that together cover `rest`; none if one more answer is likely
-    /// to hold all of it. Makes one request to the store.
+    /// Returns pointers to ranges of messages with about equal numbers of tokens, which together cover `rest`. Empty if
+    /// one more answer is likely to contain the whole rest, or if there is no room for two pointers. Makes one request
+    /// to the store.
     async fn pointers(&self, rest: SeqRange, cap: u64) -> Result<Vec<String>> {
         let most = usize::try_from(cap / POINTER_TOKENS).unwrap_or(usize::MAX);
         let most = most.min(MAX_POINTERS);
@@ -117,11 +120,11 @@ impl Retrieval {
             .collect();
         let running = self.store.running(self.conversation, &at).await?;
         let sums: Vec<(Seq, u64)> = at.into_iter().zip(running).collect();
-        // Less than the cap: reading may cost more than the cost in a context.
+        // This is less than the maximum, because a message may have more tokens when it is read than in a context.
         let mut limit = (cap / 3 * 2).max(1);
         let mut pieces = cut_evenly(&sums, limit);
         while pieces.len() > most {
-            // There is no room for two pointers, and one would point to the whole rest.
+            // There is no room for two pointers, and a single one would point to the whole rest.
             if most < 2 {
                 return Ok(Vec::new());
             }
@@ -137,7 +140,7 @@ impl Retrieval {
         })
     }
 
-    /// The range of a target, and its children.
+    /// Returns the range of positions and the children of a target.
     async fn resolve(&self, target: Target) -> Result<(Target, SeqRange, Vec<Child>)> {
         match target {
             Target::Summary(id) => {
@@ -152,7 +155,8 @@ impl Retrieval {
         }
     }
 
-    /// Adds children to a page until it is full. Returns the start of the rest.
+    /// Adds children to a page until it is full. Returns the position of the rest, or `None` if all children were
+    /// added.
     async fn fill(
         &self,
         page: &mut Page<'_>,
@@ -205,7 +209,7 @@ impl Retrieval {
         page: &mut Page<'_>,
         mut rest: Option<SeqRange>,
     ) -> Result<Option<ExpandCursor>> {
-        // Not much more than can be used: a token is rarely more than 16 bytes of stored text.
+        // Reads not much more than can be used: a token is rarely more than 16 bytes of stored text.
         let max_bytes = page.cap.saturating_mul(16).clamp(64 << 10, 8 << 20);
         while let Some(range) = rest {
             let mut read = LogRead::new(range).with_max_rows(BATCH);
@@ -245,7 +249,7 @@ impl Retrieval {
     }
 }
 
-/// Whether the children over a range are messages only.
+/// Returns whether all children that cover a range are messages.
 fn all_messages(children: &[Child], range: SeqRange) -> bool {
     let mut shown = children
         .iter()
@@ -253,8 +257,8 @@ fn all_messages(children: &[Child], range: SeqRange) -> bool {
     shown.all(|child| child.summary().is_none())
 }
 
-/// Ranges that each cost at most `limit` tokens, or are as short as the samples allow. `sums` are
-/// running sums of tokens at rising positions, the first of them before the first range.
+/// Divides a range into ranges that each have at most `limit` tokens, or are as short as `sums` permits. `sums` are
+/// cumulative numbers of tokens at rising positions. The first position is before the range.
 fn cut_evenly(sums: &[(Seq, u64)], limit: u64) -> Vec<SeqRange> {
     let mut ranges = Vec::new();
     let Some(&(before, spent)) = sums.first() else {

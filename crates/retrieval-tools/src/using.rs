@@ -1,4 +1,4 @@
-//! Reads the log for `files`: from the end back, so that a call's result is known before the call.
+//! Reads the log for `files`, from the end to the beginning, so that the result of a call is known before the call.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use crate::files::{FileUse, FilesAnswer, FilesArgs, UseFilter, UseOutcome};
 use crate::retrieval::Retrieval;
 use crate::tools::echo;
 
-/// Number of messages after the start of a continued answer that are read for results.
+/// Number of messages after the position of a cursor that are searched for results of the calls before it.
 const RESULTS_BEHIND: u32 = 1_024;
 
 /// A result of a tool call.
@@ -23,10 +23,10 @@ struct ToolResult {
     is_error: bool,
 }
 
-/// Results by the ids of their calls; the earlier of two for one id.
+/// Results by the ids of their calls. Of several results with one id, the earliest.
 type Results = BTreeMap<String, ToolResult>;
 
-/// Position before which an answer continues: an entry, and the number of its calls that were returned.
+/// Position at which an answer continues: a message, and the number of its calls that earlier answers contained.
 #[derive(Debug, Clone, Copy)]
 struct Position {
     seq: Seq,
@@ -44,11 +44,12 @@ impl Position {
 }
 
 impl Retrieval {
-    /// Lists the tool calls that read or changed files or ran commands, the latest first, with the outcomes that their
-    /// results report. It reads the calls from the log, whether or not they were compacted.
+    /// Returns the tool calls that read or changed files or ran commands, the latest first. Each has the outcome that
+    /// its result reports. The calls are read from the log, so calls that a summary replaced in the context are
+    /// included.
     ///
-    /// The result of a call is searched up to the end of the conversation. In an answer to a request with a cursor, it
-    /// is searched only in the 1,024 messages after the answer's start.
+    /// The result of a call is searched up to the end of the conversation. For a request with a cursor, the result is
+    /// searched only in the 1,024 messages after the position of the cursor.
     ///
     /// # Errors
     /// `Invalid` for a cursor of another request. Also the errors of the store.
@@ -83,7 +84,7 @@ impl Retrieval {
             answer.path.as_mut().into_iter().for_each(echo);
             answer.command.as_mut().into_iter().for_each(echo);
         }
-        // The text around the uses.
+        // The text around the listed calls, with a long cursor.
         let more =
             "There are earlier ones: repeat the call with cursor \"f1000000+100@01234567\".\n";
         room.spend(more, &(&answer, "f1000000+100@01234567"));
@@ -100,7 +101,7 @@ impl Retrieval {
                 let given = position.filter(|position| position.seq == entry.seq);
                 let mut given = given.map_or(0, |position| position.calls);
                 let uses = self.uses(entry, &wanted, &mut results);
-                // Of several calls in a message the last comes first.
+                // Of several calls in a message, the last comes first.
                 for (index, mut one) in uses.into_iter().rev().enumerate() {
                     if index < given {
                         continue;
@@ -133,8 +134,8 @@ impl Retrieval {
         Ok(answer)
     }
 
-    /// The requested uses of a message's calls, in order. Each call takes its result, so that an earlier call with the
-    /// same id does not get it.
+    /// Returns the calls of a message that satisfy the conditions, in order. Each call removes its result from
+    /// `results`, so that an earlier call with the same id does not get it.
     fn uses(&self, entry: &LogEntry, wanted: &UseFilter, results: &mut Results) -> Vec<FileUse> {
         let mut uses = Vec::new();
         for part in &entry.parts {
@@ -179,7 +180,9 @@ impl Retrieval {
         uses
     }
 
-    /// Keeps the results after a message, for a continued answer before it.
+    /// Adds tool results in the messages after position `seq` to `results`, for an answer that lists only calls up to
+    /// `seq`. Reads at most 1,024 messages. Results of calls that come after `seq` themselves are left out. `seen` is
+    /// the range of positions that the caller may read.
     async fn results_behind(&self, seq: Seq, seen: SeqRange, results: &mut Results) -> Result<()> {
         let last = Seq(seq.0.saturating_add(RESULTS_BEHIND)).min(seen.last);
         let mut rest = SeqRange::new(seq.next().max(seen.first), last);
@@ -198,7 +201,8 @@ impl Retrieval {
     }
 }
 
-/// Keeps the results of a message. Entries come from the end back, so that the earliest of two stays.
+/// Adds the results of a message to `results`. Messages come in reverse order, so the earliest of several results with
+/// one id remains.
 fn keep_results(entry: &LogEntry, results: &mut Results) {
     for part in entry.parts.iter().rev() {
         if let Part::ToolResult {

@@ -1,4 +1,4 @@
-//! Builders of conversations, messages, summaries with valid hashes, and publishes.
+//! Builders of conversations, messages, summaries with valid hashes, and publishes, for tests.
 
 use std::sync::Arc;
 
@@ -11,7 +11,8 @@ use memory_store::{
 };
 use token_estimate::{EstimatorId, HeuristicEstimator, TokenEstimator};
 
-/// Counts costs with [`HeuristicEstimator::Bytes4`]. A summary costs as much as its text.
+/// Rules for counting costs in tests: the costs of messages by [`HeuristicEstimator::Bytes4`], and the cost of a
+/// summary as the cost of its text.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct PlainCounts;
 
@@ -42,7 +43,7 @@ pub fn message(id: &str, text: &str) -> Message {
     Message::user(text).with_external_id(id)
 }
 
-/// Creates an entry of a message, with its cost by [`PlainCounts`].
+/// Creates an entry from a message, with its cost by [`PlainCounts`].
 pub fn entry(message: Message) -> NewEntry {
     let tokens = PlainCounts.message(&message);
     NewEntry {
@@ -52,7 +53,7 @@ pub fn entry(message: Message) -> NewEntry {
     }
 }
 
-/// Creates the arguments for a new conversation with costs by [`PlainCounts`].
+/// Creates the arguments for opening a conversation with costs that are counted by [`PlainCounts`].
 pub fn new_conversation(key: &str, origin: Origin) -> NewConversation {
     NewConversation {
         origin,
@@ -60,7 +61,7 @@ pub fn new_conversation(key: &str, origin: Origin) -> NewConversation {
     }
 }
 
-/// Creates an append of entries with costs by [`PlainCounts`].
+/// Creates an append of entries with costs that are counted by [`PlainCounts`].
 pub fn batch(at: AppendAt, entries: impl IntoIterator<Item = NewEntry>) -> Append {
     Append {
         at,
@@ -70,7 +71,7 @@ pub fn batch(at: AppendAt, entries: impl IntoIterator<Item = NewEntry>) -> Appen
     }
 }
 
-/// Returns the span that shows a summary.
+/// Returns a span of a view that shows a summary.
 pub fn shown(summary: &Summary) -> Span {
     let body = SpanBody::Summary {
         id: summary.id.clone(),
@@ -79,17 +80,17 @@ pub fn shown(summary: &Summary) -> Span {
     Span::closed(summary.range, body, summary.tokens)
 }
 
-/// Returns the raw span of a range.
+/// Returns a span of a view that shows the messages of a range unchanged.
 pub fn raw(range: SeqRange) -> Span {
     Span::closed(range, SpanBody::Raw, 0)
 }
 
-/// An omitted span.
+/// Returns a span of a view that does not show the messages of a range.
 pub(crate) fn omitted(range: SeqRange) -> Span {
     Span::closed(range, SpanBody::Omitted, 0)
 }
 
-/// Creates a publish that replaces the spans `expect` by `spans`, without a fence.
+/// Creates a publish that replaces the spans `expect` by the spans `spans`, without a lease.
 pub fn replace(
     view: &str,
     at: SeqRange,
@@ -109,12 +110,12 @@ pub fn replace(
     }
 }
 
-/// A publish of spans over messages that the view shows raw.
+/// Creates a publish that replaces a range of raw messages by spans.
 pub(crate) fn over_raw(view: &str, at: SeqRange, spans: Vec<Span>) -> Publish {
     replace(view, at, vec![raw(at)], spans, vec![])
 }
 
-/// Creates a publish of a new summary over messages that the view shows raw.
+/// Creates a publish that replaces the raw messages of a summary's range by the summary.
 pub fn showing(view: &str, summary: &Summary) -> Publish {
     Publish {
         summaries: vec![summary.clone()],
@@ -122,8 +123,9 @@ pub fn showing(view: &str, summary: &Summary) -> Publish {
     }
 }
 
-/// Verifies every conversation of a store, with costs by [`PlainCounts`], and the store itself. Returns a report for
-/// each conversation; the violations of [`memory_store::Maintain::check`] are added to the last report.
+/// Verifies the stored data of every conversation, and then checks the database with [`memory_store::Maintain::check`].
+/// Returns one report for each conversation. The last report also contains the violations that the check of the
+/// database found. Token costs are checked with [`PlainCounts`].
 pub async fn verify_store<S: FullStore + ?Sized>(store: &S) -> Vec<Report> {
     let mut filter = ConversationFilter::default();
     filter.archived = true;
@@ -141,7 +143,7 @@ pub async fn verify_store<S: FullStore + ?Sized>(store: &S) -> Vec<Report> {
         whole.extend(report.expect("a conversation is verified").violations);
     }
     for violation in reports.iter().flat_map(|report| &report.violations) {
-        // The chain of a fork starts after the shared part.
+        // The chain hash of a fork covers only its own log.
         assert!(
             whole.iter().any(|found| found.kind == violation.kind),
             "{violation}: this is found too when all conversations are verified together"
@@ -156,21 +158,21 @@ pub async fn verify_store<S: FullStore + ?Sized>(store: &S) -> Vec<Report> {
     reports
 }
 
-/// Asserts that the data of a store is sound: verifies all of it with [`verify_store`], and panics on a violation.
+/// Verifies all data of a store with [`verify_store`], and panics on a violation.
 pub async fn sound<S: FullStore + ?Sized>(store: &S) {
     for report in verify_store(store).await {
         assert_eq!(report.violations, [], "the store is sound");
     }
 }
 
-/// Asserts that a store refused a call with an error of this kind.
+/// Asserts that a call to a store failed with an error of this kind.
 #[track_caller]
 pub(crate) fn refused<T: std::fmt::Debug>(answer: Result<T>, kind: ErrorKind) {
     let error = answer.expect_err("the call is refused");
     assert_eq!(error.kind(), kind, "{error}");
 }
 
-/// Reads all pages by following the cursor.
+/// Reads all pages of a list. `read` gets the cursor of the page before, and `None` for the first page.
 pub(crate) async fn pages<T, C>(
     mut read: impl AsyncFnMut(Option<C>) -> Result<Page<T, C>>,
 ) -> Vec<Vec<T>> {

@@ -13,11 +13,10 @@ use crate::builders::{
     PlainCounts, batch, entry, message, new_conversation, range, replace, shown,
 };
 
-/// A conversation of a store, for short tests. Each method expects its call to the store to succeed, and panics
-/// otherwise.
+/// A conversation of a store, with short methods for tests. Each method panics if its call to the store fails.
 #[derive(Debug)]
 pub struct Chat<'a, S: ?Sized> {
-    /// Store that has the conversation.
+    /// Store that contains the conversation.
     pub store: &'a S,
     /// Number of the conversation in the store.
     pub id: ConversationId,
@@ -31,41 +30,41 @@ impl<S: ?Sized> Clone for Chat<'_, S> {
 
 impl<S: ?Sized> Copy for Chat<'_, S> {}
 
-/// A source of a summary.
+/// A source from which a test summary is made.
 #[derive(Debug, Clone, Copy)]
 pub enum Source<'a> {
-    /// Messages of the log.
+    /// A range of messages of the log.
     Messages(SeqRange),
-    /// A summary, stored or not.
+    /// Another summary, which may be stored or not.
     Summary(&'a Summary),
 }
 
 #[allow(missing_docs, reason = "they are named as what they give")]
 impl<'a, S: Store + ?Sized> Chat<'a, S> {
-    /// Wraps a conversation that the store has.
+    /// Wraps a conversation that exists in the store.
     pub fn new(store: &'a S, id: ConversationId) -> Self {
         Self { store, id }
     }
 
-    /// Opens a conversation in the store.
+    /// Opens a conversation in the store, and creates it if it does not exist.
     pub async fn open(store: &'a S, new: &NewConversation) -> Self {
         let made = store.open(new).await.expect("a conversation opens");
         Self::new(store, made.id)
     }
 
-    /// Opens a root conversation counted by [`PlainCounts`].
+    /// Opens a root conversation with this key. Its costs are counted by [`PlainCounts`].
     pub async fn root(store: &'a S, key: &str) -> Self {
         Self::open(store, &new_conversation(key, Origin::Root)).await
     }
 
-    /// Opens the root conversation `chat` with messages from [`Self::fill`].
+    /// Opens the root conversation with the key `chat`, and appends this number of messages with [`Self::fill`].
     pub async fn filled(store: &'a S, messages: u32) -> Self {
         let chat = Self::root(store, "chat").await;
         chat.fill(messages).await;
         chat
     }
 
-    /// Opens a fork of the conversation at position `at`, under `key`.
+    /// Opens a fork of the conversation with the key `key`. The last shared position is `at`.
     pub async fn fork(&self, key: &str, at: u32) -> Self {
         let (parent, at) = (self.id, Seq(at));
         Self::open(
@@ -75,14 +74,14 @@ impl<'a, S: Store + ?Sized> Chat<'a, S> {
         .await
     }
 
-    /// Appends messages at the head of the log.
+    /// Appends messages to the end of the log.
     pub async fn append(&self, messages: impl IntoIterator<Item = Message>) -> Appended {
         let append = batch(AppendAt::Any, messages.into_iter().map(entry));
         let appended = self.store.append(self.id, &append).await;
         appended.expect("an append at the head succeeds")
     }
 
-    /// Appends `count` messages of similar length, with the external ids `m1`, `m2` … by position.
+    /// Appends `count` messages of similar length. Their external ids are `m1`, `m2` …, by position.
     pub async fn fill(&self, count: u32) {
         let head = self.info().await.head.0;
         let text = |seq| format!("message {seq} {}", "x ".repeat(20));
@@ -118,11 +117,11 @@ impl<'a, S: Store + ?Sized> Chat<'a, S> {
         sums.expect("sums are read")
     }
 
-    /// Makes a summary with valid hashes, depth, times and figures by [`PlainCounts`], and does not store it. The
-    /// recipe is `test@1`.
+    /// Makes a summary with valid hashes, depth, times and costs. Counts costs with [`PlainCounts`]. Does not store it.
+    /// The recipe is `test@1`.
     ///
     /// # Panics
-    /// If there are no sources, or their messages are not in the log.
+    /// If there are no sources, or if their messages are not in the log.
     pub async fn summary(&self, sources: &[Source<'_>], text: &str) -> Summary {
         let mut hasher = SourceHasher::new();
         let mut children = Vec::new();
@@ -174,7 +173,8 @@ impl<'a, S: Store + ?Sized> Chat<'a, S> {
         self.summary(&[Source::Messages(at)], text).await
     }
 
-    /// Makes a summary as [`Self::summary`] does, which unfolds to ranges of at most 5 messages for any sources.
+    /// Makes a summary as [`Self::summary`] does, but for any sources, and with ranges of at most 5 messages as its
+    /// children.
     pub async fn flat_summary(&self, sources: &[Source<'_>], text: &str) -> Summary {
         let mut summary = self.summary(sources, text).await;
         let (first, last) = (summary.range.first.0, summary.range.last.0);
@@ -186,28 +186,28 @@ impl<'a, S: Store + ?Sized> Chat<'a, S> {
         summary
     }
 
-    /// Publishes a summary in place of the current spans of its range.
+    /// Publishes a summary in a view, in place of the current spans of its range.
     pub async fn show(&self, view: &str, summary: &Summary) -> Published {
         let summaries = vec![summary.clone()];
         self.put(view, summary.range, vec![shown(summary)], summaries)
             .await
     }
 
-    /// Makes a summary of messages and publishes it.
+    /// Makes a summary of a range of messages, and publishes it in a view.
     pub async fn show_leaf(&self, view: &str, at: SeqRange, text: &str) -> Summary {
         let leaf = self.leaf(at, text).await;
         self.show(view, &leaf).await;
         leaf
     }
 
-    /// Makes a summary of other summaries, or of messages too, and publishes it.
+    /// Makes a summary of the given sources, and publishes it in a view.
     pub async fn show_summary(&self, view: &str, sources: &[Source<'_>], text: &str) -> Summary {
         let summary = self.summary(sources, text).await;
         self.show(view, &summary).await;
         summary
     }
 
-    /// Publishes spans in place of the current spans of a range.
+    /// Publishes spans in a view, in place of the current spans of a range.
     pub async fn put(
         &self,
         view: &str,
@@ -230,7 +230,7 @@ impl<'a, S: Store + ?Sized> Chat<'a, S> {
         snapshot.expect("a view is looked at")
     }
 
-    /// Returns all current spans of a view, the open one last.
+    /// Returns all current spans of a view. The last one has no end, because it grows with the log.
     pub async fn spans(&self, view: &str) -> Vec<Span> {
         let snapshot = self.snapshot(view).await;
         let all = range(1, u32::MAX);
@@ -238,7 +238,8 @@ impl<'a, S: Store + ?Sized> Chat<'a, S> {
         spans.expect("spans are read")
     }
 
-    /// Returns the current spans of a view over a range, in the form in which a publish expects them.
+    /// Returns the current spans of a view that overlap a range, as a publish expects them. Raw and omitted spans are
+    /// clipped to the range.
     pub async fn clipped(&self, view: &str, at: SeqRange) -> Vec<Span> {
         let mut spans = self.spans(view).await;
         spans.retain(|span| {
@@ -293,10 +294,10 @@ impl<'a, S: Store + ?Sized> Chat<'a, S> {
         erasures.expect("erasures are listed")
     }
 
-    /// Returns the positions of the messages that a summary covers, found by following its children to the messages.
+    /// Returns the positions of all messages that a summary covers. Follows its children down to the messages.
     pub async fn expand(&self, summary: &SummaryId) -> Vec<Seq> {
         let mut positions = Vec::new();
-        // A stack of the children to follow, the next one on top.
+        // A stack of the children to follow. The next child is on top.
         let mut left = vec![Child::Summary {
             range: SeqRange::single(Seq::FIRST),
             id: summary.clone(),

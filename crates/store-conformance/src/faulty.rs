@@ -1,4 +1,4 @@
-//! A store that fails on demand.
+//! A store with writes that fail on demand.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -7,21 +7,21 @@ use memory_store::{Error, ErrorKind, FullStore, Result};
 
 use crate::layer::{Layer, Layered};
 
-/// Moment at which a failed write fails.
+/// Moment at which a failing write fails.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fault {
     /// The write fails before it has any effect.
     Before,
-    /// The write takes effect, and then the caller gets an error: a crash between the commit and the answer.
+    /// The write takes effect, and then the caller gets an error, as in a crash between the commit and the answer.
     After,
 }
 
-/// A store with writes that fail on demand, for testing its users against crashes.
+/// A store with writes that fail on demand, for testing the programs that use a store against crashes.
 ///
-/// Calls that write are `open`, `update`, `append`, `publish`, `claim`, `settle` and `put_state`, even if they have no
-/// effect; a call for several publishes or jobs is one write. After the first failure every further write fails without
-/// effect, as after a crash, until [`FaultyStore::heal`]. With [`FaultyStore::fail_once`] only one write fails.
-/// Failures are of kind `Io`. Reads always work.
+/// Writes are the calls of `open`, `update`, `append`, `publish`, `claim`, `settle` and `put_state`, even if they have
+/// no effect. A call with several publishes or jobs is one write. After the first failure every further write fails
+/// without effect, as after a crash, until [`FaultyStore::heal`] is called. With [`FaultyStore::fail_once`] only one
+/// write fails. The failures have the kind `Io`. Reads never fail.
 ///
 /// ```
 /// use store_conformance::{Chat, Fault, FaultyStore};
@@ -43,7 +43,7 @@ pub enum Fault {
 /// ```
 pub type FaultyStore<S> = Layered<Faults<S>>;
 
-/// Layer of a [`FaultyStore`]: counts writes, and lets some of them fail.
+/// Layer of a [`FaultyStore`]: counts writes, and makes some of them fail.
 #[derive(Debug)]
 pub struct Faults<S> {
     inner: S,
@@ -64,23 +64,23 @@ struct Next {
 }
 
 impl<S: FullStore> FaultyStore<S> {
-    /// Creates a store around `inner` in which no write fails yet.
+    /// Creates a store around `inner`. No write fails until a failure is set.
     pub fn new(inner: S) -> Self {
         let plan = Mutex::default();
         Self(Faults { inner, plan })
     }
 
-    /// Returns the number of writes so far, failed ones included.
+    /// Returns the number of writes so far, including failed ones.
     pub fn writes(&self) -> u64 {
         self.0.state().writes
     }
 
-    /// Makes a write and all writes after it fail. Writes are counted from now: 1 is the next write.
+    /// Makes a write and all later writes fail. Writes are counted from now: 1 is the next write.
     pub fn fail_from(&self, write: u64, fault: Fault) {
         self.plan(write, fault, false);
     }
 
-    /// Makes one write fail. Writes are counted from now: 1 is the next write.
+    /// Makes a single write fail. Writes are counted from now: 1 is the next write.
     pub fn fail_once(&self, write: u64, fault: Fault) {
         self.plan(write, fault, true);
     }
@@ -95,7 +95,7 @@ impl<S: FullStore> FaultyStore<S> {
         &self.0.inner
     }
 
-    /// Returns the wrapped store, and drops this one.
+    /// Returns the wrapped store, and drops the wrapper.
     pub fn into_inner(self) -> S {
         self.0.inner
     }

@@ -1,10 +1,10 @@
-//! A generated conversation of any length: the same seed gives the same messages on every machine, for any number of
-//! messages read.
+//! A generated conversation of any length. The same seed gives the same messages on every machine, for any number of
+//! messages that are read.
 //!
-//! A quarter of the messages are tool results; a third of the responses with calls have two or three calls. One message
-//! in twenty is Chinese. One message in a thousand is a result of half a megabyte. Words follow Zipf's law, lengths
-//! spread evenly over orders of magnitude, and every 997th message contains a word that occurs only there (see
-//! [`needle`]).
+//! A quarter of the messages are tool results. A third of the responses with tool calls have two or three calls. One
+//! message in twenty is Chinese. One message in a thousand is a tool result of half a megabyte. Words follow Zipf's
+//! law, and lengths are spread evenly over orders of magnitude. Every 997th message contains a word that occurs only
+//! there (see [`needle`]).
 //!
 //! ```
 //! use store_conformance::Generated;
@@ -18,17 +18,17 @@ use std::fmt::Write as _;
 
 use memory_model::{Message, Part, RawJson, Role, Timestamp};
 
-/// Number of messages that the counts of messages and results below refer to.
+/// Number of messages in which one very long tool result occurs.
 const THOUSAND: u64 = 1_000;
-/// Length of the one long result in a thousand messages, in bytes.
+/// Length of the one long tool result in a thousand messages, in bytes.
 const LONG: usize = 500_000;
-/// One in this number of messages contains a word that names its position.
+/// Distance between two messages that contain a rare word, in messages.
 const NEEDLE: u64 = 997;
-/// The number of words is two to this power, minus one.
+/// Power that gives the number of words: two to this power, minus one.
 const WORDS_POWER: u64 = 11;
-/// The time of the first message: 2026-01-01T00:00:00Z.
+/// Time of the first message, in microseconds since 1970: 2026-01-01T00:00:00Z.
 const START: i64 = 1_767_225_600_000_000;
-/// The time between two messages, in microseconds.
+/// Time between two messages, in microseconds.
 const STEP: i64 = 7_000_000;
 
 const COMMON: [&str; 48] = [
@@ -45,31 +45,31 @@ const SYLLABLES: [&str; 32] = [
 ];
 const TOOLS: [&str; 4] = ["read_file", "run_tests", "search", "edit"];
 
-/// Endless generator of the messages of a conversation.
+/// Endless iterator over the messages of a generated conversation.
 #[derive(Debug, Clone)]
 pub struct Generated {
     seed: u64,
     random: u64,
     words: Vec<String>,
-    /// Messages that complete the current exchange.
+    /// Messages that were generated and not returned yet.
     queue: VecDeque<Message>,
-    /// Number of messages returned.
+    /// Number of messages returned so far.
     given: u64,
-    /// Whether the user speaks next.
+    /// Whether the next message is the user's.
     user: bool,
-    /// Position from which a long result is due.
+    /// Position from which the next very long tool result is due.
     long_at: u64,
     needle_at: u64,
 }
 
-/// Returns the rare word number `n`. Only the first text at or after the message `NEEDLE * n` contains it; messages are
-/// counted from 0, and one in 997 has such a word.
+/// Returns the rare word with number `n`, from 1, for example `needle3x`. The word occurs once: in the first text at or
+/// after message `997 * n`, counted from 0.
 pub fn needle(n: u64) -> String {
     format!("needle{n}x")
 }
 
 impl Generated {
-    /// Creates the generator of the conversation for a seed. The same seed gives the same messages.
+    /// Creates the iterator over the conversation for a seed. The same seed gives the same messages.
     pub fn new(seed: u64) -> Self {
         let mut made = Self {
             seed,
@@ -92,7 +92,7 @@ impl Generated {
         made
     }
 
-    /// SplitMix64 (Steele, Lea and Flood, 2014).
+    /// Returns the next random number, by SplitMix64 (Steele, Lea and Flood, 2014).
     fn next_random(&mut self) -> u64 {
         self.random = self.random.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.random;
@@ -110,7 +110,8 @@ impl Generated {
         of.get(at).copied().unwrap_or_default()
     }
 
-    /// A number below 2^power − 1, with each power of two equally likely: frequencies of 1/n, as of words.
+    /// Returns a number below 2^power − 1. Each power of two is equally likely, so that number n has a frequency of
+    /// 1/n, as words have.
     fn zipf(&mut self, power: u64) -> u64 {
         let bits = self.below(power);
         (1 << bits) - 1 + (self.next_random() & ((1 << bits) - 1))
@@ -129,7 +130,7 @@ impl Generated {
     }
 
     fn text(&mut self) -> String {
-        // 32 to 4,095 bytes.
+        // Gives lengths of 32 to 4,095 bytes.
         let power = 5 + self.below(7);
         let bytes = (1 << power) + self.below(1 << power) as usize;
         let mut text = String::with_capacity(bytes + 32);
@@ -151,7 +152,7 @@ impl Generated {
         text
     }
 
-    /// The output of a tool.
+    /// Returns the output of a tool.
     fn output(&mut self) -> String {
         if self.given < self.long_at {
             return self.text();
@@ -184,9 +185,9 @@ impl Generated {
         self.queue.push_back(message);
     }
 
-    /// A response that calls tools, and their results.
+    /// Adds a response with tool calls to the queue, and their results.
     fn tools(&mut self) {
-        // 1, 1, 1, 1, 2, 3: one and a half of them.
+        // One of 1, 1, 1, 1, 2 and 3: one and a half calls on average.
         let calls = self.below(6).saturating_sub(2).max(1);
         let ids: Vec<String> = (0..calls)
             .map(|_| format!("call_{:016x}", self.next_random()))
@@ -297,7 +298,7 @@ mod tests {
 
     #[test]
     fn a_seed_always_gives_the_same_messages() {
-        // Databases that benches keep are named by this.
+        // Databases that benchmarks keep are named by this hash.
         let mut hasher = memory_model::FieldHasher::new("generated");
         for message in Generated::new(1).take(1_200) {
             hasher.hash(message.hash(&message.body().unwrap()));

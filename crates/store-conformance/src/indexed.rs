@@ -1,4 +1,4 @@
-//! Search by the store's index, compared with a scan.
+//! Tests that compare a search by the store's index with a search that scans the log.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use crate::cases::{MODES, ORDERS, SCOPES};
 use crate::chat::Chat;
 use crate::layer::{Layer, Layered};
 
-/// Letters of many scripts, a few of each so that words recur; some have combining marks.
+/// Letters of many scripts. There are only a few of each, so that words occur repeatedly. Some have combining marks.
 const SCRIPTS: [&str; 16] = [
     "aabceinorstAEIſİéß'",
     "абвеиноРСТы",
@@ -39,10 +39,10 @@ const SCRIPTS: [&str; 16] = [
     "कनरल\u{958}ऩ\u{93c}\u{93c}ाि",
 ];
 
-/// Ids of calls, few enough to recur.
+/// Ids of tool calls. There are only a few, so that ids occur repeatedly.
 const IDS: [&str; 4] = ["a", "b", "c", "d"];
 
-/// Names of tools; some are the memory's tools.
+/// Names of tools. Some are tools for searching the memory.
 const TOOLS: [&str; 4] = [
     "read_file",
     "mcp__files__read_file",
@@ -52,7 +52,7 @@ const TOOLS: [&str; 4] = [
 
 const MARKS: &str = "!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~";
 
-/// A character of a text.
+/// Returns a random character of a text.
 fn char_of(rng: &mut Rng, of: &str) -> char {
     let chars: Vec<char> = of.chars().collect();
     one(rng, &chars)
@@ -62,7 +62,7 @@ fn one<T: Copy>(rng: &mut Rng, of: &[T]) -> T {
     of[rng.usize(..of.len())]
 }
 
-/// Random texts of few words.
+/// Generator of random texts with a small vocabulary.
 struct RandomTexts {
     words: Vec<String>,
 }
@@ -167,7 +167,7 @@ impl RandomTexts {
     }
 }
 
-/// A regular expression that matches a text, and usually others.
+/// Returns a regular expression that matches a text, and usually other texts too.
 fn expression(rng: &mut Rng, text: &str) -> String {
     let mut out = String::new();
     let mut open = false;
@@ -208,7 +208,7 @@ fn expression(rng: &mut Rng, text: &str) -> String {
     out
 }
 
-/// A regular expression for many characters, usually without white space.
+/// Returns a regular expression for a long run of characters, usually without white space.
 fn long_stretch(rng: &mut Rng) -> String {
     let chars = 10 + rng.usize(..30);
     match rng.usize(..7) {
@@ -222,7 +222,7 @@ fn long_stretch(rng: &mut Rng) -> String {
     }
 }
 
-/// A JSON object of texts.
+/// Reads all pages of the answer to a query.
 pub(crate) async fn pages(search: &dyn Search, chat: ConversationId, query: &Query) -> Vec<Hits> {
     let (mut query, mut pages) = (query.clone(), Vec::new());
     loop {
@@ -236,9 +236,10 @@ pub(crate) async fn pages(search: &dyn Search, chat: ConversationId, query: &Que
     }
 }
 
-/// Checks that a search by the store's index answers as a scan does, in a conversation that grows, is indexed now and
-/// then, gets summaries, is forked and partly erased. Every query must have the same pages with the same hits, scores
-/// and snippets, for any indexed part, and the index must equal the one that its check builds.
+/// Checks that a search by the store's index gives the same answers as a scan of the log. The conversation grows, is
+/// indexed from time to time, gets summaries, is forked, and is erased in part. For each query all pages must have the
+/// same hits, scores and snippets, whichever part is indexed. The index must also equal the index that its own check
+/// builds.
 ///
 /// # Panics
 /// If an answer differs, or if the index is not sound.
@@ -315,7 +316,7 @@ pub async fn index_answers_as_a_scan<S: FullStore>(store: Arc<S>, seed: u64) {
                 by_index += usize::from(compare(asked_of, chat).await);
                 asked += 1;
             }
-            // The first page before the conversation grows, the others after.
+            // The first page was read before the conversation grew. The other pages are read after it.
             if let Some((chat, [by_index, by_scan])) = begun.take() {
                 compare([(&search, by_index), (&scan, by_scan)], chat).await;
             }
@@ -360,14 +361,14 @@ impl<S: FullStore> Layer for Merging<S> {
     }
 }
 
-/// Appends the messages of one segment and indexes them; each fourth time segments are merged.
+/// Appends the messages of one segment and indexes them. Every fourth time, segments of the index are merged.
 async fn grow_index<S: FullStore + ?Sized>(store: &S, chat: ConversationId) {
     Chat::new(store, chat).fill(16).await;
     let made = extend_index(store, chat, u64::MAX).await;
     assert_eq!(made.expect("it is indexed").messages, 16);
 }
 
-/// Checks that an index that another process changes during its check is not reported as damaged.
+/// Checks that an index is not reported as damaged if another process changes it while it is checked.
 ///
 /// # Panics
 /// If damage is reported for a sound index.
@@ -386,7 +387,7 @@ pub async fn an_index_is_checked_while_it_changes<S: FullStore>(store: Arc<S>) {
     assert_eq!((check.segments, check.documents), (1, 64));
 }
 
-/// A snapshot in one request equals the separate reads.
+/// Asserts that the index snapshot, which is read in one request, equals the separate reads.
 async fn same_snapshot<S: FullStore>(chat: Chat<'_, S>) {
     let index = chat.store.index().expect("the store keeps an index");
     let found = index.index_snapshot(chat.id).await.expect("it is read");
@@ -402,13 +403,13 @@ async fn same_snapshot<S: FullStore>(chat: Chat<'_, S>) {
     assert_eq!(found.last_summary, last.map(|last| last.id));
 }
 
-/// The query for the rest after the first page of an answer; `None` if there is no rest.
+/// Returns the query for the pages after the first page of an answer. Returns `None` if there is only one page.
 async fn behind_first(search: &dyn Search, chat: ConversationId, query: &Query) -> Option<Query> {
     let page = search.search(chat, query).await.expect("a search answers");
     Some(query.clone().with_cursor(page.cursor?))
 }
 
-/// Compares the answers that two searches give to a query. Returns whether the first one used an index.
+/// Asserts that two searches give the same answer to a query. Returns whether the first search used an index.
 async fn compare(asked: [(&dyn Search, Query); 2], chat: ConversationId) -> bool {
     let [(search, query), (other, others)] = &asked;
     let (found, expected) = (
@@ -424,11 +425,11 @@ async fn compare(asked: [(&dyn Search, Query); 2], chat: ConversationId) -> bool
     found.iter().all(|page| page.strategy.ends_with("-index"))
 }
 
-/// Checks that the index grows by sixteen messages at a time, keeps few segments for any number of messages, and
-/// refuses a segment that does not fit.
+/// Checks that the index grows by sixteen messages at a time, has few segments for any number of messages, and refuses
+/// a segment that does not fit.
 ///
 /// # Panics
-/// If the store keeps no index, or accepts a segment that it should refuse.
+/// If the store has no index, or accepts a segment that does not fit.
 pub async fn index_segments_are_few<S: FullStore>(store: Arc<S>) {
     let chat = Chat::root(&*store, "few").await.id;
     let index = store.index().expect("the store keeps an index");
@@ -440,7 +441,7 @@ pub async fn index_segments_are_few<S: FullStore>(store: Arc<S>) {
     let state = index.index_state(chat).await.expect("its state is read");
     let segments = state.of(IndexedKind::Messages);
     let documents: Vec<u32> = segments.map(|one| one.documents).collect();
-    // 300 in base 4 is 10230: of each size as many as the digit says.
+    // Segments are merged by fours, and 300 in base 4 is 10230: each digit gives the number of segments of a size.
     assert_eq!(documents, [4096, 256, 256, 64, 64, 64]);
     let again = extend_index(&*store, chat, u64::MAX).await;
     let again = again.expect("it is indexed");
@@ -480,7 +481,7 @@ pub async fn index_segments_are_few<S: FullStore>(store: Arc<S>) {
     }
     let unchanged = index.index_state(chat).await;
     assert_eq!(unchanged.expect("its state is read"), state);
-    // A segment that is kept gives the state with it, and its chunks are read whole or by key.
+    // Storing a segment returns the state with this segment. Its chunks are read all at once or by key.
     let chunk = |key: u8| Chunk {
         key: vec![key],
         data: vec![key; 3],

@@ -1,4 +1,4 @@
-//! Stores that wrap other stores and change calls and answers.
+//! Stores that wrap other stores and change their calls and answers, for tests.
 
 use std::fmt;
 use std::time::Duration;
@@ -15,7 +15,7 @@ use memory_store::{
     Snapshot, State, Store, VectorStore, ViewInfo, Violation,
 };
 
-/// Answer of the wrapped store to a call, before it is returned to the caller.
+/// Answer of the wrapped store to a call. A layer may change it before it is returned to the caller.
 #[derive(Debug)]
 #[expect(missing_docs, reason = "each is the answer of a method of a store")]
 pub enum Answer<'a> {
@@ -32,7 +32,8 @@ pub enum Answer<'a> {
     SummaryLog(&'a mut Page<Summary, SummaryId>),
 }
 
-/// Changes that a [`Layered`] store makes to the calls of the wrapped store. The default methods change no call.
+/// Changes that a [`Layered`] store makes to the calls and answers of the wrapped store. The default methods change
+/// none.
 #[async_trait]
 pub trait Layer: Send + Sync + fmt::Debug {
     /// Returns the wrapped store.
@@ -41,26 +42,27 @@ pub trait Layer: Send + Sync + fmt::Debug {
     /// Called before each read of the wrapped store.
     async fn before_read(&self) {}
 
-    /// Called before each write. An error fails the write before it is done. `Some` lets the write be done, and then
-    /// fails it with this error.
+    /// Called before each write. If it returns an error, the write fails without effect. If it returns `Some`, the
+    /// write takes effect, and then the caller gets this error.
     async fn before_write(&self) -> Result<Option<Error>> {
         Ok(None)
     }
 
-    /// Changes an answer of the wrapped store before it is returned.
+    /// Changes an answer of the wrapped store before it is returned. If it returns an error, the caller gets the error.
     fn answer(&self, _answer: Answer<'_>) -> Result<()> {
         Ok(())
     }
 
-    /// Called after an append that failed.
+    /// Called after an append has failed, with the arguments of the append.
     async fn append_failed(&self, _conversation: ConversationId, _append: &Append) -> Result<()> {
         Ok(())
     }
 
-    /// Called after publishes were done, even if the caller gets an error for them.
+    /// Called with the outcomes of publishes that the wrapped store has made, even if the caller gets an error for
+    /// them.
     fn published(&self, _done: &[Result<Published>]) {}
 
-    /// Called after publishes for which the caller gets an error.
+    /// Called with publishes for which the caller gets an error.
     async fn publish_failed(
         &self,
         _conversation: ConversationId,
@@ -70,19 +72,20 @@ pub trait Layer: Send + Sync + fmt::Debug {
     }
 }
 
-/// A store that passes its calls to the store that the layer `L` wraps, with the layer's changes.
+/// A store that passes its calls to the store that the layer `L` wraps, with the changes of the layer.
 #[derive(Debug)]
 pub struct Layered<L>(pub L);
 
 impl<L: Layer> Layered<L> {
-    /// Makes a call that writes. The future has no effect until it is awaited.
+    /// Makes a call that writes, with the changes of the layer. The future of the call has no effect until it is
+    /// awaited.
     async fn write<T>(&self, write: impl Future<Output = Result<T>> + Send) -> Result<T> {
         let told = self.0.before_write().await?;
         let done = write.await?;
         told.map_or(Ok(done), Err)
     }
 
-    /// Makes a call that reads.
+    /// Awaits a reading call of the wrapped store, after [`Layer::before_read`].
     async fn read<T>(&self, read: impl Future<Output = Result<T>> + Send) -> Result<T> {
         self.0.before_read().await;
         read.await

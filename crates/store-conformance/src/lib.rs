@@ -38,9 +38,9 @@ pub use vectors::{
     vectors_are_kept,
 };
 
-/// Writes one `#[tokio::test]` for each case of the store suite, and for each of the search suite
-/// over a scan of that store. Takes an expression of a [`Fixture`]. The calling crate needs `tokio`
-/// with `macros` and `rt`.
+/// Defines a test (`#[tokio::test]`) for each case of the store suite, and for each case of the search suite with a
+/// search that scans the store. The argument is an expression that evaluates to a [`Fixture`]. The calling crate needs
+/// `tokio` with the features `macros` and `rt`.
 #[macro_export]
 macro_rules! conformance_tests {
     (@tests [$fixture:expr] $($case:ident)*) => {
@@ -149,8 +149,8 @@ macro_rules! conformance_tests {
     };
 }
 
-/// Writes one `#[tokio::test]` for each case of the search suite. Takes an expression of a
-/// [`SearchFixture`]. The calling crate needs `tokio` with `macros` and `rt`.
+/// Defines a test (`#[tokio::test]`) for each case of the search suite. The argument is an expression that evaluates to
+/// a [`SearchFixture`]. The calling crate needs `tokio` with the features `macros` and `rt`.
 #[macro_export]
 macro_rules! search_conformance_tests {
     ($fixture:expr) => {

@@ -1,4 +1,4 @@
-//! Vectors that a store keeps, and searches that count them.
+//! Tests of stored vectors, and of searches that rank by them.
 
 use std::sync::Arc;
 
@@ -15,15 +15,15 @@ use crate::builders::{range, refused};
 use crate::chat::Chat;
 use crate::indexed::pages;
 
-/// An embedder for tests. A vector has one component for each of a few subjects: the number of words about it in the
-/// text.
+/// An embedder for tests. Its vectors have one component for each of four subjects, for example dogs: the number of
+/// words of the text that belong to the subject.
 #[derive(Debug, Clone)]
 pub struct Subjects {
     /// Id of the embedder.
     pub id: &'static str,
-    /// Whether the embedder is cheap, so that a search may embed conversations with it.
+    /// Whether the embedder is cheap. A search may embed whole conversations with a cheap embedder.
     pub is_cheap: bool,
-    /// Whether every call of the embedder fails.
+    /// Whether every call of the embedder fails, as if its service were down.
     pub is_down: bool,
 }
 
@@ -37,7 +37,7 @@ impl Default for Subjects {
     }
 }
 
-/// The words of each subject.
+/// Words that belong to each subject.
 const SUBJECTS: [&[&str]; 4] = [
     &["dog", "puppy", "hound"],
     &["car", "truck", "van"],
@@ -93,7 +93,7 @@ impl<'a, S: FullStore> Chat<'a, S> {
         self.store.vector_store().expect("the store keeps vectors")
     }
 
-    /// All stored vectors of the conversation's own log.
+    /// Returns all stored vectors of the conversation's own log.
     async fn vectors(&self, embedder: &str) -> Vec<PlacedVector> {
         let all = range(1, u32::MAX);
         let found = self
@@ -102,7 +102,7 @@ impl<'a, S: FullStore> Chat<'a, S> {
         found.await.expect("they are read")
     }
 
-    /// The messages with a stored vector.
+    /// Returns the positions of the messages with a stored vector.
     async fn with_vector(&self, embedder: &str) -> Vec<u32> {
         let kept = self.vectors(embedder).await.into_iter();
         let kept = kept.filter(|(_, vector)| vector.is_some());
@@ -138,8 +138,8 @@ impl<'a, S: FullStore> Chat<'a, S> {
     }
 }
 
-/// Checks that vectors are stored by embedder and conversation without changes, that they are refused if they do not
-/// follow the stored ones, and that forks read their ancestors' vectors.
+/// Checks that vectors are stored unchanged, separately for each embedder and conversation. Vectors that do not
+/// directly follow the stored ones must be refused. Forks must read their ancestors' vectors.
 ///
 /// # Panics
 /// If the store keeps no vectors, or returns other vectors.
@@ -199,8 +199,8 @@ pub async fn vectors_are_kept<S: FullStore>(store: Arc<S>) {
     refused(unknown, memory_store::ErrorKind::NotFound);
 }
 
-/// Checks that an erasure removes the vectors of the erased messages, of all embedders, and that they do not return.
-/// Vectors of words that were read before the erasure must be refused.
+/// Checks that an erasure removes the vectors of the erased messages, of all embedders, and that the vectors cannot
+/// come back. Vectors of words that were read before the erasure must be refused.
 ///
 /// # Panics
 /// If a vector of an erased message remains.
@@ -242,9 +242,10 @@ pub async fn an_erasure_leaves_no_vector<S: FullStore>(store: Arc<S>) {
     }
 }
 
-/// Checks searches that rank by vectors. Exact modes answer as without vectors, and texts of nearly the same meaning
-/// are found. Answers do not depend on stored vectors, even if an ancestor's are missing, on a cheap embedder, or on an
-/// index. Other conversations do not count. The ranking uses words alone if the embedder fails.
+/// Checks searches that rank by vectors. Search modes with exact matches must answer as without vectors, and questions
+/// must find texts of nearly the same meaning. With a cheap embedder, answers must not depend on the vectors that are
+/// stored, even if an ancestor's are missing. Answers must not depend on an index. Other conversations must not count.
+/// If the embedder fails, the ranking must use words alone.
 ///
 /// # Panics
 /// If an answer differs from the expected one.
@@ -271,7 +272,7 @@ pub async fn searches_count_vectors<S: FullStore>(store: Arc<S>, seed: u64) {
         is_cheap: true,
         ..Subjects::default()
     });
-    // No vector is kept under its id.
+    // No vector is stored under the id of this embedder.
     let unkept = shared(Subjects {
         id: "subjects/unkept",
         is_cheap: true,
@@ -315,7 +316,7 @@ pub async fn searches_count_vectors<S: FullStore>(store: Arc<S>, seed: u64) {
                     let by_cheap = pages(&by_cheap, chat, &query).await;
                     let by_index = index().with_embedder(cheap.clone());
                     let by_index = pages(&by_index, chat, &query).await;
-                    // Their cursors tell which vectors count.
+                    // The cursors differ, because a cursor contains the vectors that count.
                     let hits = |pages: &[Hits]| -> Vec<_> {
                         let mut hits: Vec<_> =
                             pages.iter().flat_map(|page| page.hits.clone()).collect();
@@ -365,10 +366,10 @@ pub async fn searches_count_vectors<S: FullStore>(store: Arc<S>, seed: u64) {
     assert_eq!(found, ["a puppy"]);
 }
 
-/// Checks that all pages of an answer come from one ranking, even if vectors are stored between them.
+/// Checks that all pages of an answer come from one ranking, even if vectors are stored between two pages.
 ///
 /// # Panics
-/// If a hit is on two pages or on none.
+/// If a hit is on two pages, or on none.
 pub async fn pages_are_of_one_ranking<S: FullStore>(store: Arc<S>) {
     let filled = Chat::root(&*store, "pages").await;
     let said = (0..80).map(|at| {

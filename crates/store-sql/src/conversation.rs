@@ -1,4 +1,4 @@
-//! Conversations and the parts of the family that they read.
+//! SQL statements for conversations and families, and functions that read their rows.
 
 use memory_model::{ConversationId, Hash, Seq, SessionKey, Timestamp};
 use memory_store::implementors::conversation_hash;
@@ -35,7 +35,8 @@ const READ: [C; 18] = [
     C::Erasures,
 ];
 
-/// Builds the statement that selects a conversation by number or key: one row, which [`conversation`] reads.
+/// Builds the SQL statement that selects a conversation by number or key. The answer is one row, which [`conversation`]
+/// reads.
 pub fn find(which: &ConversationRef) -> SelectStatement {
     let mut statement = Query::select();
     statement.columns(READ).from(C::Table);
@@ -46,8 +47,8 @@ pub fn find(which: &ConversationRef) -> SelectStatement {
     statement
 }
 
-/// Builds the statement that selects a conversation and its ancestors, as far as they are forks; the conversation
-/// itself is the first row. [`ancestor`] reads a row.
+/// Builds the SQL statement that selects a conversation and, if it is a fork, its parent, the parent's parent and so
+/// on. The conversation itself is the first row. [`ancestor`] reads a row of the answer.
 pub fn lineage(no: u32) -> WithQuery {
     let step = |statement: &mut SelectStatement| {
         let fork = Expr::col((C::Table, C::Shared)).is_not_null();
@@ -80,8 +81,8 @@ pub fn lineage(no: u32) -> WithQuery {
         .with(recursive(steps))
 }
 
-/// Reads a row of [`lineage`]: the number of a conversation and, if it is a fork, its parent with the last shared
-/// position.
+/// Reads a row of [`lineage`]. Returns the number of a conversation and, for a fork, its parent with the last position
+/// that the fork shares with the parent.
 ///
 /// # Errors
 /// `Corrupt` if a column of the row cannot be read or holds an invalid value.
@@ -94,14 +95,15 @@ pub fn ancestor(row: &impl Columns) -> Result<(ConversationId, Option<(Conversat
     Ok((no, fork))
 }
 
-/// The clause for rows that lead to further ones.
+/// Returns the clause `WITH RECURSIVE` for a common table expression.
 pub(crate) fn recursive(steps: CommonTableExpression) -> WithClause {
     WithClause::new().recursive(true).cte(steps).to_owned()
 }
 
-/// The recursive part of statements over everything that a conversation sees: its number and its ancestors' numbers,
-/// with the last position that is seen of each, and the level above the conversation. The first two values of such a
-/// statement are the arguments of [`seen_from`].
+/// Returns the recursive clause with which SQL statements begin that read a conversation together with the logs and
+/// summaries that it inherits. Its rows are the conversation and its ancestors. Each row has the number of a
+/// conversation, the last position of its log that belongs to the first conversation, and a level: 0 for the
+/// conversation, 1 for its parent, and so on. The number `no` is the first value of a statement with this clause.
 pub(crate) fn seen_from(no: u32) -> WithClause {
     let mut begin = Query::select();
     begin
@@ -112,7 +114,7 @@ pub(crate) fn seen_from(no: u32) -> WithClause {
         || Expr::col((Seen::Table, Seen::Last)),
         || Expr::col((C::Table, C::Shared)),
     );
-    // The lesser of the two: databases have different functions for it.
+    // The lesser of the two positions. Databases have different functions for the minimum, so this is a CASE.
     let nearer = CaseStatement::new()
         .case(seen().lt(shared()), seen())
         .finally(shared());
@@ -126,7 +128,7 @@ pub(crate) fn seen_from(no: u32) -> WithClause {
             Expr::col((C::Table, C::No)).equals((Seen::Table, Seen::No)),
         )
         .and_where(Expr::col((C::Table, C::Shared)).is_not_null())
-        // A parent is older than its forks, so the recursion ends even in a damaged table.
+        // A parent has a lower number than its forks, so the recursion ends even in a damaged table.
         .and_where(Expr::col((C::Table, C::Parent)).lt(Expr::col((C::Table, C::No))))
         .take();
     begin.union(UnionType::All, up);
@@ -138,7 +140,7 @@ pub(crate) fn seen_from(no: u32) -> WithClause {
     recursive(seen)
 }
 
-/// Names of the recursive query in [`lineage`].
+/// Names of the table and columns of the recursive query in [`lineage`].
 #[derive(Clone, Copy)]
 enum Up {
     Table,
@@ -158,7 +160,7 @@ impl Iden for Up {
     }
 }
 
-/// Names of the recursive query of [`seen_from`].
+/// Names of the table and columns of the recursive query in [`seen_from`].
 #[derive(Clone, Copy)]
 pub(crate) enum Seen {
     Table,
@@ -178,8 +180,8 @@ impl Iden for Seen {
     }
 }
 
-/// Builds the statement that selects at most `limit` conversations with numbers above `after`, by rising number.
-/// [`conversation`] reads a row.
+/// Builds the SQL statement that selects at most `limit` conversations that match a filter and have numbers above
+/// `after`, by rising number. [`conversation`] reads a row of the answer.
 pub fn list(
     filter: &ConversationFilter,
     after: Option<ConversationId>,
@@ -201,7 +203,7 @@ pub fn list(
     statement
 }
 
-/// Reads a conversation from a row of [`find`] or [`list`]. Its segments are left empty.
+/// Reads a conversation from a row of [`find`] or [`list`]. Its list of log segments is left empty.
 ///
 /// # Errors
 /// `Corrupt` if a column of the row cannot be read or holds an invalid value.
@@ -248,7 +250,8 @@ pub fn conversation(row: &impl Columns) -> Result<Conversation> {
     })
 }
 
-/// Builds the statement that selects the largest number of a conversation so far; null if there is no conversation.
+/// Builds the SQL statement that selects the largest number of a conversation. The answer is one row with one number,
+/// or null if there is no conversation.
 pub fn last_number() -> SelectStatement {
     Query::select()
         .expr(Func::max(Expr::col(C::No)))
@@ -256,7 +259,7 @@ pub fn last_number() -> SelectStatement {
         .take()
 }
 
-/// Builds the statement that inserts a row for a new conversation.
+/// Builds the SQL statement that inserts the row of a new conversation.
 ///
 /// # Errors
 /// `Limit` if a number is too large for its column.
@@ -294,8 +297,8 @@ pub fn insert(new: &Conversation) -> Result<InsertStatement> {
     insert_row(C::Table, row)
 }
 
-/// Builds the statement that sets the title, archive flag and metadata of a conversation, and the time of the change. A
-/// field that is `None` in the patch does not change.
+/// Builds the SQL statement that changes the title, archive flag and metadata of a conversation, and sets the time of
+/// its last change to `now`. A field that is `None` in the patch does not change.
 pub fn patch(no: u32, patch: &ConversationPatch, now: Timestamp) -> UpdateStatement {
     let mut statement = Query::update();
     statement
@@ -314,23 +317,23 @@ pub fn patch(no: u32, patch: &ConversationPatch, now: Timestamp) -> UpdateStatem
     statement
 }
 
-/// Builds the statement that sets a conversation's chain hash and time of the last change after an append. `record` is
-/// the hash over the row after this change.
+/// Builds the SQL statement that sets a conversation's chain hash and the time of its last change, after an append.
+/// `record` is the hash over the conversation's row after this change.
 pub fn set_chain(no: u32, chain: Hash, now: Timestamp, record: Hash) -> UpdateStatement {
     let mut statement = touch(no, now, record);
     statement.value(C::Chain, chain.0.to_vec());
     statement
 }
 
-/// Builds the statement that sets a conversation's time of the last change. `record` is the hash over the row after
-/// this change.
+/// Builds the SQL statement that sets the time of a conversation's last change. `record` is the hash over the
+/// conversation's row after this change.
 pub fn touch(no: u32, now: Timestamp, record: Hash) -> UpdateStatement {
     let mut statement = set_record(no, record);
     statement.value(C::UpdatedAt, now.0);
     statement
 }
 
-/// Builds the statement that sets the hash over a conversation's row.
+/// Builds the SQL statement that sets the hash over a conversation's row.
 pub fn set_record(no: u32, record: Hash) -> UpdateStatement {
     Query::update()
         .table(C::Table)
@@ -339,7 +342,7 @@ pub fn set_record(no: u32, record: Hash) -> UpdateStatement {
         .take()
 }
 
-/// Builds the statement that sets the hash over the names of a conversation's views.
+/// Builds the SQL statement that sets the hash over the names of a conversation's views.
 pub fn set_views(no: u32, views: Hash) -> UpdateStatement {
     Query::update()
         .table(C::Table)
@@ -348,8 +351,8 @@ pub fn set_views(no: u32, views: Hash) -> UpdateStatement {
         .take()
 }
 
-/// Builds the statement that selects at most `limit` conversations with numbers above `after`, by rising number, with
-/// their hashes. [`conversation`] and [`recorded`] read a row.
+/// Builds the SQL statement that selects at most `limit` conversations with numbers above `after`, by rising number,
+/// together with their hashes. [`conversation`] and [`recorded`] read a row of the answer.
 pub fn records(after: i64, limit: u64) -> SelectStatement {
     Query::select()
         .columns(READ)
@@ -361,7 +364,8 @@ pub fn records(after: i64, limit: u64) -> SelectStatement {
         .take()
 }
 
-/// Reads the two hashes in a row of [`records`]: over the conversation's row, and over the names of its views.
+/// Reads two hashes from a row of [`records`]: the hash over the conversation's row, and the hash over the names of its
+/// views.
 ///
 /// # Errors
 /// `Corrupt` if a column of the row cannot be read or holds an invalid value.
@@ -372,8 +376,8 @@ pub fn recorded(row: &impl Columns) -> Result<(Hash, Hash)> {
     ))
 }
 
-/// Builds the statement that selects the family with a root: its number of members, and the hash over their session
-/// keys.
+/// Builds the SQL statement that selects one family: its number of members, and the hash over their session keys.
+/// `tree` is the number of the family's root conversation.
 pub fn family(tree: u32) -> SelectStatement {
     Query::select()
         .columns([F::Members, F::Hash])
@@ -382,7 +386,8 @@ pub fn family(tree: u32) -> SelectStatement {
         .take()
 }
 
-/// Builds the statement that selects all families: root, number of members, and the hash over their session keys.
+/// Builds the SQL statement that selects all families. Each row has the number of the root conversation, the number of
+/// members, and the hash over their session keys.
 pub fn families() -> SelectStatement {
     Query::select()
         .columns([F::Tree, F::Members, F::Hash])
@@ -390,7 +395,8 @@ pub fn families() -> SelectStatement {
         .take()
 }
 
-/// Builds the statement that inserts a family that has only its root as a member.
+/// Builds the SQL statement that inserts a family with its root conversation `tree` as the only member. `hash` is the
+/// hash over the root's session key.
 ///
 /// # Errors
 /// `Invalid` if a row has more values than columns, which would be a defect of this crate.
@@ -403,7 +409,8 @@ pub fn insert_family(tree: u32, hash: Hash) -> Result<InsertStatement> {
     insert_row(F::Table, row)
 }
 
-/// Builds the statement that adds one member to a family. `hash` is the hash over the session keys with this member.
+/// Builds the SQL statement that adds one member to the family of the root conversation `tree`. `hash` is the hash over
+/// the members' session keys, including the new member's.
 pub fn extend_family(tree: u32, hash: Hash) -> UpdateStatement {
     Query::update()
         .table(F::Table)

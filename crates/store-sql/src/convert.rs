@@ -1,4 +1,4 @@
-//! Numbers and digests between the model and the columns.
+//! Conversions of numbers, hashes and ids between Rust types and columns of a database.
 
 use std::fmt::Display;
 
@@ -7,7 +7,7 @@ use memory_store::{Error, ErrorKind};
 
 use crate::error::{Result, corrupt};
 
-/// Converts a count for a column; `what` names it in an error.
+/// Converts a count to the integer of a column. `what` names the count in an error.
 ///
 /// # Errors
 /// `Limit` if `number` exceeds the largest integer of a database.
@@ -21,7 +21,7 @@ pub fn to_int(what: &str, number: u64) -> Result<i64> {
     })
 }
 
-/// Converts a count from a column; `what` names it in an error.
+/// Converts the integer of a column to a count. `what` names the count in an error.
 ///
 /// # Errors
 /// `Corrupt` if `number` is negative.
@@ -29,7 +29,7 @@ pub fn to_count(what: &str, number: i64) -> Result<u64> {
     u64::try_from(number).map_err(|e| corrupt(what, format!("{number} is negative")).with_source(e))
 }
 
-/// Converts a 32-bit number from a column; `what` names it in an error.
+/// Converts the integer of a column to a 32-bit number. `what` names the number in an error.
 ///
 /// # Errors
 /// `Corrupt` if `number` is out of range.
@@ -38,7 +38,7 @@ pub fn to_u32(what: &str, number: i64) -> Result<u32> {
         .map_err(|e| corrupt(what, format!("{number} is out of range")).with_source(e))
 }
 
-/// Converts a position from a column.
+/// Converts the integer of a column to a position in a log.
 ///
 /// # Errors
 /// `Corrupt` if `number` is out of range.
@@ -46,22 +46,22 @@ pub fn to_seq(number: i64) -> Result<Seq> {
     to_u32("seq", number).map(Seq)
 }
 
-/// A range of positions from two columns.
+/// Converts the integers of two columns to a range of positions. `what` names the range in an error.
 pub(crate) fn to_range(what: impl Display, first: i64, last: i64) -> Result<SeqRange> {
     SeqRange::new(to_seq(first)?, to_seq(last)?)
         .ok_or_else(|| corrupt(what, format!("{first}-{last} is not a range")))
 }
 
-/// JSON from a column, if there is any.
+/// Parses the JSON of a column. Returns `None` if the column is null. `what` names the value in an error.
 pub(crate) fn to_json(what: impl Display, text: Option<String>) -> Result<Option<RawJson>> {
     let json = text.map(RawJson::parse).transpose();
     json.map_err(|e| corrupt(what, "it is not JSON").with_source(e))
 }
 
-/// Converts a digest from a column; `what` names it in an error.
+/// Converts the bytes of a column to a hash. `what` names the hash in an error.
 ///
 /// # Errors
-/// `Corrupt` if there are not 32 bytes.
+/// `Corrupt` if the number of bytes is not 32.
 pub fn to_hash(what: &str, bytes: &[u8]) -> Result<Hash> {
     Hash::from_slice(bytes).ok_or_else(|| {
         corrupt(
@@ -71,20 +71,20 @@ pub fn to_hash(what: &str, bytes: &[u8]) -> Result<Hash> {
     })
 }
 
-/// Returns the key of a row of a log: `conversation << 32 | seq`.
+/// Returns the key of an entry's row: `conversation << 32 | seq`. `seq` is the position of the entry in the log.
 pub fn packed(conversation: u32, seq: u32) -> i64 {
-    // At most 31 bits of conversation, so the sign stays clear.
+    // The number of a conversation has at most 31 bits, so the key is not negative.
     (i64::from(conversation) << 32) | i64::from(seq)
 }
 
-/// The 16 bytes of a UUID in the usual form: in lower case, with hyphens. This form takes less than half the space of
-/// the text, both in the row and in the index.
+/// Returns the 16 bytes of a UUID in the usual form: lower case, with hyphens. Returns `None` for any other text. The
+/// bytes take less than half the space of the text, both in the row and in the index.
 pub(crate) fn uuid_bytes(text: &str) -> Option<[u8; 16]> {
     let text: &[u8; 36] = text.as_bytes().try_into().ok()?;
-    // Positions of the pairs of digits; the hyphens are between them.
+    // Positions of the pairs of hexadecimal digits. The hyphens are between them.
     const PAIRS: [usize; 16] = [0, 2, 4, 6, 9, 11, 14, 16, 19, 21, 24, 26, 28, 30, 32, 34];
     let mut bytes = [0; 16];
-    // A character that is not a digit sets a high bit here.
+    // Has the bit 0x80 set if a character is not a digit.
     let mut wrong = 0;
     for (byte, at) in bytes.iter_mut().zip(PAIRS) {
         let (high, low) = (
@@ -98,7 +98,7 @@ pub(crate) fn uuid_bytes(text: &str) -> Option<[u8; 16]> {
     (hyphens && wrong & 0x80 == 0).then_some(bytes)
 }
 
-/// Value of each character as a digit; 0x80 if it is not a lower-case digit.
+/// Value of each character as a hexadecimal digit, or 0x80 if it is not a lower-case digit.
 const VALUES: [u8; 256] = {
     let mut values = [0x80; 256];
     let mut digit = 0;
@@ -109,7 +109,7 @@ const VALUES: [u8; 256] = {
     values
 };
 
-/// The text of [`uuid_bytes`].
+/// Returns the text of a UUID from the bytes that [`uuid_bytes`] returned.
 pub(crate) fn uuid_text(bytes: [u8; 16]) -> String {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
     let mut text = String::with_capacity(36);

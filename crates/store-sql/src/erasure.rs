@@ -1,4 +1,4 @@
-//! Erasures: statements.
+//! SQL statements that erase words and record erasures.
 
 use memory_model::{ConversationId, SeqRange, SessionKey, Timestamp};
 use memory_store::{ERASED, Erase, ErasedRange, Erasure, PREPARED};
@@ -18,7 +18,7 @@ use crate::tables::{
     Payload as P, State as V, Summary as S, Wipe,
 };
 
-/// The rows of a range of an own log.
+/// Returns the SQL condition that selects the entries of a range in the own log of `source`.
 fn of_log(source: ConversationId, range: SeqRange) -> Expr {
     Expr::col((M::Table, M::Id)).between(
         packed(source.0, range.first.0),
@@ -26,7 +26,8 @@ fn of_log(source: ConversationId, range: SeqRange) -> Expr {
     )
 }
 
-/// Builds the statement that counts the entries of a range of an own log that have words: one row with one number.
+/// Builds the SQL statement that counts the entries of a range with words that are not erased, in the own log of
+/// `source`. The answer is one row with one number.
 pub fn with_words(source: ConversationId, range: SeqRange) -> SelectStatement {
     Query::select()
         .expr(Func::count(Expr::col(M::Id)))
@@ -36,8 +37,9 @@ pub fn with_words(source: ConversationId, range: SeqRange) -> SelectStatement {
         .take()
 }
 
-/// Builds the statement that selects the entries outside of these ranges that have words and the same hash as an entry
-/// within them: one row for each conversation, which [`copy`] reads.
+/// Builds the SQL statement that finds copies of entries. It selects the entries outside of these ranges that have the
+/// same hash as an entry within them, and still have their words. The answer has one row for each conversation with
+/// copies, which [`copy`] reads.
 pub fn copies(logs: &[ErasedRange]) -> SelectStatement {
     let in_logs = || {
         let logs = logs.iter();
@@ -66,7 +68,7 @@ pub fn copies(logs: &[ErasedRange]) -> SelectStatement {
         .take()
 }
 
-/// Reads a row of [`copies`]: a conversation, and the range from its first to its last copied entry.
+/// Reads a row of [`copies`]. Returns a conversation, with the range from its first to its last copy.
 ///
 /// # Errors
 /// `Corrupt` if a column of the row cannot be read or holds an invalid value.
@@ -80,7 +82,8 @@ pub fn copy(row: &impl Columns) -> Result<ErasedRange> {
     ))
 }
 
-/// Builds the statement that selects the ids of the payloads to which entries of a range refer.
+/// Builds the SQL statement that selects the ids of the payloads to which the entries of a range refer. A payload is a
+/// long string of messages that is stored once in a separate table.
 pub fn payloads_of(source: ConversationId, range: SeqRange) -> SelectStatement {
     Query::select()
         .distinct()
@@ -91,7 +94,8 @@ pub fn payloads_of(source: ConversationId, range: SeqRange) -> SelectStatement {
         .take()
 }
 
-/// Builds the statement that deletes the payloads with these ids to which no entry refers.
+/// Builds the SQL statement that deletes those of the payloads with these ids to which no entry refers any more. A
+/// payload is a long string of messages that is stored once in a separate table.
 pub fn delete_payloads(ids: &[i64]) -> DeleteStatement {
     let used = Query::select()
         .column(M::Payload)
@@ -105,7 +109,8 @@ pub fn delete_payloads(ids: &[i64]) -> DeleteStatement {
         .take()
 }
 
-/// Builds the statement that records an erasure of entries; a record of the same range and time does not change.
+/// Builds the SQL statement that records an erasure of the entries of a range, in the own log of `source`. An existing
+/// record of the same range and time does not change.
 ///
 /// # Errors
 /// `Invalid` if a row has more values than columns, which would be a defect of this crate.
@@ -123,7 +128,7 @@ pub fn record(source: ConversationId, range: SeqRange, erase: &Erase) -> Result<
     Ok(statement)
 }
 
-/// Builds the statement that removes the words of the entries of a range from their rows.
+/// Builds the SQL statement that removes the words from the entries of a range, in the own log of `source`.
 pub fn blank_entries(source: ConversationId, range: SeqRange) -> UpdateStatement {
     Query::update()
         .table(M::Table)
@@ -136,8 +141,8 @@ pub fn blank_entries(source: ConversationId, range: SeqRange) -> UpdateStatement
         .take()
 }
 
-/// Builds the statement that selects the keys of a conversation's own summaries that have these public ids and still
-/// have words.
+/// Builds the SQL statement that selects the row keys of a conversation's own summaries that have these public ids and
+/// still have their words.
 pub fn summaries_with_words(owner: ConversationId, ids: &[&str]) -> SelectStatement {
     let gone = Query::select().column(G::Summary).from(G::Table).take();
     Query::select()
@@ -149,7 +154,7 @@ pub fn summaries_with_words(owner: ConversationId, ids: &[&str]) -> SelectStatem
         .take()
 }
 
-/// Builds the statement that records that the words of the summaries with these keys are erased.
+/// Builds the SQL statement that records the erasure of the summaries with these row keys, at the time `at`.
 ///
 /// # Errors
 /// `Invalid` if a row has more values than columns, which would be a defect of this crate.
@@ -158,8 +163,8 @@ pub fn record_summaries(keys: &[i64], at: Timestamp) -> Result<InsertStatement> 
     insert(G::Table, keys.iter().map(row))
 }
 
-/// Builds the statement that removes the words of the summaries with these keys from their rows; a placeholder replaces
-/// the text.
+/// Builds the SQL statement that removes the words from the summaries with these row keys. Their text becomes the
+/// placeholder [`memory_store::ERASED`].
 pub fn blank_summaries(keys: &[i64]) -> UpdateStatement {
     Query::update()
         .table(S::Table)
@@ -171,12 +176,12 @@ pub fn blank_summaries(keys: &[i64]) -> UpdateStatement {
         .take()
 }
 
-/// Builds the statement that selects the keys of all erased summaries.
+/// Builds the SQL statement that selects the row keys of all erased summaries.
 pub fn erased_keys() -> SelectStatement {
     Query::select().column(G::Summary).from(G::Table).take()
 }
 
-/// Builds the statement that counts the jobs of a conversation: one row with one number.
+/// Builds the SQL statement that counts the jobs of a conversation. The answer is one row with one number.
 pub fn count_jobs(conversation: ConversationId) -> SelectStatement {
     Query::select()
         .expr(Func::count(Expr::col(J::Key)))
@@ -185,8 +190,8 @@ pub fn count_jobs(conversation: ConversationId) -> SelectStatement {
         .take()
 }
 
-/// Builds the statement that deletes all jobs of a conversation, so that no owner of a lease can publish words that it
-/// read.
+/// Builds the SQL statement that deletes all jobs of a conversation. All leases then end, so that no owner can publish
+/// words that were read before an erasure.
 pub fn delete_jobs(conversation: ConversationId) -> DeleteStatement {
     Query::delete()
         .from_table(J::Table)
@@ -194,7 +199,7 @@ pub fn delete_jobs(conversation: ConversationId) -> DeleteStatement {
         .take()
 }
 
-/// Builds the statement that adds one to a conversation's number of erasures
+/// Builds the SQL statement that adds one to a conversation's number of erasures
 /// ([`Conversation::erasures`](memory_store::Conversation::erasures)). Run the statement for each conversation that saw
 /// the erased words.
 pub fn count_erasure(conversation: ConversationId) -> UpdateStatement {
@@ -205,8 +210,8 @@ pub fn count_erasure(conversation: ConversationId) -> UpdateStatement {
         .take()
 }
 
-/// Builds the statement that deletes the small values of a conversation that hold prepared work: their keys begin with
-/// `prepared/`.
+/// Builds the SQL statement that deletes the small values of a conversation that store prepared work. Their keys begin
+/// with `prepared/`.
 pub fn delete_prepared(conversation: ConversationId) -> DeleteStatement {
     Query::delete()
         .from_table(V::Table)
@@ -215,7 +220,7 @@ pub fn delete_prepared(conversation: ConversationId) -> DeleteStatement {
         .take()
 }
 
-/// Builds the statement that records that erased words are still to be removed from the files.
+/// Builds the SQL statement that records a pending erasure: its words are not yet removed from the database's files.
 ///
 /// # Errors
 /// `Invalid` if a row has more values than columns, which would be a defect of this crate.
@@ -223,7 +228,8 @@ pub fn record_wipe(at: Timestamp) -> Result<InsertStatement> {
     insert_row(Wipe::Table, [(Wipe::At, at.0.into())])
 }
 
-/// Builds the statement that selects the number and time of each erasure with words still to be removed from the files.
+/// Builds the SQL statement that selects the number and time of each erasure with words that are not yet removed from
+/// the database's files.
 pub fn pending_wipes() -> SelectStatement {
     Query::select()
         .columns([Wipe::No, Wipe::At])
@@ -231,8 +237,8 @@ pub fn pending_wipes() -> SelectStatement {
         .take()
 }
 
-/// Builds the statement that records that the words of an erasure are removed from the files. Both the number and the
-/// time must match, because the number may have been reused meanwhile.
+/// Builds the SQL statement that deletes the record of a pending erasure, after its words were removed from the
+/// database's files. Both number and time must match, because the number may have been reused meanwhile.
 pub fn wiped(no: i64, at: i64) -> DeleteStatement {
     Query::delete()
         .from_table(Wipe::Table)
@@ -241,7 +247,7 @@ pub fn wiped(no: i64, at: i64) -> DeleteStatement {
         .take()
 }
 
-/// Builds the statement that deletes all small values of a conversation.
+/// Builds the SQL statement that deletes all small values of a conversation.
 pub fn delete_states(conversation: ConversationId) -> DeleteStatement {
     Query::delete()
         .from_table(V::Table)
@@ -249,7 +255,7 @@ pub fn delete_states(conversation: ConversationId) -> DeleteStatement {
         .take()
 }
 
-/// Builds the statement that removes a conversation's title and metadata, and archives the conversation.
+/// Builds the SQL statement that removes a conversation's title and metadata, and archives the conversation.
 pub fn blank_conversation(conversation: ConversationId) -> UpdateStatement {
     Query::update()
         .table(C::Table)
@@ -260,8 +266,8 @@ pub fn blank_conversation(conversation: ConversationId) -> UpdateStatement {
         .take()
 }
 
-/// Builds the statement that selects the recorded erasures of all logs that a conversation sees. [`erasure`] reads a
-/// row.
+/// Builds the SQL statement that selects the recorded erasures of all logs that a conversation sees: its own log and
+/// its ancestors' logs. [`erasure`] reads a row of the answer.
 pub fn seen_by(conversation: ConversationId) -> WithQuery {
     Query::select()
         .columns(
@@ -274,7 +280,7 @@ pub fn seen_by(conversation: ConversationId) -> WithQuery {
         .with(seen_from(conversation.0))
 }
 
-/// Reads a row of [`seen_by`]: the conversation that owns the log, and the erasure.
+/// Reads a row of [`seen_by`]. Returns the conversation that owns the log, and the erasure.
 ///
 /// # Errors
 /// `Corrupt` if a column of the row cannot be read or holds an invalid value.
@@ -285,14 +291,15 @@ pub fn erasure(row: &impl Columns) -> Result<(ConversationId, Erasure)> {
     Ok((source, erasure))
 }
 
-/// Builds the statement that selects the public ids of the erased summaries that a conversation sees.
+/// Builds the SQL statement that selects the public ids of the erased summaries that a conversation sees.
 pub fn summaries_seen_by(conversation: ConversationId) -> WithQuery {
     let key = || Expr::col((G::Table, G::Summary));
     let no = || Expr::col((Seen::Table, Seen::No));
     Query::select()
         .column((S::Table, S::PublicId))
         .from(Seen::Table)
-        // Crossed, so that SQLite looks at each conversation's own stretch of keys.
+        // CROSS JOIN fixes the order of the joins: SQLite then reads only the keys of the conversation and its
+        // ancestors.
         .cross_join(G::Table)
         .cross_join(S::Table)
         .and_where(key().gte(no().left_shift(32_i64)))
@@ -303,7 +310,8 @@ pub fn summaries_seen_by(conversation: ConversationId) -> WithQuery {
         .with(seen_from(conversation.0))
 }
 
-/// Builds the statement that replaces the facts of a conversation, the text against which its entries are compressed.
+/// Builds the SQL statement that replaces the facts of a conversation. [`Facts`] are texts that the metadata of its
+/// entries have in common. They are the dictionary with which entries are compressed.
 pub fn set_facts(conversation: ConversationId, facts: &Facts) -> UpdateStatement {
     Query::update()
         .table(F::Table)
@@ -313,7 +321,8 @@ pub fn set_facts(conversation: ConversationId, facts: &Facts) -> UpdateStatement
         .take()
 }
 
-/// Builds the statement that replaces the stored bytes of an entry after they were packed again.
+/// Builds the SQL statement that replaces the stored bytes of the entry with this row key, after the bytes were packed
+/// again.
 pub fn repack(key: i64, packed: Packed) -> UpdateStatement {
     Query::update()
         .table(M::Table)

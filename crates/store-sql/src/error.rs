@@ -1,4 +1,4 @@
-//! Errors for rows that do not fit the model.
+//! Errors for rows that cannot be converted to Rust types.
 
 use std::fmt::Display;
 
@@ -6,7 +6,7 @@ use memory_store::{Error, ErrorKind};
 
 pub(crate) use memory_store::Result;
 
-/// The error for a row that has no meaning in the model.
+/// Returns the `Corrupt` error for a stored object that cannot be converted. `problem` says why.
 pub(crate) fn corrupt(object: impl Display, problem: impl Display) -> Error {
     Error::new(ErrorKind::Corrupt, format!("{object}: {problem}"))
 }

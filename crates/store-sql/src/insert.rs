@@ -1,11 +1,12 @@
-//! Statements that insert rows.
+//! SQL statements that insert rows.
 
 use memory_store::{Error, ErrorKind};
 use sea_query::{InsertStatement, IntoIden, IntoTableRef, Query, SimpleExpr};
 
 use crate::error::Result;
 
-/// Inserts rows: the columns of a row, each with its value. All rows have the same columns.
+/// Builds the SQL statement that inserts rows. Each row is a list of columns with their values. All rows must have the
+/// same columns.
 pub(crate) fn insert<C: IntoIden, R: IntoIterator<Item = (C, SimpleExpr)>>(
     table: impl IntoTableRef,
     rows: impl IntoIterator<Item = Result<R>>,
@@ -22,7 +23,7 @@ pub(crate) fn insert<C: IntoIden, R: IntoIterator<Item = (C, SimpleExpr)>>(
     Ok(statement)
 }
 
-/// Inserts one row.
+/// Builds the SQL statement that inserts one row.
 pub(crate) fn insert_row<C: IntoIden, const N: usize>(
     table: impl IntoTableRef,
     row: [(C, SimpleExpr); N],
@@ -30,7 +31,7 @@ pub(crate) fn insert_row<C: IntoIden, const N: usize>(
     insert(table, [Ok(row)])
 }
 
-/// Adds a row of values. Their number always equals that of the columns.
+/// Adds a row of values to an SQL statement. The number of values must equal the number of columns.
 pub(crate) fn add_row(
     statement: &mut InsertStatement,
     values: impl IntoIterator<Item = SimpleExpr>,

@@ -1,4 +1,4 @@
-//! The log.
+//! SQL statements for the entries of logs, and functions that read their rows.
 
 use std::sync::{Arc, LazyLock};
 
@@ -21,17 +21,17 @@ use crate::pack::{self, Facts, Packed};
 use crate::row::{Columns, Values};
 use crate::tables::{Facts as F, Message as M, Payload as P};
 
-/// Numbers of rows that one statement can insert or look up. There are few of them, so that the driver's cache holds
-/// every statement.
+/// Numbers of rows that one prepared SQL statement can insert or look up. There are few numbers, so that the driver's
+/// statement cache has room for all these statements.
 pub const BATCHES: [usize; 3] = [64, 8, 1];
 
-/// Maximum number of positions that one statement of [`positions`] looks up.
+/// Maximum number of positions that one SQL statement of [`positions`] looks up.
 pub const POSITIONS: usize = 64;
 
-/// Number of values that [`put_row`] adds for each row.
+/// Number of values that [`put_row`] adds for each inserted entry.
 pub const COLUMNS: usize = STORED.len();
 
-/// The columns of [`insert`], in order.
+/// Columns that [`insert`] writes, in order.
 const STORED: [M; 19] = [
     M::Id,
     M::Conversation,
@@ -54,7 +54,8 @@ const STORED: [M; 19] = [
     M::Body,
 ];
 
-/// The first columns of [`range`], in order. The body follows, then a payload's codec and data, then [`size`].
+/// First columns that [`range`] reads, in order. The body follows, then the payload's codec and data, then the column
+/// that [`size`] reads.
 const READ: [M; 14] = [
     M::Seq,
     M::Kind,
@@ -72,7 +73,7 @@ const READ: [M; 14] = [
     M::Meta,
 ];
 
-/// Splits `len` rows into ranges of indices; the length of each range is in [`BATCHES`].
+/// Splits `len` rows into ranges of indices. The length of each range is one of [`BATCHES`].
 pub fn batches(len: usize) -> impl Iterator<Item = std::ops::Range<usize>> {
     let mut start = 0;
     std::iter::from_fn(move || {
@@ -82,22 +83,24 @@ pub fn batches(len: usize) -> impl Iterator<Item = std::ops::Range<usize>> {
     })
 }
 
-/// An entry to be stored.
+/// An entry to insert into the table of messages.
 #[derive(Debug)]
 pub struct NewRow<'a> {
-    /// Message to store, with its cost as the caller gave it.
+    /// Message to store, with its cost as given by the caller.
     pub entry: &'a NewEntry,
-    /// Position that the entry gets in its log, with its cost and the running sum there.
+    /// Position of the entry in its log, with its cost and the running sum there (the cost of the log up to this
+    /// entry).
     pub placed: Placed,
     /// Hash of the message.
     pub hash: Hash,
     /// Body ([`Message::body`]) and metadata of the message, in stored form.
     pub packed: Packed,
-    /// Id of the row that holds the string cut out of the body ([`Packed::cut`]); `None` if no string was cut out.
+    /// Id of the payload row that stores the string cut out of the body ([`Packed::cut`]). `None` if no string was cut
+    /// out.
     pub payload: Option<i64>,
 }
 
-/// The stored form of an external id.
+/// Adds an external id to the values of an SQL statement, in its stored form: 16 bytes for a UUID, else the text.
 fn put_external(values: &mut impl Values, id: &str) -> Result<()> {
     match uuid_bytes(id) {
         Some(bytes) => values.put_bytes(bytes.to_vec()),
@@ -105,7 +108,7 @@ fn put_external(values: &mut impl Values, id: &str) -> Result<()> {
     }
 }
 
-/// An external id from its column.
+/// Reads an external id from column `at` of a row.
 fn external_id(row: &impl Columns, at: usize) -> Result<Option<String>> {
     if !row.holds_bytes(at)? {
         return row.opt_text(at);
@@ -119,8 +122,8 @@ fn external_id(row: &impl Columns, at: usize) -> Result<Option<String>> {
     }
 }
 
-/// Builds the statement that inserts `rows` entries. The statement's text depends on this number alone; [`put_row`]
-/// adds the values of each row.
+/// Builds the SQL statement that inserts `rows` entries. The text of the statement depends only on this number.
+/// [`put_row`] adds the values of each row.
 ///
 /// # Errors
 /// `Invalid` if a row has more values than columns, which would be a defect of this crate.
@@ -133,7 +136,7 @@ pub fn insert(rows: usize) -> Result<InsertStatement> {
     Ok(statement)
 }
 
-/// Adds the values of one entry in the own log of `conversation`, for [`insert`].
+/// Adds the values of one entry to an SQL statement of [`insert`]. The entry belongs to the own log of `conversation`.
 ///
 /// # Errors
 /// `Limit` if a number is too large for its column.
@@ -172,7 +175,7 @@ pub fn put_row(values: &mut impl Values, conversation: u32, row: NewRow<'_>) -> 
     values.put_bytes(row.packed.body)
 }
 
-/// Words that every row contains.
+/// Shared texts of the fixed words that the rows of entries contain, such as roles.
 struct CommonWords {
     message: Arc<str>,
     note: Arc<str>,
@@ -191,8 +194,9 @@ static WORDS: LazyLock<CommonWords> = LazyLock::new(|| CommonWords {
     tool: Role::Tool.as_str().into(),
 });
 
-/// Builds the statement that selects at most `limit` entries of `range` of the own log of `source`, by position.
-/// [`entry`] reads a row. A row with more than `largest` packed bytes comes without these bytes: see [`size`].
+/// Builds the SQL statement that selects at most `limit` entries of `range` in the own log of `source`, by position.
+/// [`entry`] reads a row of the answer. If a row has more than `largest` packed bytes, these bytes are left out of the
+/// answer: see [`size`].
 pub fn range(
     source: u32,
     range: SeqRange,
@@ -206,8 +210,8 @@ pub fn range(
     statement
 }
 
-/// Builds the statement that selects entries as [`range`] does, but only the ones at these positions: at most
-/// [`POSITIONS`].
+/// Builds the SQL statement that selects the entries at these positions, at most [`POSITIONS`] of them. The columns are
+/// those of [`range`].
 pub fn positions(
     source: u32,
     positions: &[Seq],
@@ -216,7 +220,8 @@ pub fn positions(
     largest: i64,
 ) -> SelectStatement {
     let mut statement = rows(order, limit, largest);
-    // Few lengths, so that the driver's cache holds every statement: the last one is repeated.
+    // The list is padded to one of few lengths by repeating its last position, so that the driver's statement cache has
+    // room for all these statements.
     let length = match positions.len() {
         0..=8 => 8,
         _ => POSITIONS,
@@ -243,7 +248,7 @@ fn rows(order: Order, limit: u64, largest: i64) -> SelectStatement {
         || Expr::col(of_message(M::Body)),
         || Expr::col((P::Table, P::Data)),
     );
-    // A row's length of bytes is available without reading them.
+    // A database knows the length of a column without reading its bytes.
     let size = || length(body()).add(length(data()));
     let small = |of: Expr| CaseStatement::new().case(size().lte(largest), of);
     Query::select()
@@ -262,7 +267,8 @@ fn rows(order: Order, limit: u64, largest: i64) -> SelectStatement {
         .take()
 }
 
-/// Reads the number of packed bytes from a row of [`range`]. It is there even if the bytes were not returned.
+/// Reads the number of packed bytes of an entry from a row of [`range`]. The number is present even if the bytes were
+/// left out of the answer.
 ///
 /// # Errors
 /// `Corrupt` if the row has no such column.
@@ -270,8 +276,9 @@ pub fn size(row: &impl Columns) -> Result<i64> {
     row.int(17)
 }
 
-/// Reads from a row of [`range`] the revision of the conversation's facts that is needed to unpack it; `None` if it
-/// needs no facts, such as after its words were erased.
+/// Reads from a row of [`range`] the revision of the conversation's facts that is needed to unpack the row. Facts are
+/// texts that entries are compressed against. Returns `None` if the row needs no facts, for example because its words
+/// were erased.
 ///
 /// # Errors
 /// `Corrupt` if the row has no such column.
@@ -283,10 +290,12 @@ pub fn needed_facts(row: &impl Columns) -> Result<Option<i64>> {
     })
 }
 
-/// Unpacks the body and the metadata in a row of [`range`]; `None` if they were erased.
+/// Reads the body and the metadata of an entry from a row of [`range`], and unpacks them if they are compressed.
+/// `facts` are the texts that entries of this log may be compressed against. Returns `None` if the entry was erased.
 ///
 /// # Errors
-/// `Corrupt` if the bytes were not written by [`pack`](crate::pack::pack), or if the facts that they need are missing.
+/// `Corrupt` if the bytes were not written by [`pack`](crate::pack::pack), or if the entry needs facts and `facts` is
+/// `None` or another revision.
 pub fn unpacked(
     row: &impl Columns,
     facts: Option<&Facts>,
@@ -317,8 +326,9 @@ pub fn unpacked(
     Ok(Some(whole))
 }
 
-/// Reads an entry from a row of [`range`]. Returns it with the length of its body in bytes. An erased entry has a
-/// placeholder as its parts. `facts` are the facts of the conversation that owns the log.
+/// Reads an entry from a row of [`range`]. Also returns the length of its body in bytes. The parts of an erased entry
+/// are a placeholder. `facts` are the facts of the conversation that owns the log: texts that entries are compressed
+/// against.
 ///
 /// # Errors
 /// `Corrupt` if a column of the row cannot be read or holds an invalid value.
@@ -368,8 +378,8 @@ pub fn entry(row: &impl Columns, facts: Option<&Facts>) -> Result<(LogEntry, u64
     Ok((entry, body.map_or(0, |body| body.len() as u64)))
 }
 
-/// Builds the statement that selects entries of an own log by external id, for `ids` ids. [`put_ids`] adds the values,
-/// and [`found`] reads a row.
+/// Builds the SQL statement that looks up `ids` external ids in one log. [`put_ids`] adds the values, and [`found`]
+/// reads a row of the answer.
 pub fn by_external(ids: usize) -> SelectStatement {
     found_columns()
         .from(M::Table)
@@ -378,12 +388,12 @@ pub fn by_external(ids: usize) -> SelectStatement {
         .take()
 }
 
-/// Builds the statement that selects entries that a fork sees by external id, for `ids` ids. [`put_seen_ids`] adds the
-/// values, and [`found`] reads a row.
+/// Builds the SQL statement that looks up `ids` external ids in the log that a fork sees, including its ancestors'
+/// shared parts. [`put_seen_ids`] adds the values, and [`found`] reads a row of the answer.
 pub fn by_external_seen(ids: usize) -> WithQuery {
     found_columns()
         .from(Seen::Table)
-        // Crossed, so that SQLite looks each id up in each log.
+        // CROSS JOIN fixes the order of the joins: SQLite then looks each id up in each log.
         .cross_join(M::Table)
         .and_where(Expr::col((M::Table, M::Conversation)).equals((Seen::Table, Seen::No)))
         .and_where(Expr::col((M::Table, M::ExternalId)).is_in(vec![0_i64; ids]))
@@ -400,7 +410,7 @@ fn found_columns() -> SelectStatement {
         .take()
 }
 
-/// Adds the values for [`by_external`]: the conversation that owns the log, and the external ids.
+/// Adds the values of an SQL statement of [`by_external`]: the conversation that owns the log, and the external ids.
 ///
 /// # Errors
 /// `Invalid` if the driver refuses a value, which would be a defect of this crate.
@@ -409,12 +419,12 @@ pub fn put_ids(values: &mut impl Values, source: u32, ids: &[&str]) -> Result<()
     ids.iter().try_for_each(|id| put_external(values, id))
 }
 
-/// Adds the values for [`by_external_seen`]: the fork, and the external ids.
+/// Adds the values of an SQL statement of [`by_external_seen`]: the fork, and the external ids.
 ///
 /// # Errors
 /// `Invalid` if the driver refuses a value, which would be a defect of this crate.
 pub fn put_seen_ids(values: &mut impl Values, conversation: u32, ids: &[&str]) -> Result<()> {
-    // Values of `seen_from`: the number, no limit, level 0, and a level's step.
+    // Values of `seen_from`: the number of the conversation, the largest position, level 0, and the step of a level.
     values.put_int(i64::from(conversation))?;
     values.put_int(i64::from(u32::MAX))?;
     values.put_int(0)?;
@@ -422,7 +432,8 @@ pub fn put_seen_ids(values: &mut impl Values, conversation: u32, ids: &[&str]) -
     ids.iter().try_for_each(|id| put_external(values, id))
 }
 
-/// Reads a row of [`by_external`] or [`by_external_seen`]: the external id, and facts about its entry.
+/// Reads a row of [`by_external`] or [`by_external_seen`]. Returns the external id, and the position, hash and time of
+/// its entry.
 ///
 /// # Errors
 /// `Corrupt` if a column of the row cannot be read or holds an invalid value.
@@ -437,8 +448,8 @@ pub fn found(row: &impl Columns) -> Result<(String, KnownEntry)> {
     Ok((id, known))
 }
 
-/// Builds the statement that selects the payloads with these hashes: rows of (hash, id). A payload is a long string
-/// that is stored once.
+/// Builds the SQL statement that looks up payloads by their hashes. The answer has rows of (hash, id). A payload is a
+/// long string of messages that is stored once.
 pub fn payloads(hashes: &[Hash]) -> SelectStatement {
     Query::select()
         .columns([P::Hash, P::Id])
@@ -447,8 +458,8 @@ pub fn payloads(hashes: &[Hash]) -> SelectStatement {
         .take()
 }
 
-/// Builds the statement that inserts a payload, a long string that is stored once. The statement returns one row with
-/// the payload's id.
+/// Builds the SQL statement that inserts a payload: a long string of messages that is stored once. The answer is one
+/// row with the payload's id.
 ///
 /// # Errors
 /// `Invalid` if a row has more values than columns, which would be a defect of this crate.
@@ -463,7 +474,8 @@ pub fn insert_payload(hash: Hash, codec: i64, data: Vec<u8>) -> Result<InsertSta
     Ok(statement)
 }
 
-/// Builds the statement that selects at most `limit` payloads with ids above `after`: rows of (id, hash, codec, data).
+/// Builds the SQL statement that selects at most `limit` payloads with ids above `after`. The answer has rows of (id,
+/// hash, codec, data). A payload is a long string of messages that is stored once.
 pub fn payload_log(after: i64, limit: u64) -> SelectStatement {
     Query::select()
         .columns([P::Id, P::Hash, P::Codec, P::Data])
@@ -474,7 +486,8 @@ pub fn payload_log(after: i64, limit: u64) -> SelectStatement {
         .take()
 }
 
-/// Builds the statement that selects the facts of a conversation: one row of the text and its revision.
+/// Builds the SQL statement that selects the facts of a conversation: the texts that its entries are compressed
+/// against. The answer is one row with the text and its revision.
 pub fn facts(conversation: u32) -> SelectStatement {
     Query::select()
         .columns([F::Text, F::Revision])
@@ -483,7 +496,8 @@ pub fn facts(conversation: u32) -> SelectStatement {
         .take()
 }
 
-/// Builds the statement that inserts the facts of a conversation that has none.
+/// Builds the SQL statement that inserts the facts of a conversation that has no facts yet. Facts are texts that
+/// entries are compressed against.
 ///
 /// # Errors
 /// `Invalid` if a row has more values than columns, which would be a defect of this crate.
@@ -496,8 +510,8 @@ pub fn insert_facts(conversation: u32, facts: &Facts) -> Result<InsertStatement>
     insert_row(F::Table, row)
 }
 
-/// Builds the statement that selects the running sums of the log rows with these keys (see [`packed`]): rows of (key,
-/// running).
+/// Builds the SQL statement that selects running sums of the entries with these row keys (see [`packed`]). The answer
+/// has rows of (key, running sum in tokens).
 pub fn running(keys: &[i64]) -> SelectStatement {
     Query::select()
         .columns([M::Id, M::Running])
@@ -506,9 +520,9 @@ pub fn running(keys: &[i64]) -> SelectStatement {
         .take()
 }
 
-/// Builds the statement that selects the first position of `range` in the own log of `source` with a running sum of at
-/// least `running` tokens: one number. The last position of `range` must have such a sum. The statement makes a binary
-/// search, so that no index over the sums is needed.
+/// Builds the SQL statement that selects the first position of `range`, in the own log of `source`, with a running sum
+/// of at least `running` tokens. The answer is one number. The last position of `range` must have a large enough sum.
+/// The statement makes a binary search, so that the table needs no index over the sums.
 ///
 /// # Errors
 /// `Limit` if a number is too large for its column.
@@ -557,7 +571,7 @@ pub fn seq_at(source: u32, range: SeqRange, running: u64) -> Result<WithQuery> {
     Ok(found.with(recursive(search)))
 }
 
-/// Names of the recursive query in [`seq_at`].
+/// Names of the table and columns of the recursive query in [`seq_at`].
 #[derive(Clone, Copy)]
 enum Search {
     Table,

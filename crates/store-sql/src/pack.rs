@@ -1,9 +1,9 @@
-//! Stored form of a message's bytes: compressed, with repeated content stored elsewhere.
+//! Stored form of a message's bytes: compressed, with repeated content stored once.
 //!
-//! A message's body and meta are compressed together, as one zstd frame against a dictionary. The dictionary is a fixed
-//! text, and may be followed by a conversation's *facts*: the text that its entries' meta have in common. The longest
-//! string of a body may be cut out, so that a store keeps it once per content. Hashes are over the bytes before
-//! packing, and unpacking returns these bytes exactly.
+//! The body and the metadata of a message are compressed together, as one zstd frame with a dictionary. The dictionary
+//! is a fixed text, which may be followed by a conversation's *facts*: the text that the metadata of its entries have
+//! in common. The longest string of a body may be cut out, so that a store keeps equal strings once. Hashes are over
+//! the bytes before packing, and unpacking returns exactly these bytes.
 
 use std::borrow::Cow;
 use std::cell::RefCell;
@@ -16,18 +16,20 @@ use memory_store::{Error, ErrorKind, Result};
 use sha2::{Digest as _, Sha256};
 use zstd_safe::{CCtx, CDict, DCtx, DDict};
 
-/// Codec of a body and its metadata that are stored unchanged, in two columns.
+/// Codec of a body and metadata that are stored unchanged, in two columns.
 pub const PLAIN: i64 = 0;
-/// Codec of a body and its metadata that are compressed together, as one frame against the fixed dictionary.
+/// Codec of a body and metadata that are compressed together, as one frame with the fixed dictionary.
 pub const PACKED: i64 = 1;
-/// Codec of a body and its metadata that are compressed together, as one frame against the fixed dictionary and the
-/// conversation's facts at revision 0. The codec for revision N of the facts is this plus 256 N.
+/// Codec of a body and metadata that are compressed together, as one frame with the fixed dictionary and revision 0 of
+/// the conversation's [`Facts`]: texts that the metadata of its entries have in common. The codec for revision N of the
+/// facts is this number plus 256 × N.
 pub const PACKED_WITH_FACTS: i64 = 2;
-/// The bits of a codec with the kind of packing; the others are a revision of facts.
+/// Bits of a codec that give the kind of packing. The other bits are the revision of the [`Facts`] that were used as a
+/// dictionary.
 const KIND: i64 = 0xff;
 
-/// Returns the revision of the conversation's [`Facts`] that is needed to unpack bytes with this codec; `None` if no
-/// facts are needed.
+/// Returns the revision of the conversation's [`Facts`] that is needed to unpack bytes with this codec. Returns `None`
+/// if the bytes were compressed without them.
 pub const fn facts_revision(codec: i64) -> Option<i64> {
     if codec & KIND == PACKED_WITH_FACTS {
         Some(codec >> KIND.count_ones())
@@ -36,30 +38,33 @@ pub const fn facts_revision(codec: i64) -> Option<i64> {
     }
 }
 
-/// Minimum size, in bytes, of a message with metadata that is compressed; smaller ones are stored unchanged.
+/// Minimum size, in bytes, at which a message with metadata is compressed. Smaller messages are stored unchanged.
 pub const SMALLEST: usize = 128;
-/// Minimum size, in bytes, of a message without metadata that is compressed; smaller ones are stored unchanged.
-/// Compressing a short text saves little, makes storing it several times slower, and hides it from SQL.
+/// Minimum size, in bytes, at which a message without metadata is compressed. Smaller messages are stored unchanged,
+/// because compressing a short text saves little, makes storing several times slower, and hides the text from SQL.
 pub const SMALLEST_TEXT: usize = 1024;
-/// Minimum size, in bytes, of a string that is cut out of its message and stored once per content. The separate row and
-/// index entry of a shorter string cost more than they save: in the measured transcripts, repeated strings are 2 % of
-/// all bytes.
+/// Minimum size, in bytes, at which a string is cut out of its message and stored once for all messages that contain
+/// it. A shorter string would save less than its separate row and index entry cost. In the measured transcripts,
+/// repeated strings are 2 % of all bytes.
 pub const CUT_FROM: usize = 4096;
-/// Longer messages are stored unchanged, so that unpacking is bounded.
+/// Maximum size, in bytes, of a message that is compressed. Longer messages are stored unchanged, so that unpacking
+/// needs a bounded amount of memory.
 const LARGEST: usize = 512 << 20;
-/// zstd's level. On transcripts 3 takes half the time and 7 % more bytes, 7 does not save more.
+/// Compression level of zstd. On transcripts, level 3 takes half the time and 7 % more bytes, and level 7 does not save
+/// more.
 const LEVEL: i32 = 5;
-/// Maximum length of facts, in bytes.
+/// Maximum length of the text of a conversation's [`Facts`], in bytes.
 const FACTS: usize = 1024;
-/// Lengths of the pieces of meta that become facts, in bytes.
+/// Range of lengths, in bytes, of the pieces of metadata that may become part of the [`Facts`], the texts that the
+/// metadata of several entries have in common.
 const FACT: Range<usize> = 8..300;
 
-/// Beginning of every zstd frame, which is not stored.
+/// First bytes of every zstd frame, which are not stored.
 const MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
 
-/// Typical text of agents' messages: a dictionary that zstd trained on the generated transcripts in `fixtures/` (its
-/// tables, 3 KiB, with the id set to 0 so that no frame repeats it), then a text of common words and keys. It must
-/// never change, because stored messages cannot be read without it.
+/// Fixed dictionary with typical text of agents' messages. It consists of a dictionary that zstd trained on the
+/// generated transcripts in `fixtures/` (tables of 3 KiB, with the id set to 0 so that no frame repeats the id), and a
+/// text of common words and keys. It must never change, because stored messages cannot be read without it.
 static FIXED: &[u8] = include_bytes!("dictionary.bin");
 static COMMON: LazyLock<Option<Dictionary>> = LazyLock::new(|| Dictionary::new(None));
 
@@ -68,16 +73,17 @@ thread_local! {
     static DECOMPRESS: RefCell<Option<DCtx<'static>>> = const { RefCell::new(None) };
 }
 
-/// The text that messages are compressed against.
+/// The text that messages are compressed against, in zstd's prepared form.
 struct Dictionary {
     compress: CDict<'static>,
     decompress: DDict<'static>,
 }
 
 impl Dictionary {
-    /// `None` if there is not enough memory.
+    /// Creates the dictionary from the fixed text and the text of a conversation's [`Facts`]. Returns `None` if there
+    /// is not enough memory.
     fn new(facts: Option<&str>) -> Option<Self> {
-        // References to the end of the dictionary are cheapest.
+        // Text at the end of a dictionary is the cheapest to refer to.
         let text = [FIXED, facts.unwrap_or_default().as_bytes()].concat();
         Some(Self {
             compress: CDict::try_create(&text, LEVEL)?,
@@ -86,9 +92,9 @@ impl Dictionary {
     }
 }
 
-/// Texts that the metadata of a conversation's entries have in common, such as its folder: a dictionary against which
-/// the entries are compressed. The text of a revision never changes. An erasure that removes a part of the text creates
-/// the next revision.
+/// Texts that the metadata of a conversation's entries have in common, for example the working folder. Entries are
+/// compressed with these texts as a dictionary. The text of a revision never changes. An erasure that removes a part of
+/// the text creates the next revision.
 #[derive(Clone)]
 pub struct Facts(Arc<FactsText>);
 
@@ -108,7 +114,7 @@ impl std::fmt::Debug for Facts {
 }
 
 impl Facts {
-    /// Creates the facts from their stored text and revision.
+    /// Creates the facts (texts that the metadata of entries have in common) from their stored text and revision.
     ///
     /// # Errors
     /// `Limit` if there is not enough memory.
@@ -121,29 +127,29 @@ impl Facts {
         })))
     }
 
-    /// Returns the text of the facts.
+    /// Returns the common texts as one text, which is used as a dictionary.
     pub fn text(&self) -> &str {
         &self.0.text
     }
 
-    /// Returns the number of erasures that removed pieces from the text.
+    /// Returns the revision of the text: the number of erasures that removed pieces from it.
     pub fn revision(&self) -> i64 {
         self.0.revision
     }
 
-    /// Returns the codec of bytes packed against these facts.
+    /// Returns the codec of bytes that are compressed with these texts as a dictionary.
     fn codec(&self) -> i64 {
         PACKED_WITH_FACTS | self.revision() << KIND.count_ones()
     }
 
-    /// Returns the parts of the text, each of which was in the metadata of at least two entries.
+    /// Returns the pieces of the text. Each piece occurred in the metadata of at least two entries.
     pub fn pieces(&self) -> impl Iterator<Item = &str> {
         self.text().split(",\"").filter(|piece| !piece.is_empty())
     }
 
-    /// Returns the text of new facts: the parts that at least two of these metadata contain, such as the folder, the
-    /// version and the session; `None` if there are none. A part of only one entry is never included, so that erasing
-    /// the entry removes it.
+    /// Returns a text for new facts: the pieces that at least two of these metadata contain, for example the folder,
+    /// the version and the session. Returns `None` if there are no common pieces. A piece of a single entry is never
+    /// included, so that erasing the entry removes the piece.
     pub fn common<'a>(metas: impl IntoIterator<Item = &'a str>) -> Option<String> {
         struct SharedPiece {
             last: usize,
@@ -171,7 +177,8 @@ impl Facts {
             .filter(|(_, piece)| piece.entries > 1)
             .map(|(text, piece)| (text.len() * (piece.entries - 1), piece.at, text))
             .collect();
-        // The piece that saves most comes last: it is kept, and it is nearest to the following bytes.
+        // Pieces that save the most bytes are at the end of the text: they are kept when space is short, and are
+        // nearest to the compressed bytes.
         shared.sort_unstable();
         let mut free_bytes = FACTS;
         let mut kept: Vec<&str> = Vec::new();
@@ -193,20 +200,22 @@ impl Facts {
     }
 }
 
-/// The body of a message with its metadata, in stored form.
+/// Body of a message with its metadata, in stored form.
 #[derive(Debug)]
 pub struct Packed {
-    /// Codec of the bytes: the kind of packing and, with facts, the revision of the facts.
+    /// Codec of the bytes: the kind of packing, and the revision of the [`Facts`] if they were used as a dictionary.
     pub codec: i64,
-    /// Value of the column `body`.
+    /// Bytes for the column `body`.
     pub body: Vec<u8>,
-    /// Value of the column `meta`; `None` if the metadata are packed with the body, or if there are none.
+    /// Text for the column `meta`. `None` if the metadata are packed with the body, or if there are none.
     pub meta: Option<String>,
-    /// String that was cut out of the body, to be stored once; `None` if no string was cut out.
+    /// String that was cut out of the body, to be stored once for all messages that contain it. `None` if no string was
+    /// cut out.
     pub cut: Option<Vec<u8>>,
 }
 
-/// Packs the body of a message and its metadata. The same input always gives the same bytes.
+/// Packs the body of a message and its metadata. `facts` are texts to use as a dictionary. The same input always gives
+/// the same bytes.
 pub fn pack(body: Vec<u8>, meta: Option<&str>, facts: Option<&Facts>) -> Packed {
     let plain = |body| Packed {
         codec: PLAIN,
@@ -249,7 +258,7 @@ pub fn pack(body: Vec<u8>, meta: Option<&str>, facts: Option<&Facts>) -> Packed 
 }
 
 /// Unpacks a body and its metadata from bytes that [`pack`] returned with a codec other than [`PLAIN`]. `cut` is the
-/// string that was cut out, `facts` are the facts that were used.
+/// string that was cut out, and `facts` are the texts that were used as a dictionary.
 ///
 /// # Errors
 /// `Corrupt` if [`pack`] did not write the bytes.
@@ -277,12 +286,12 @@ pub fn unpack(
     Ok((body, meta))
 }
 
-/// Returns the hash under which a string is stored once: SHA-256 of its bytes.
+/// Returns the hash under which a string that was cut out of a message is stored: SHA-256 of its bytes.
 pub fn payload_hash(payload: &[u8]) -> Hash {
     Hash(Sha256::digest(payload).into())
 }
 
-/// Packs a string that is stored once. Returns its codec and its packed bytes.
+/// Packs a string that was cut out of a message, to be stored once. Returns its codec and the packed bytes.
 pub fn pack_payload(payload: &[u8]) -> (i64, Cow<'_, [u8]>) {
     let mut packed = Vec::new();
     match frame(&mut packed, payload, None) {
@@ -291,7 +300,7 @@ pub fn pack_payload(payload: &[u8]) -> (i64, Cow<'_, [u8]>) {
     }
 }
 
-/// Unpacks a string that [`pack_payload`] packed.
+/// Unpacks a string from bytes that [`pack_payload`] returned.
 ///
 /// # Errors
 /// `Corrupt` if [`pack_payload`] did not write the bytes.
@@ -303,13 +312,13 @@ pub fn unpack_payload(codec: i64, payload: Vec<u8>) -> Result<Vec<u8>> {
     }
 }
 
-/// Returns the error for a codec that this version does not know.
+/// Returns the error for a codec that this version of the crate does not know.
 pub fn unknown_codec() -> Error {
     let message = "the bytes are packed in an unknown way: update the program";
     Error::new(ErrorKind::Corrupt, message)
 }
 
-/// Appends a frame; `None` if zstd runs out of memory.
+/// Compresses bytes and appends the frame to `out`. Returns `None` if zstd runs out of memory.
 fn frame(out: &mut Vec<u8>, bytes: &[u8], facts: Option<&Facts>) -> Option<()> {
     let dictionary = match facts {
         Some(facts) => &facts.0.dictionary,
@@ -365,9 +374,10 @@ fn no_memory() -> Error {
     )
 }
 
-/// The longest string of a JSON text, without its quotes, with its escapes.
+/// Returns the position of the longest string in a JSON text, without its quotes and with its escapes. Returns `None`
+/// if the text has no string, or is too short for a string to be cut out.
 fn longest_string(json: &[u8]) -> Option<Range<usize>> {
-    // A string is no longer than the text: most texts are too short to be looked at.
+    // A string is no longer than the whole text, so most texts are too short to be searched.
     if json.len() < CUT_FROM {
         return None;
     }
@@ -427,7 +437,7 @@ mod tests {
 
     #[test]
     fn the_fixed_text_has_not_changed() {
-        // Stored messages can not be read without it: a new text needs a new codec.
+        // Stored messages cannot be read without this text. A new text needs a new codec.
         let hash = payload_hash(FIXED);
         assert_eq!(
             format!("{} bytes {hash}", FIXED.len()),

@@ -1,4 +1,4 @@
-//! Statements that run often, with texts that are built once.
+//! SQL statements that run often and have SQL texts that are built once.
 
 use std::sync::{Arc, OnceLock};
 
@@ -8,14 +8,14 @@ use crate::batch::Statement;
 use crate::error::Result;
 use crate::message::{self, BATCHES};
 
-/// Number of kinds of prepared statements.
+/// Number of kinds of prepared SQL statements.
 const KINDS: usize = 3;
 
-/// A statement with a text that is built once for each dialect; values are bound each time it runs.
+/// An SQL statement with a text that is built once for each dialect. Values are bound each time the statement runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Prepared {
     kind: StatementKind,
-    /// Index of its size in [`BATCHES`].
+    /// Index of the statement's number of rows in [`BATCHES`].
     size: usize,
 }
 
@@ -27,17 +27,17 @@ enum StatementKind {
 }
 
 impl Prepared {
-    /// [`message::insert`] of a number of rows that is in [`BATCHES`].
+    /// Creates the [`message::insert`] statement for a number of rows. The number must be in [`BATCHES`].
     pub(crate) fn insert(rows: usize) -> Result<Self> {
         Self::new(StatementKind::Insert, rows)
     }
 
-    /// [`message::by_external`] of a number of ids that is in [`BATCHES`].
+    /// Creates the [`message::by_external`] statement for a number of ids. The number must be in [`BATCHES`].
     pub(crate) fn by_external(ids: usize) -> Result<Self> {
         Self::new(StatementKind::ByExternal, ids)
     }
 
-    /// [`message::by_external_seen`] of a number of ids that is in [`BATCHES`].
+    /// Creates the [`message::by_external_seen`] statement for a number of ids. The number must be in [`BATCHES`].
     pub(crate) fn by_external_seen(ids: usize) -> Result<Self> {
         Self::new(StatementKind::ByExternalSeen, ids)
     }
@@ -51,7 +51,7 @@ impl Prepared {
         Ok(Self { kind, size })
     }
 
-    /// Returns the statement with values that only mark the placeholders.
+    /// Returns the statement with dummy values, which only mark the placeholders.
     ///
     /// # Errors
     /// `Invalid` if the statement cannot be built, which would be a defect of this crate.
@@ -69,17 +69,18 @@ impl Prepared {
     }
 }
 
-/// Texts of all prepared statements in one dialect. Each is built when its statement first runs.
+/// SQL texts of all prepared statements in one dialect. A text is built when its statement first runs.
 #[derive(Debug)]
 pub struct PreparedTexts([OnceLock<Arc<str>>; KINDS * BATCHES.len()]);
 
 impl PreparedTexts {
-    /// Creates an empty list of texts.
+    /// Creates an empty collection of texts.
     pub const fn new() -> Self {
         Self([const { OnceLock::new() }; KINDS * BATCHES.len()])
     }
 
-    /// Returns the text of a prepared statement. At the first call, `render` renders the statement in the dialect.
+    /// Returns the SQL text of a prepared statement. At the first call for a statement, `render` renders its text in
+    /// the dialect.
     ///
     /// # Errors
     /// `Invalid` if the statement cannot be built, which would be a defect of this crate.

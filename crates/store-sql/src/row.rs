@@ -1,4 +1,4 @@
-//! Values for the driver, and columns of its rows.
+//! Traits for binding values to SQL statements and for reading columns of rows.
 
 use std::sync::Arc;
 
@@ -9,21 +9,21 @@ use sqlx::{
 
 use crate::error::{Result, corrupt};
 
-/// Receiver of the values of a [`Prepared`](crate::Prepared) statement, in the order of its placeholders.
+/// Collects the values of a [`Prepared`](crate::Prepared) statement, in the order of its placeholders.
 pub trait Values {
     /// Reserves capacity for `count` more values.
     fn reserve(&mut self, count: usize);
-    /// Adds an integer, or null.
+    /// Adds an integer, or null for `None`.
     ///
     /// # Errors
-    /// `Invalid` if the driver refuses the value; the same holds for the other methods.
+    /// `Invalid` if the driver refuses the value. The other methods have the same error.
     fn put_int(&mut self, value: impl Into<Option<i64>>) -> Result<()>;
-    /// Adds a text, or null.
+    /// Adds a text, or null for `None`.
     ///
     /// # Errors
     /// The errors of [`Values::put_int`].
     fn put_text(&mut self, value: impl Into<Option<String>>) -> Result<()>;
-    /// Adds one of a few fixed words, without copying its text.
+    /// Adds a shared text, without copying it. Meant for the few fixed words that many rows contain.
     ///
     /// # Errors
     /// The errors of [`Values::put_int`].
@@ -64,7 +64,7 @@ where
     }
 }
 
-/// A type of value that a database accepts.
+/// A type of value that can be bound to an SQL statement of the database `DB`.
 pub trait BindValue<DB: Database>: Type<DB> + for<'t> Encode<'t, DB> {}
 
 impl<DB: Database, T: Type<DB> + for<'t> Encode<'t, DB>> BindValue<DB> for T {}
@@ -74,17 +74,17 @@ fn refused(source: sqlx::error::BoxDynError) -> Error {
     Error::new(ErrorKind::Invalid, message).with_source(source)
 }
 
-/// Access to the columns of a row by index, in the few types of the schema.
+/// Access to the columns of a row by index, in the few types that the schema uses.
 ///
-/// Types are not checked again: the tables are `STRICT`, and the statement builders in the same module as each mapping
-/// fix the order.
+/// The types of values are not checked again, because the tables are `STRICT`. The order of the columns is fixed by the
+/// function that builds the statement, in the same module as the function that reads the row.
 pub trait Columns {
     /// Returns the integer in column `at`, counted from 0.
     ///
     /// # Errors
     /// `Corrupt` if the row has no such column, or the column is null.
     fn int(&self, at: usize) -> Result<i64>;
-    /// Returns the integer in column `at`; `None` if it is null.
+    /// Returns the integer in column `at`, or `None` if it is null.
     ///
     /// # Errors
     /// `Corrupt` if the row has no such column.
@@ -94,7 +94,7 @@ pub trait Columns {
     /// # Errors
     /// `Corrupt` if the row has no such column, or the column is null.
     fn text(&self, at: usize) -> Result<String>;
-    /// Returns the text in column `at`; `None` if it is null.
+    /// Returns the text in column `at`, or `None` if it is null.
     ///
     /// # Errors
     /// `Corrupt` if the row has no such column.
@@ -104,12 +104,12 @@ pub trait Columns {
     /// # Errors
     /// `Corrupt` if the row has no such column, or the column is null.
     fn bytes(&self, at: usize) -> Result<Vec<u8>>;
-    /// Returns the bytes in column `at`; `None` if it is null.
+    /// Returns the bytes in column `at`, or `None` if it is null.
     ///
     /// # Errors
     /// `Corrupt` if the row has no such column.
     fn opt_bytes(&self, at: usize) -> Result<Option<Vec<u8>>>;
-    /// Returns whether column `at`, which may hold text or bytes, holds bytes.
+    /// Returns whether the value in column `at` is bytes. Used for columns that may contain a text or bytes.
     ///
     /// # Errors
     /// `Corrupt` if the row has no such column.
@@ -141,7 +141,7 @@ where
     }
 }
 
-/// A type that a column of a database can be read into.
+/// A type that can be read from a column of the database `DB`.
 pub trait ColumnType<DB: Database>: Type<DB> + for<'r> Decode<'r, DB> {}
 
 impl<DB: Database, T: Type<DB> + for<'r> Decode<'r, DB>> ColumnType<DB> for T {}
@@ -150,7 +150,7 @@ fn unreadable(at: usize, source: sqlx::Error) -> memory_store::Error {
     corrupt("row", format_args!("column {at} cannot be read")).with_source(source)
 }
 
-/// Defines a table's names: the enum of its columns, as sea-query takes them.
+/// Defines an enum with the names of a table and its columns, for sea-query.
 macro_rules! table {
     ($(#[$doc:meta])* $name:ident $($(#[$about:meta])* $column:ident = $sql:literal,)*) => {
         $(#[$doc])*

@@ -1,4 +1,4 @@
-//! The search index: statements.
+//! SQL statements for search index segments and their chunks, and functions that read their rows.
 
 use memory_model::ConversationId;
 use memory_store::{Chunk, IndexSegment, IndexedKind, NewIndexSegment};
@@ -14,8 +14,8 @@ use crate::tables::{
     ErasedSummary as G, Erasure as E, SearchChunk as K, SearchSegment as S, Summary as M,
 };
 
-/// Builds the statement that selects the index segments of these conversations by kind and position. [`segment`] reads
-/// a row.
+/// Builds the SQL statement that selects the index segments of these conversations, sorted by kind and position.
+/// [`segment`] reads a row of the answer.
 pub fn segments(conversations: &[ConversationId]) -> SelectStatement {
     let conversations = conversations.iter().map(|one| i64::from(one.0));
     Query::select()
@@ -28,8 +28,8 @@ pub fn segments(conversations: &[ConversationId]) -> SelectStatement {
         .take()
 }
 
-/// Reads a row of [`segments`]: a conversation, and one of its segments. An invalid value is replaced, such as a number
-/// out of range by 0. Then the segment's checksums do not match, and the index is rebuilt.
+/// Reads a row of [`segments`]. Returns a conversation and one of its index segments. An invalid value is replaced, for
+/// example a number out of range by 0. The segment's checksums then do not match, and the index is rebuilt.
 ///
 /// # Errors
 /// `Corrupt` if a column of the row cannot be read.
@@ -51,8 +51,8 @@ pub fn segment(row: &impl Columns) -> Result<(ConversationId, IndexSegment)> {
     Ok((conversation, segment))
 }
 
-/// Builds the statement that counts the erasures in a conversation's own log, and the conversation's own summaries that
-/// were erased: one row of two numbers.
+/// Builds the SQL statement that counts the erasures in a conversation's own log, and the conversation's own summaries
+/// with erased words. The answer is one row of two numbers.
 pub fn erasures(conversation: ConversationId) -> SelectStatement {
     let summaries = Query::select()
         .expr(Func::count(Expr::col((G::Table, G::Summary))))
@@ -71,7 +71,8 @@ pub fn erasures(conversation: ConversationId) -> SelectStatement {
         .take()
 }
 
-/// Builds the statement that selects the keys of a segment's chunks in rising order: one column.
+/// Builds the SQL statement that selects the keys of an index segment's chunks, in rising order. The answer has one
+/// column.
 ///
 /// # Errors
 /// `Limit` if a number is too large for its column.
@@ -84,8 +85,8 @@ pub fn keys(segment: u64) -> Result<SelectStatement> {
         .take())
 }
 
-/// Builds the statement that selects the chunks of a segment with these keys, or all chunks if `keys` is `None`, by
-/// rising key. [`chunk`] reads a row.
+/// Builds the SQL statement that selects the chunks of an index segment with these keys, by rising key. Selects all
+/// chunks if `keys` is `None`. [`chunk`] reads a row of the answer.
 ///
 /// # Errors
 /// The errors of [`keys`].
@@ -111,7 +112,7 @@ pub fn chunk(row: &impl Columns) -> Result<Chunk> {
     })
 }
 
-/// Builds the statement that inserts a segment's row, without its chunks.
+/// Builds the SQL statement that inserts the row of an index segment, without its chunks.
 ///
 /// # Errors
 /// `Limit` if a number is too large for its column.
@@ -132,7 +133,7 @@ pub fn put(
     insert_row(S::Table, row)
 }
 
-/// Builds the statement that inserts chunks of a segment.
+/// Builds the SQL statement that inserts chunks of an index segment.
 ///
 /// # Errors
 /// The errors of [`put`].
@@ -151,11 +152,12 @@ pub fn put_chunks(segment: u64, chunks: &[Chunk]) -> Result<InsertStatement> {
 /// Selection of index segments to delete.
 #[derive(Debug, Clone, Copy)]
 pub enum SegmentSelection<'a> {
-    /// Segments with these ids.
+    /// The segments with these ids.
     Ids(&'a [u64]),
-    /// Segments of one kind of a conversation that end at or after this position or number of a summary.
+    /// The segments of one kind of a conversation that end at or after this number: a position for messages, the number
+    /// of a summary for summaries.
     From(ConversationId, IndexedKind, u32),
-    /// All segments of a conversation.
+    /// All segments of the conversation.
     All(ConversationId),
 }
 
@@ -176,8 +178,8 @@ impl SegmentSelection<'_> {
     }
 }
 
-/// Builds two statements, to be run in this order: the first deletes the chunks of the selected segments, the second
-/// the segments.
+/// Builds two SQL statements, to be run in this order: the first deletes the chunks of the selected index segments, and
+/// the second deletes the segments.
 ///
 /// # Errors
 /// The errors of [`keys`].

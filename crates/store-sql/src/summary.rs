@@ -1,4 +1,4 @@
-//! Summaries with their children and sources.
+//! SQL statements for summaries with their children and sources, and functions that read their rows.
 
 use memory_model::{
     Child, Hash, RawJson, Recipe, RenderingId, SeqRange, Summary, SummaryBody, SummaryId, Timestamp,
@@ -41,12 +41,12 @@ const READ: [S; 22] = [
     S::Rendering,
 ];
 
-/// A stored summary with its row's key.
+/// A stored summary, with the key of its row.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SummaryRow {
     /// Key of the summary's row.
     pub id: i64,
-    /// The summary. Its sources and children are left empty: see [`links`].
+    /// The summary. Its sources and children are left empty, because they are in a separate table: see [`links`].
     pub summary: Summary,
 }
 
@@ -58,7 +58,9 @@ fn of(conversation: u32) -> Expr {
     Expr::col((S::Table, S::Conversation)).eq(i64::from(conversation))
 }
 
-/// Condition that a summary belongs to a conversation and covers only visible positions.
+/// Returns the SQL condition for the summaries in a scope: the conversation `scope.conversation` made them, and they
+/// cover no position after `scope.last`. For a fork, `scope.last` is the last position that it shares with this
+/// conversation.
 fn seen(scope: SummaryScope) -> Expr {
     let own = of(scope.conversation.0);
     match scope.last {
@@ -67,16 +69,18 @@ fn seen(scope: SummaryScope) -> Expr {
     }
 }
 
-/// Builds the statement that selects the summaries with these public ids that a conversation sees, the nearest
-/// conversation's first. [`summary`] reads a row.
+/// Builds the SQL statement that selects the summaries with these public ids that a conversation made or inherits from
+/// its ancestors. The conversation's own summaries come first, then its parent's, and so on. [`summary`] reads a row of
+/// the answer.
 pub fn by_ids(conversation: u32, ids: &[&str]) -> WithQuery {
     let mut statement = Query::select();
     statement.columns(READ.map(|column| (S::Table, column)));
     visible(statement, conversation, ids)
 }
 
-/// Builds the statement that selects facts about the summaries with these public ids that a conversation sees, the
-/// nearest conversation's first. [`known`] reads a row.
+/// Builds the SQL statement that selects the range, depth and cost of the summaries with these public ids that a
+/// conversation made or inherits from its ancestors. The conversation's own summaries come first, then its parent's,
+/// and so on. [`known`] reads a row of the answer.
 pub fn known_by_ids(conversation: u32, ids: &[&str]) -> WithQuery {
     let columns = [S::Id, S::PublicId, S::First, S::Last, S::Depth, S::Tokens];
     let mut statement = Query::select();
@@ -89,7 +93,8 @@ pub fn known_by_ids(conversation: u32, ids: &[&str]) -> WithQuery {
 fn visible(mut statement: SelectStatement, conversation: u32, ids: &[&str]) -> WithQuery {
     statement
         .from(Seen::Table)
-        // Crossed, so that SQLite looks each id up in each log instead of reading all summaries.
+        // CROSS JOIN fixes the order of the joins: SQLite then looks each id up in each log and does not read all
+        // summaries.
         .cross_join(S::Table)
         .and_where(Expr::col((S::Table, S::Conversation)).equals((Seen::Table, Seen::No)))
         .and_where(Expr::col((S::Table, S::PublicId)).is_in(ids.iter().copied()))
@@ -98,7 +103,7 @@ fn visible(mut statement: SelectStatement, conversation: u32, ids: &[&str]) -> W
     statement.with(seen_from(conversation))
 }
 
-/// Facts about a stored summary to which a publish refers.
+/// Facts about a stored summary to which a publish refers, by its spans or by its own summaries.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoredSummary {
     /// Key of the summary's row.
@@ -107,15 +112,16 @@ pub struct StoredSummary {
     pub public_id: SummaryId,
     /// Range of messages that the summary covers.
     pub range: SeqRange,
-    /// Depth of the summary: 0 for a leaf.
+    /// Number of levels of summaries below the summary: 0 for a leaf, which summarizes messages.
     pub depth: u32,
     /// Cost of the summary, in tokens.
     pub tokens: u64,
-    /// Number of forks between the conversation and the summary's owner: 0 if the conversation itself owns it.
+    /// Number of forks between the conversation and the conversation that made the summary. 0 if the conversation
+    /// itself made it.
     pub level: usize,
 }
 
-/// Reads the facts about a summary from a row of [`known_by_ids`].
+/// Reads the range, depth and cost of a summary from a row of [`known_by_ids`].
 ///
 /// # Errors
 /// `Corrupt` if a column of the row cannot be read or holds an invalid value.
@@ -131,7 +137,8 @@ pub fn known(row: &impl Columns) -> Result<StoredSummary> {
     })
 }
 
-/// Builds the statement that selects the key of a conversation's own summary with this public id: one number.
+/// Builds the SQL statement that selects the row key of a conversation's own summary with this public id. The answer is
+/// one number.
 pub fn key(conversation: u32, id: &SummaryId) -> SelectStatement {
     Query::select()
         .column((S::Table, S::Id))
@@ -141,7 +148,8 @@ pub fn key(conversation: u32, id: &SummaryId) -> SelectStatement {
         .take()
 }
 
-/// Builds the statement that selects the public id of the summary that a conversation made last: one column.
+/// Builds the SQL statement that selects the public id of the latest summary that a conversation made. The answer has
+/// one column.
 pub fn last_id(conversation: u32) -> SelectStatement {
     let (first, last) = (packed(conversation, 0), packed(conversation, u32::MAX));
     Query::select()
@@ -153,19 +161,21 @@ pub fn last_id(conversation: u32) -> SelectStatement {
         .take()
 }
 
-/// Position at which a page of summaries begins.
+/// Place in a list of summaries after which a page begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SummaryStart<'a> {
-    /// Before all summaries.
+    /// The page begins with the first summary.
     Nothing,
-    /// After the summary with this row's key.
+    /// The page begins after the summary with this row key.
     Key(i64),
-    /// After the conversation's own summary with this public id; the page is empty if that summary does not exist.
+    /// The page begins after the conversation's own summary with this public id. The page is empty if that summary does
+    /// not exist.
     Summary(&'a SummaryId),
 }
 
-/// Builds the statement that selects at most `limit` summaries of one conversation in the order of creation, after a
-/// position, without summaries that the `nearer` conversations have too. [`summary`] reads a row.
+/// Builds the SQL statement that selects at most `limit` summaries of the scope (the summaries of one conversation that
+/// it or a fork can use), in the order of creation, after a given place. Summaries that one of the `nearer`
+/// conversations also made are left out. [`summary`] reads a row of the answer.
 pub fn log(
     scope: SummaryScope,
     nearer: &[SummaryScope],
@@ -204,8 +214,8 @@ pub fn log(
     statement
 }
 
-/// Builds the statement that selects at most `limit` summaries of all conversations with keys above `after`, by rising
-/// key. [`summary`] and [`recorded`] read a row.
+/// Builds the SQL statement that selects at most `limit` summaries of all conversations, with row keys above `after`,
+/// by rising key. [`summary`] and [`recorded`] read a row of the answer.
 pub fn records(after: i64, limit: u64) -> SelectStatement {
     rows()
         .column(S::Record)
@@ -215,7 +225,7 @@ pub fn records(after: i64, limit: u64) -> SelectStatement {
         .take()
 }
 
-/// Reads the hash over the summary's row from a row of [`records`].
+/// Reads from a row of [`records`] the stored hash over the summary's row.
 ///
 /// # Errors
 /// `Corrupt` if a column of the row cannot be read or holds an invalid value.
@@ -223,15 +233,17 @@ pub fn recorded(row: &impl Columns) -> Result<Hash> {
     to_hash("record of a summary", &row.bytes(READ.len())?)
 }
 
-/// Builds the statement that selects the summaries that a conversation sees and that were made from any of these
-/// sources by any of these recipes, the nearest conversation's first, and then the latest first. [`summary`] reads a
-/// row.
+/// Builds the SQL statement that selects the summaries with any of these source hashes and any of these recipes that a
+/// conversation made or inherits from its ancestors. A recipe is the id of the prompts, policy and model that made a
+/// summary. The conversation's own summaries come first, then its parent's, and so on. The summaries of each
+/// conversation are sorted from latest to earliest. [`summary`] reads a row of the answer.
 pub fn by_sources(conversation: u32, sources: &[Hash], recipes: &[&str]) -> WithQuery {
     let mut statement = Query::select();
     statement
         .columns(READ.map(|column| (S::Table, column)))
         .from(Seen::Table)
-        // Crossed, so that SQLite looks each source up in each log instead of reading all summaries.
+        // CROSS JOIN fixes the order of the joins: SQLite then looks each source up in each log and does not read all
+        // summaries.
         .cross_join(S::Table)
         .and_where(Expr::col((S::Table, S::Conversation)).equals((Seen::Table, Seen::No)))
         .and_where(Expr::col((S::Table, S::SourceHash)).is_in(sources.iter().map(|s| s.0.to_vec())))
@@ -242,7 +254,8 @@ pub fn by_sources(conversation: u32, sources: &[Hash], recipes: &[&str]) -> With
     statement.with(seen_from(conversation))
 }
 
-/// Builds the statement that selects the key of the last summary that a conversation made; null when there is none.
+/// Builds the SQL statement that selects the row key of the latest summary that a conversation made. The answer is one
+/// number, or null if there is no summary.
 pub fn last_key(conversation: u32) -> SelectStatement {
     Query::select()
         .expr(Func::max(Expr::col(S::Id)))
@@ -253,7 +266,8 @@ pub fn last_key(conversation: u32) -> SelectStatement {
         .take()
 }
 
-/// Reads a summary from a row of [`by_ids`], [`log`] or [`by_sources`].
+/// Reads a summary from a row of [`by_ids`], [`log`] or [`by_sources`]. Its children and sources are left empty: see
+/// [`links`].
 ///
 /// # Errors
 /// `Corrupt` if a column of the row cannot be read or holds an invalid value.
@@ -290,7 +304,8 @@ pub fn summary(row: &impl Columns) -> Result<SummaryRow> {
     })
 }
 
-/// Builds the statement that inserts summaries, each with the key of its row.
+/// Builds the SQL statement that inserts summaries of a conversation, each with its row key. [`insert_links`] inserts
+/// their children and sources.
 ///
 /// # Errors
 /// `Limit` if a number is too large for its column.
@@ -332,12 +347,12 @@ pub fn insert_all(conversation: u32, summaries: &[(i64, &Summary)]) -> Result<In
     insert(S::Table, summaries.iter().map(row))
 }
 
-/// Role of a link from a summary to its child or source, as in the column `role`.
+/// Role of a child or source of a summary, as in the column `role`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LinkRole {
-    /// The link is to a child: the summary unfolds to its children.
+    /// A child: the summary unfolds to its children.
     Child,
-    /// The link is to a source: the summary was written from its sources.
+    /// A source: the summary was written from its sources.
     Source,
 }
 
@@ -350,22 +365,22 @@ impl LinkRole {
     }
 }
 
-/// A link from a summary to one of its children or sources, for [`insert_links`].
+/// A link from a summary to one of its children or sources, as inserted by [`insert_links`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LinkRow {
-    /// Key of the summary that has the child or source.
+    /// Row key of the summary that has the child or source.
     pub parent: i64,
     /// Whether the link is to a child or to a source.
     pub role: LinkRole,
-    /// Index of the link among the summary's links of the same role, from 0.
+    /// Index of the child among the summary's children, or of the source among its sources, from 0.
     pub ordinal: u32,
     /// Positions of the messages that the child or source covers.
     pub range: SeqRange,
-    /// Key of the summary that is the child or source; `None` for messages.
+    /// Row key of the child or source if it is a summary. `None` if it is a range of messages.
     pub child: Option<i64>,
 }
 
-/// Builds the statement that inserts links from summaries to their children and sources.
+/// Builds the SQL statement that inserts links from summaries to their children and sources.
 ///
 /// # Errors
 /// `Invalid` if a row has more values than columns, which would be a defect of this crate.
@@ -383,14 +398,14 @@ pub fn insert_links(links: &[LinkRow]) -> Result<InsertStatement> {
     insert(K::Table, links.iter().map(row))
 }
 
-/// Builds the statement that selects the children and sources of the summaries with these keys, each in order. [`link`]
-/// reads a row.
+/// Builds the SQL statement that selects the children and sources of the summaries with these row keys, each in order.
+/// [`link`] reads a row of the answer.
 pub fn links(parents: &[i64]) -> SelectStatement {
     links_of(|parent| parent.is_in(parents.iter().copied()))
 }
 
-/// Builds the statement that selects the children and sources of the summaries that a [`log`] selects. [`link`] reads a
-/// row.
+/// Builds the SQL statement that selects the children and sources of all summaries that a [`log`] statement selects.
+/// [`link`] reads a row of the answer.
 pub fn links_of_log(log: &SelectStatement) -> SelectStatement {
     let keys = log.clone().clear_selects().column((S::Table, S::Id)).take();
     links_of(|parent| parent.in_subquery(keys))
@@ -416,7 +431,7 @@ fn links_of(is_wanted: impl FnOnce(Expr) -> Expr) -> SelectStatement {
         .take()
 }
 
-/// Reads a row of [`links`]: the key of the summary, and one of its children or sources.
+/// Reads a row of [`links`]. Returns the row key of the summary, the role, and one of its children or sources.
 ///
 /// # Errors
 /// `Corrupt` if a column of the row cannot be read or holds an invalid value.
@@ -444,8 +459,9 @@ pub fn link(row: &impl Columns) -> Result<(i64, LinkRole, Child)> {
     Ok((parent, role, child))
 }
 
-/// Builds the statement that selects the public ids of the summaries of a conversation that have the summary with this
-/// id, of the conversation `child`, as a source or a child, in the order of creation.
+/// Builds the SQL statement that selects the summaries of the scope (the summaries of one conversation that it or a
+/// fork can use) that have a given summary as a source or a child. The given summary has the public id `id` and belongs
+/// to the conversation `child`. The answer has their public ids, in the order of creation.
 pub fn parents(scope: SummaryScope, child: u32, id: &SummaryId) -> SelectStatement {
     let keys = Query::select()
         .column((K::Table, K::Parent))
@@ -461,8 +477,9 @@ pub fn parents(scope: SummaryScope, child: u32, id: &SummaryId) -> SelectStateme
         .take()
 }
 
-/// Builds the statement that selects the summaries made from another conversation's summary: their public ids and
-/// owners, and the owner and last position of that other summary.
+/// Builds the SQL statement that selects the summaries that were made from a summary of another conversation. Each row
+/// has the public id and the conversation of the made summary, and the conversation and last position of the summary
+/// that it was made from.
 pub fn foreign_links() -> SelectStatement {
     let (made, other) = (Alias::new("made"), Alias::new("other"));
     Query::select()

@@ -1,4 +1,4 @@
-//! Vectors of messages: statements.
+//! SQL statements for the vectors (embeddings) of messages, and functions that read their rows.
 
 use memory_model::{ConversationId, SeqRange};
 use memory_store::{PlacedVector, Vector};
@@ -22,8 +22,8 @@ fn within(range: SeqRange) -> Expr {
     Expr::col(V::Seq).between(i64::from(range.first.0), i64::from(range.last.0))
 }
 
-/// Builds the statement that selects one row: the last position with a stored vector of an embedder, or null; and the
-/// number of erasures in the own log.
+/// Builds the SQL statement that selects the state of an embedder's vectors for a conversation's own log. The answer is
+/// one row: the last position with a stored vector, or null, and the number of erasures in the own log.
 pub fn state(conversation: ConversationId, embedder: &str) -> SelectStatement {
     let last = Query::select()
         .expr(Func::max(Expr::col(V::Seq)))
@@ -38,8 +38,8 @@ pub fn state(conversation: ConversationId, embedder: &str) -> SelectStatement {
         .take()
 }
 
-/// Builds the statement that selects the vectors that an embedder made of a range of a conversation's own log, by
-/// position. [`placed`] reads a row.
+/// Builds the SQL statement that selects the vectors that an embedder made for a range of a conversation's own log, by
+/// position. [`placed`] reads a row of the answer.
 pub fn vectors(conversation: ConversationId, embedder: &str, range: SeqRange) -> SelectStatement {
     Query::select()
         .columns([V::Seq, V::Vector])
@@ -64,7 +64,7 @@ pub fn placed(row: &impl Columns, dimension: usize) -> Result<PlacedVector> {
     Ok((seq, Some(vector)))
 }
 
-/// Builds the statement that inserts vectors that an embedder made of a conversation's own log.
+/// Builds the SQL statement that inserts vectors that an embedder made for a conversation's own log.
 ///
 /// # Errors
 /// `Invalid` if a row has more values than columns, which would be a defect of this crate.
@@ -85,8 +85,8 @@ pub fn put(
     insert(V::Table, vectors.iter().map(row))
 }
 
-/// Builds the statement that selects the ids of the embedders with vectors of a conversation's own log, sorted: one
-/// column.
+/// Builds the SQL statement that selects the ids of the embedders that have vectors for a conversation's own log,
+/// sorted. The answer has one column.
 pub fn embedders(conversation: ConversationId) -> SelectStatement {
     Query::select()
         .distinct()
@@ -97,7 +97,7 @@ pub fn embedders(conversation: ConversationId) -> SelectStatement {
         .take()
 }
 
-/// Builds the statement that deletes all vectors that an embedder made of a conversation's own log.
+/// Builds the SQL statement that deletes all vectors that an embedder made for a conversation's own log.
 pub fn delete(conversation: ConversationId, embedder: &str) -> DeleteStatement {
     Query::delete()
         .from_table(V::Table)
@@ -105,7 +105,7 @@ pub fn delete(conversation: ConversationId, embedder: &str) -> DeleteStatement {
         .take()
 }
 
-/// Builds the statement that deletes the vectors of a range of a conversation's own log, for every embedder.
+/// Builds the SQL statement that deletes the vectors for a range of a conversation's own log, of all embedders.
 pub fn delete_range(conversation: ConversationId, range: SeqRange) -> DeleteStatement {
     Query::delete()
         .from_table(V::Table)

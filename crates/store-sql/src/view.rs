@@ -1,4 +1,4 @@
-//! Views: live spans, replaced spans, publications.
+//! SQL statements for views, their spans and their publications, and functions that read their rows.
 
 use memory_model::{
     Hash, Seq, SeqRange, SpanBody, SpanStart, SummaryId, Timestamp, TrimPolicyId, ViewName,
@@ -16,9 +16,9 @@ use crate::insert::{insert, insert_row};
 use crate::row::Columns;
 use crate::tables::{Conversation as C, Publication as P, Span as S, SpanHistory as H, View as V};
 
-/// Builds the statement that selects one row for a snapshot of a view: the log's head and tokens, the view's version,
-/// saved tokens and number of spans, and the conversation's number of erasures. For a view that was never published,
-/// version and saved tokens are null and the number of spans is 0.
+/// Builds the SQL statement that selects the data of a snapshot of a view. The answer is one row: last position and
+/// tokens of the log, version, saved tokens and number of spans of the view, and the conversation's number of erasures.
+/// For a view that was never published, version and saved tokens are null, and the number of spans is 0.
 pub fn snapshot(no: u32, view: &ViewName) -> SelectStatement {
     let spans = Query::select()
         .expr(Func::count(Expr::col(S::First)))
@@ -44,7 +44,7 @@ pub fn snapshot(no: u32, view: &ViewName) -> SelectStatement {
         .take()
 }
 
-/// Builds the statement that selects a view's version, saved tokens and chain hash.
+/// Builds the SQL statement that selects a view's version, saved tokens and chain hash.
 pub fn view(no: u32, view: &ViewName) -> SelectStatement {
     Query::select()
         .columns([V::Version, V::Saved, V::Chain])
@@ -54,8 +54,8 @@ pub fn view(no: u32, view: &ViewName) -> SelectStatement {
         .take()
 }
 
-/// Builds the statement that selects all views of a conversation by name: name, version, saved tokens, chain hash and
-/// number of spans.
+/// Builds the SQL statement that selects all views of a conversation, sorted by name. Each row has name, version, saved
+/// tokens, chain hash and number of spans.
 pub fn views(no: u32) -> SelectStatement {
     let spans = Query::select()
         .expr(Func::count(Expr::col(S::First)))
@@ -72,7 +72,7 @@ pub fn views(no: u32) -> SelectStatement {
         .take()
 }
 
-/// Builds the statement that inserts or replaces a view's row.
+/// Builds the SQL statement that inserts or replaces a view's row.
 ///
 /// # Errors
 /// `Limit` if a number is too large for its column.
@@ -99,12 +99,12 @@ pub fn put_view(
     Ok(statement)
 }
 
-/// Range and order of the span rows that [`spans`] selects.
+/// Selection of a view's span rows, with their order. A row stores the position at which its span begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SpanRows {
-    /// Rows of spans that begin from the first to the second position, both inclusive, in rising order.
+    /// Rows of the spans that begin from the first to the second position, both inclusive, in rising order.
     Rising(Seq, Seq),
-    /// Rows of spans that begin at or before the position, in falling order.
+    /// Rows of the spans that begin at or before the position, in falling order.
     Falling(Seq),
 }
 
@@ -125,8 +125,9 @@ const GONE: [H; 6] = [
     H::Depth,
 ];
 
-/// Builds the statement that selects at most `limit` span rows of a version of a view. [`added_span`] reads a row. A
-/// single statement selects live and replaced spans, so that all rows are from one state of the database.
+/// Builds the SQL statement that selects at most `limit` span rows of a version of a view. [`added_span`] reads a row
+/// of the answer. One statement selects both current spans and spans of the history, so that all rows are from one
+/// state of the database.
 ///
 /// # Errors
 /// `Limit` if a number is too large for its column.
@@ -139,7 +140,7 @@ pub fn spans(
 ) -> Result<SelectStatement> {
     let version = to_int("version", version.0)?;
     let mut live = Query::select();
-    // `+ 0` keeps the planner on the primary key, which gives the order.
+    // `+ 0` makes the planner use the primary key, which gives the order.
     live.columns(LIVE)
         .column(S::AddedIn)
         .from(S::Table)
@@ -172,7 +173,7 @@ pub fn spans(
     Ok(live)
 }
 
-/// Reads the start of a span from the columns of a row from index `at` on.
+/// Reads the start, body and cost of a span from the columns of a row, from index `at` on.
 ///
 /// # Errors
 /// `Corrupt` if a column of the row cannot be read or holds an invalid value.
@@ -198,7 +199,7 @@ pub fn start(row: &impl Columns, at: usize) -> Result<SpanStart> {
     })
 }
 
-/// The values of a row in [`LIVE`] or [`GONE`].
+/// Returns the values of a span for the columns in [`LIVE`] or [`GONE`].
 fn values(span: &SpanStart) -> Result<[SimpleExpr; 6]> {
     let (kind, summary, policy, depth) = match &span.body {
         SpanBody::Raw => ("raw", None, None, 0),
@@ -216,16 +217,16 @@ fn values(span: &SpanStart) -> Result<[SimpleExpr; 6]> {
     ])
 }
 
-/// Row of a span, with the version of the view that added it.
+/// A span's row, with the version of the view that added the span.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AddedSpan {
-    /// Start of the span, its body and its cost.
+    /// First position of the span, its body and its cost.
     pub start: SpanStart,
     /// Version of the view that added the span.
     pub added_in: ViewVersion,
 }
 
-/// Reads a span and the version that added it from a row of [`spans`].
+/// Reads a span and the version that added the span from a row of [`spans`].
 ///
 /// # Errors
 /// `Corrupt` if a column of the row cannot be read or holds an invalid value.
@@ -236,7 +237,7 @@ pub fn added_span(row: &impl Columns) -> Result<AddedSpan> {
     })
 }
 
-/// Builds the statement that inserts spans of the current version of a view.
+/// Builds the SQL statement that inserts spans into the current version of a view.
 ///
 /// # Errors
 /// `Limit` if a number is too large for its column.
@@ -253,8 +254,8 @@ pub fn insert_spans(no: u32, view: &ViewName, spans: &[AddedSpan]) -> Result<Ins
     insert(S::Table, spans.iter().map(row))
 }
 
-/// Builds the statement that inserts spans that are not in the current version of a view into its history, each with
-/// the version that removed it.
+/// Builds the SQL statement that inserts removed spans into the history of a view, each with the version that removed
+/// the span.
 ///
 /// # Errors
 /// `Limit` if a number is too large for its column.
@@ -276,7 +277,8 @@ pub fn insert_history(
     insert(H::Table, spans.iter().map(row))
 }
 
-/// Builds the statement that deletes spans from the current version of a view; the history must hold them already.
+/// Builds the SQL statement that deletes the spans that begin at these positions from the current version of a view.
+/// Insert them into the history first.
 pub fn delete_spans(no: u32, view: &ViewName, firsts: &[Seq]) -> DeleteStatement {
     Query::delete()
         .from_table(S::Table)
@@ -286,7 +288,7 @@ pub fn delete_spans(no: u32, view: &ViewName, firsts: &[Seq]) -> DeleteStatement
         .take()
 }
 
-/// Builds the statement that inserts the rows of publications, in the order of their versions.
+/// Builds the SQL statement that inserts the rows of publications, in the order of their versions.
 ///
 /// # Errors
 /// `Limit` if a number is too large for its column.
@@ -311,7 +313,7 @@ pub fn insert_publications(
     insert(P::Table, publications.iter().map(row))
 }
 
-/// Row of a publication, without the spans that it changed.
+/// Row of a publication, without the spans that the publication removed and added.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PublicationRow {
     /// Version of the view that the publication created.
@@ -320,12 +322,12 @@ pub struct PublicationRow {
     pub at: SeqRange,
     /// Time of the publish.
     pub created_at: Timestamp,
-    /// Chain hash over this and all earlier publications of the view.
+    /// Chain hash over this publication and all earlier publications of the view.
     pub hash: Hash,
 }
 
-/// Builds the statement that selects all publications of all views, in the order of their versions: conversation, view,
-/// version, time, chain hash, and the hash over the row.
+/// Builds the SQL statement that selects all publications of all views, in the order of their versions. Each row has
+/// conversation, view, version, time, chain hash, and the hash over the row.
 pub fn publication_records() -> SelectStatement {
     Query::select()
         .columns([
@@ -343,8 +345,8 @@ pub fn publication_records() -> SelectStatement {
         .take()
 }
 
-/// Builds the statement that selects at most `limit` publications of a view after a version, oldest first.
-/// [`publication`] reads a row.
+/// Builds the SQL statement that selects at most `limit` publications of a view with versions above `after`, oldest
+/// first. [`publication`] reads a row of the answer.
 ///
 /// # Errors
 /// `Limit` if a number is too large for its column.
@@ -378,8 +380,8 @@ pub fn publication(row: &impl Columns) -> Result<PublicationRow> {
     })
 }
 
-/// Builds the statement that selects the spans that the versions from `from` to `to` (both inclusive) removed, ordered
-/// by version and position. Each row holds the version, and then the columns that [`start`] reads.
+/// Builds the SQL statement that selects the spans that the versions from `from` to `to` (both inclusive) of a view
+/// removed, sorted by version and position. Each row has the version, and then the columns that [`start`] reads.
 ///
 /// # Errors
 /// `Limit` if a number is too large for its column.
@@ -403,8 +405,8 @@ pub fn removed(
         .take())
 }
 
-/// Builds the statement that selects the spans that the versions from `from` to `to` (both inclusive) added, in the
-/// form of [`removed`].
+/// Builds the SQL statement that selects the spans that the versions from `from` to `to` (both inclusive) of a view
+/// added. The columns and the order are those of [`removed`].
 ///
 /// # Errors
 /// `Limit` if a number is too large for its column.
@@ -436,7 +438,8 @@ pub fn added(
         .take())
 }
 
-/// Builds the statement that selects the names of all views, by conversation and name: rows of (conversation, name).
+/// Builds the SQL statement that selects the names of all views of all conversations, sorted. The answer has rows of
+/// (conversation, name).
 pub fn names() -> SelectStatement {
     Query::select()
         .columns([V::Conversation, V::Name])

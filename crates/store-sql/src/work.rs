@@ -1,4 +1,4 @@
-//! Jobs and small values.
+//! SQL statements for jobs and small values, and functions that read their rows.
 
 use memory_model::{ConversationId, RawJson, Timestamp};
 use memory_store::{Draft, Fence, JobKey, LeaseUpdate, Owner, State};
@@ -13,14 +13,14 @@ use crate::insert::{insert, insert_row};
 use crate::row::Columns;
 use crate::tables::{Conversation as C, Job as J, State as V};
 
-/// State of a job, as in the column `state`.
+/// State of a job, as stored in the column `state`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum JobState {
-    /// An owner was granted the job, and its work is not prepared yet.
+    /// An owner has the lease on the job, and its work is not prepared yet.
     Held,
-    /// The work of the job is prepared.
+    /// The work of the job is prepared and waits to be published.
     Ready,
-    /// The job failed and may be tried again.
+    /// The last attempt failed, and any owner may claim the job.
     Free,
 }
 
@@ -34,31 +34,31 @@ impl JobState {
     }
 }
 
-/// A job as it is stored.
+/// A stored job: one piece of work to do once, such as one summary to write, with its lease.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Job {
     /// State of the job.
     pub state: JobState,
-    /// Owner to which the job was last granted.
+    /// Owner that got the last lease on the job.
     pub owner: Owner,
-    /// Number of the fence of the last grant.
+    /// Fencing token of the last lease: a number that rises with each lease.
     pub fence: u64,
-    /// End of the lease, by the store's own time.
+    /// End of the lease, by the store's clock.
     pub expires: Timestamp,
     /// Number of times that the job failed.
     pub tries: u64,
-    /// Prepared work of the job; `None` if there is none.
+    /// Prepared work of the job. `None` if no work is prepared.
     pub draft: Option<Draft>,
 }
 
 impl Job {
-    /// Returns whether another owner than `owner` has an active lease on the job at the time `now`.
+    /// Returns whether an owner other than `owner` has an active lease on the job at the time `now`.
     pub fn is_held_from(&self, owner: &Owner, now: Timestamp) -> bool {
         self.state != JobState::Free && self.expires > now && self.owner != *owner
     }
 
-    /// Returns a job after it is granted to `owner` with a fence. `before` is the job before the grant; `None` for a
-    /// new job.
+    /// Returns the job after `owner` gets a lease with the given fencing token. The lease ends at `expires`. `before`
+    /// is the stored job before the lease, or `None` for a new job.
     pub fn granted(before: Option<&Job>, owner: &Owner, fence: u64, expires: Timestamp) -> Self {
         let draft = before.and_then(|job| job.draft.clone());
         Self {
@@ -77,7 +77,8 @@ impl Job {
 
 const JOB: [J; 6] = [J::State, J::Owner, J::Fence, J::Expires, J::Tries, J::Draft];
 
-/// Builds the statement that selects jobs by key: the key, and then the columns that [`job`] reads.
+/// Builds the SQL statement that selects jobs of a conversation by key. Each row has the key, and then the columns that
+/// [`job`] reads.
 pub fn find_jobs(conversation: ConversationId, keys: &[&str]) -> SelectStatement {
     Query::select()
         .column(J::Key)
@@ -92,7 +93,7 @@ fn with_keys(conversation: ConversationId, keys: &[&str]) -> SimpleExpr {
     own.and(Expr::col(J::Key).is_in(keys.iter().copied()))
 }
 
-/// Reads a job from the columns of a row of [`find_jobs`] from index `at` on.
+/// Reads a job from the columns of a row of [`find_jobs`], from index `at` on.
 ///
 /// # Errors
 /// `Corrupt` if a column of the row cannot be read or holds an invalid value.
@@ -114,7 +115,7 @@ pub fn job(row: &impl Columns, at: usize) -> Result<Job> {
     })
 }
 
-/// Builds the statement that inserts or replaces jobs.
+/// Builds the SQL statement that inserts or replaces jobs.
 ///
 /// # Errors
 /// `Limit` if a number is too large for its column.
@@ -144,7 +145,7 @@ pub fn put_jobs(conversation: ConversationId, jobs: &[(&JobKey, Job)]) -> Result
     Ok(statement)
 }
 
-/// Builds the statement that deletes the jobs with these keys.
+/// Builds the SQL statement that deletes the jobs with these keys.
 pub fn delete_jobs(conversation: ConversationId, keys: &[&str]) -> DeleteStatement {
     Query::delete()
         .from_table(J::Table)
@@ -152,8 +153,8 @@ pub fn delete_jobs(conversation: ConversationId, keys: &[&str]) -> DeleteStateme
         .take()
 }
 
-/// Builds the statement that selects the keys and fences of these jobs, without jobs that have failed since they were
-/// granted.
+/// Builds the SQL statement that selects the keys and fencing tokens of the jobs with these keys. Jobs without a lease
+/// are left out, such as jobs that have failed since their last lease.
 pub fn granted_jobs(conversation: ConversationId, keys: &[&str]) -> SelectStatement {
     Query::select()
         .columns([J::Key, J::Fence])
@@ -163,7 +164,7 @@ pub fn granted_jobs(conversation: ConversationId, keys: &[&str]) -> SelectStatem
         .take()
 }
 
-/// Builds the statement that sets the end of the leases of these jobs to the time `until`.
+/// Builds the SQL statement that sets the end of the leases on these jobs to the time `until`.
 pub fn renew_jobs(
     conversation: ConversationId,
     keys: &[&str],
@@ -174,7 +175,8 @@ pub fn renew_jobs(
         .take()
 }
 
-/// Builds the statement that stores the prepared work of each job, by its key.
+/// Builds the SQL statement that stores the prepared work of several jobs. `drafts` contains the key and the work of
+/// each job.
 pub fn prepare_jobs(conversation: ConversationId, drafts: &[(&str, &Draft)]) -> UpdateStatement {
     let keys: Vec<&str> = drafts.iter().map(|(key, _)| *key).collect();
     let mut draft_of_key = CaseStatement::new();
@@ -187,7 +189,7 @@ pub fn prepare_jobs(conversation: ConversationId, drafts: &[(&str, &Draft)]) -> 
         .take()
 }
 
-/// Builds the statement that frees these jobs after a failure, and adds one to their numbers of failures.
+/// Builds the SQL statement that frees these jobs after a failure, and adds one to their number of failures.
 pub fn fail_jobs(conversation: ConversationId, keys: &[&str]) -> UpdateStatement {
     update_jobs(conversation, keys)
         .value(J::State, JobState::Free.as_str())
@@ -206,13 +208,13 @@ fn held(fence: &Fence) -> SimpleExpr {
     Expr::col(J::Conversation)
         .eq(i64::from(fence.conversation.0))
         .and(Expr::col(J::Key).eq(fence.key.0.as_str()))
-        // No fence has a number that does not fit.
+        // No stored fence is too large for the column.
         .and(Expr::col(J::Fence).eq(i64::try_from(fence.token).unwrap_or(i64::MAX)))
         .and(Expr::col(J::State).ne(JobState::Free.as_str()))
 }
 
-/// Builds the statement that updates a granted job, or deletes the job if its lease is released. The statement changes
-/// no row if the fence is lost.
+/// Builds the SQL statement that updates a leased job, or deletes it if its lease is released. The statement changes no
+/// row if the lease is no longer valid: another lease was given, or the job has failed or was released.
 pub fn settle_job(fence: &Fence, outcome: &LeaseUpdate, now: Timestamp) -> JobChange {
     let held = held(fence);
     let mut update = Query::update();
@@ -237,7 +239,7 @@ pub fn settle_job(fence: &Fence, outcome: &LeaseUpdate, now: Timestamp) -> JobCh
     JobChange::Update(update.take())
 }
 
-/// Statement that [`settle_job`] returns.
+/// The SQL statement that [`settle_job`] returns.
 #[derive(Debug, Clone)]
 pub enum JobChange {
     /// Statement that updates the job's row.
@@ -246,8 +248,8 @@ pub enum JobChange {
     Delete(DeleteStatement),
 }
 
-/// Builds the statement that takes the next `count` fences of a conversation: one row with the last of them, and the
-/// conversation's number of erasures.
+/// Builds the SQL statement that reserves the next `count` fences of a conversation. The answer is one row: the last
+/// reserved fence, and the conversation's number of erasures.
 ///
 /// # Errors
 /// `Limit` if a number is too large for its column.
@@ -261,7 +263,8 @@ pub fn next_fences(conversation: ConversationId, count: usize) -> Result<UpdateS
         .take())
 }
 
-/// Builds the statement that selects a small value of a conversation: one row, which [`state`] reads.
+/// Builds the SQL statement that selects the small value that a conversation stores under a key. The answer is one row,
+/// which [`state`] reads.
 pub fn find_state(conversation: ConversationId, key: &str) -> SelectStatement {
     Query::select()
         .columns([V::Value, V::Revision])
@@ -284,7 +287,7 @@ pub fn state(row: &impl Columns) -> Result<State> {
     })
 }
 
-/// Builds the statement that inserts or replaces a small value of a conversation.
+/// Builds the SQL statement that inserts or replaces the small value that a conversation stores under a key.
 ///
 /// # Errors
 /// `Limit` if a number is too large for its column.
@@ -309,7 +312,7 @@ pub fn put_state(
     Ok(statement)
 }
 
-/// Builds the statement that deletes a small value of a conversation.
+/// Builds the SQL statement that deletes the small value that a conversation stores under a key.
 pub fn delete_state(conversation: ConversationId, key: &str) -> DeleteStatement {
     Query::delete()
         .from_table(V::Table)

@@ -1,7 +1,9 @@
-//! What appending costs beside SQLite's own speed, and what does not grow with history.
+//! Measures the speed of appending compared with SQLite alone, and the operations whose time does not grow with
+//! history.
 //!
-//! `cargo bench -p store-sqlite --bench floor` prints the first table, with `-- flat 1000 1000000` the second one, for
-//! logs of those lengths. Of criterion's flags `--quick` and `--test` make it shorter; the others change nothing.
+//! `cargo bench -p store-sqlite --bench floor` prints the first table. With `-- flat 1000 1000000` it prints the second
+//! table, for logs of these lengths. Criterion's flags `--quick` and `--test` make it shorter. Its other flags have no
+//! effect.
 #![allow(
     clippy::unwrap_used,
     clippy::print_stdout,
@@ -22,16 +24,16 @@ use memory_store::{
 };
 use store_sqlite::SqliteStore;
 
-/// A multiple of every transaction's rows.
+/// Number of rows of a round: a multiple of the number of rows of every measured transaction.
 const ROWS: u32 = 19_200;
 
-/// How much is measured.
+/// Amount of work to measure.
 #[derive(Debug, Clone, Copy)]
 struct Amount {
-    /// Rows of a round, a multiple of 640.
+    /// Number of rows of a round, a multiple of 640.
     rows: u32,
     rounds: usize,
-    /// Durable appends of one message.
+    /// Number of durable appends of one message.
     appends: u32,
 }
 
@@ -51,7 +53,7 @@ impl Amount {
     }
 }
 
-/// A message of about 650 bytes, with an id as sources have it.
+/// Returns a message of about 650 bytes, with an external id like those of real transcripts.
 fn message(n: u32) -> Message {
     Message::user(format!("{n:08} ").repeat(69)).with_external_id(format!(
         "{:08x}-0000-4000-8000-{n:012x}",
@@ -81,15 +83,15 @@ async fn open(path: &Path) -> (SqliteStore, ConversationId) {
     (store, id)
 }
 
-/// What storing all rows took, in seconds.
+/// Time to store all rows, in seconds.
 #[derive(Clone, Copy)]
 struct Took {
     wall: f64,
-    /// Of all threads: what other programs do changes it little, and work on a second core is not hidden.
+    /// CPU time of all threads. Other programs change it little, and work on a second core is counted.
     cpu: f64,
 }
 
-/// A clock for both.
+/// Clock of elapsed time and of CPU time.
 struct Clock(Instant, f64);
 
 impl Clock {
@@ -105,7 +107,7 @@ impl Clock {
     }
 }
 
-/// Seconds that this process ran so far, all threads together: Linux only, elsewhere 0.
+/// Returns the CPU time of all threads of this process so far, in seconds. 0 on other systems than Linux.
 fn cpu() -> f64 {
     let threads = std::fs::read_dir("/proc/self/task")
         .into_iter()
@@ -118,7 +120,7 @@ fn cpu() -> f64 {
     nanos.sum::<f64>() / 1e9
 }
 
-/// The store, `batch` rows in each transaction.
+/// Measures the store, with `batch` rows in each transaction.
 async fn ours(rows: u32, batch: u32) -> Took {
     let folder = tempfile::tempdir().unwrap();
     let (store, id) = open(&folder.path().join("bench.db")).await;
@@ -132,9 +134,9 @@ async fn ours(rows: u32, batch: u32) -> Took {
     clock.stop()
 }
 
-/// SQLite itself with the store's settings: the rows that the store writes, into the same tables, by one statement that
-/// is prepared once, outside the measured time, and takes `width` rows. With or without the triggers; the chain and
-/// the time of the conversation are set once in a transaction, as the store does.
+/// Measures SQLite alone with the store's settings. It inserts the rows that the store writes into the same tables, by
+/// one statement for `width` rows. The statement is prepared once, outside of the measured time. The triggers may be
+/// left out. The chain hash and the time of the conversation are set once in each transaction, as the store does.
 async fn floor(count: u32, batch: u32, width: usize, triggers: bool) -> Took {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("bench.db");
@@ -205,7 +207,7 @@ fn median(mut of: Vec<f64>) -> f64 {
     of[of.len() / 2]
 }
 
-/// The median of the rounds' ratios, and how far they lie apart.
+/// Returns the median of the rounds' ratios, with the lower and upper quartile, in percent.
 fn shares(of: impl Iterator<Item = f64>) -> String {
     let mut all: Vec<f64> = of.map(|ratio| 100.0 * ratio).collect();
     all.sort_by(f64::total_cmp);
@@ -257,7 +259,7 @@ async fn share(amount: Amount) {
     );
 }
 
-/// What replaces ten messages by a leaf.
+/// Returns a publish that replaces ten messages by a summary.
 async fn leaf(store: &SqliteStore, id: ConversationId, first: u32) -> Publish {
     let at = SeqRange::new(Seq(first), Seq(first + 9)).unwrap();
     let mut source = SourceHasher::new();
@@ -289,7 +291,7 @@ async fn leaf(store: &SqliteStore, id: ConversationId, first: u32) -> Publish {
     }
 }
 
-/// The median time of what is done `times` times.
+/// Returns the median time of `times` runs.
 async fn time(times: u32, mut run: impl AsyncFnMut(u32) -> Duration) -> f64 {
     let mut all = Vec::new();
     for n in 0..times {
@@ -308,7 +310,7 @@ async fn flat(size: u32) -> Vec<(&'static str, f64)> {
             .await
             .unwrap();
     }
-    // Leaves over the first half, so that the view is long.
+    // Summaries over the first half of the log make the view long.
     for n in 0..size / 40 {
         let publish = leaf(&store, id, n * 20 + 1).await;
         assert!(matches!(
@@ -406,7 +408,7 @@ async fn flat_table(sizes: &[u32]) {
 #[tokio::main]
 async fn main() {
     let all: Vec<String> = std::env::args().skip(1).collect();
-    // `cargo test --benches` says nothing, `cargo bench` says `--bench`.
+    // `cargo test --benches` passes no flag, and `cargo bench` passes `--bench`.
     if all.is_empty() || all.iter().any(|word| word == "--list") {
         return;
     }
@@ -421,7 +423,7 @@ async fn main() {
             })
             .await;
         }
-        // For `perf` and `callgrind`: one of the two alone.
+        // One of the two alone, for `perf` and `callgrind`.
         Some((first, rest)) if *first == "ours" || *first == "sqlite" => {
             let batch = rest.first().map_or(64, |batch| batch.parse().unwrap());
             match first.as_str() {

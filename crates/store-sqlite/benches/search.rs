@@ -1,8 +1,8 @@
-//! How long searches take, beside SQLite's own full-text index over the same messages.
+//! Measures the time of searches, compared with SQLite's own full-text index over the same messages.
 //!
-//! `cargo bench -p store-sqlite --bench search` asks a log of 10,000 messages, with `-- 100000 1000000` logs of those
-//! lengths; figures are medians of 21 times a question, or of as many as begin within five seconds. `--quick` asks three times,
-//! `--test` a log of 1,000. Other flags change nothing.
+//! `cargo bench -p store-sqlite --bench search` searches a log of 10,000 messages. With `-- 100000 1000000` it searches
+//! logs of these lengths. Figures are medians of 21 runs of a question, or of the runs that begin within five seconds.
+//! `--quick` makes three runs, and `--test` uses a log of 1,000 messages. Other flags have no effect.
 #![allow(
     clippy::unwrap_used,
     clippy::print_stdout,
@@ -21,8 +21,8 @@ use memory_store::{Append, AppendAt, Maintain as _, NewConversation, NewEntry, S
 use store_sqlite::SqliteStore;
 use token_estimate::EstimatorId;
 
-/// Messages of about 220 tokens: 150 words of some 20,000 by Zipf's law, a number of its own, and in every second one
-/// the word `harbour`.
+/// Returns texts of about 220 tokens: 150 words of about 20,000 by Zipf's law, a unique number, and in every second
+/// text the word `harbour`.
 fn texts() -> impl Iterator<Item = String> {
     let syllables = [
         "ba", "co", "den", "fi", "gur", "ha", "in", "jo", "kal", "le", "mi", "nor", "or", "pe",
@@ -32,7 +32,7 @@ fn texts() -> impl Iterator<Item = String> {
     (0_u64..).map(move |n| {
         let mut text = String::new();
         for _ in 0..150 {
-            // Each power of two as likely as the next.
+            // All powers of two are equally likely.
             let bits = rng.u64(..15);
             let mut word = (1_u64 << bits) + rng.u64(..1 << bits);
             while word > 0 {
@@ -49,7 +49,7 @@ fn texts() -> impl Iterator<Item = String> {
     })
 }
 
-/// How long one kind of question is asked again and again, at most.
+/// Maximum time in which runs of one question begin.
 const LONGEST: Duration = Duration::from_secs(5);
 
 fn median(mut times: Vec<Duration>) -> f64 {
@@ -64,11 +64,11 @@ struct Asked {
 
 struct Question {
     query: Query,
-    /// The same question to the full-text index: what it matches, and its order.
+    /// The same question for the full-text index: its match expression, and the order of its answer.
     fts: Option<(&'static str, String)>,
 }
 
-/// Words that are in one message each.
+/// Returns words each of which occurs in one message.
 fn rare_words(count: usize) -> Vec<String> {
     let mut rng = fastrand::Rng::with_seed(11);
     let mut word = || format!("needle{}x", rng.usize(..count));
@@ -95,7 +95,7 @@ fn questions(count: usize) -> Vec<Asked> {
             questions: rare_words(count).into_iter().map(of).collect(),
         }
     };
-    // All of its runs of three characters are in other messages too.
+    // All runs of three characters of this word are in other messages too.
     let repeating = format!("needle{}x", count / 3);
     vec![
         rare("rare words, literally", &|word| Query::new(word)),

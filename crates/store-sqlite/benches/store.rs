@@ -1,5 +1,5 @@
-//! `store-sqlite/{append,append_batch,read}/…`: one durable append, 64 in one transaction, and a page from the end,
-//! at logs of several lengths. Run with `cargo bench -p store-sqlite`.
+//! Measures `store-sqlite/{append,append_batch,read}/…`: one durable append, 64 appends in one transaction, and a page
+//! from the end, for logs of several lengths. Run with `cargo bench -p store-sqlite`.
 #![allow(clippy::unwrap_used, missing_docs)]
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
@@ -10,7 +10,7 @@ use tokio::runtime::Runtime;
 
 const SIZES: [u32; 2] = [1_000, 100_000];
 
-/// Messages of about 650 bytes.
+/// Creates an append of messages of about 650 bytes.
 fn entries(count: usize) -> Append {
     let entry = NewEntry {
         message: Message::user("word ".repeat(130)),

@@ -1,4 +1,4 @@
-//! Checks that only the database can make.
+//! Checks that only the database itself can make.
 
 use std::collections::BTreeMap;
 
@@ -12,10 +12,11 @@ use crate::error::failed;
 use crate::migrate;
 use crate::options::SqliteOptions;
 
-/// A connection to read with.
+/// Connection for reading.
 type Reader<'a> = Connection<'a, Source<'a>>;
 
-/// Queries that must have no rows: the kind of violation, the meaning of a row, and the query.
+/// Queries that must return no rows. Each has the kind of violation, a text that describes a row of the answer, and the
+/// query.
 const CHECKS: [(ViolationKind, &str, &str); 10] = [
     (
         ViolationKind::EntryMissing,
@@ -81,13 +82,13 @@ const CHECKS: [(ViolationKind, &str, &str); 10] = [
     ),
 ];
 
-/// A table, index, trigger or view by kind and name.
+/// Tables, indices, triggers and views of a database, by kind and name.
 type Objects = BTreeMap<(String, String), Object>;
 
 struct Object {
-    /// The table that it belongs to: a table's own name.
+    /// Table to which the object belongs. A table belongs to itself.
     table: String,
-    /// The statement that created it.
+    /// SQL statement that created the object.
     sql: String,
 }
 
@@ -105,7 +106,8 @@ fn objects(rows: &[SqliteRow]) -> Result<Objects> {
         .collect()
 }
 
-/// Checks the pages, references and objects of a database, and the agreement between its rows.
+/// Checks the pages, references and objects of a database, and whether its rows agree with each other. Returns the
+/// violations.
 pub(crate) async fn check(on: &mut Reader<'_>, place: &str) -> Result<Vec<Violation>> {
     let mut found = Vec::new();
     for row in ask(on, "pragma integrity_check(100)", &mut found).await? {
@@ -117,7 +119,7 @@ pub(crate) async fn check(on: &mut Reader<'_>, place: &str) -> Result<Vec<Violat
     let (is, should) = (objects(&on.fixed(OBJECTS).await?)?, expected(place).await?);
     for row in ask(on, "pragma foreign_key_check", &mut found).await? {
         let (table, parent) = (row.text(0)?, row.text(2)?);
-        // References between a user's own tables are not checked.
+        // References from tables that a user added are not checked.
         if is_ours(&should, &table) {
             found.push(database(format!(
                 "a row of {table} refers to a missing row of {parent}"
@@ -141,12 +143,12 @@ fn database(message: String) -> Violation {
     Violation::new(ViolationKind::Database, message)
 }
 
-/// Whether a table belongs to the schema.
+/// Returns whether a table belongs to the schema.
 fn is_ours(should: &Objects, table: &str) -> bool {
     should.contains_key(&("table".to_owned(), table.to_owned()))
 }
 
-/// Compares the tables, indices, triggers and views of a database with the schema's.
+/// Compares the tables, indices, triggers and views of a database with those of the schema.
 fn compare_objects(is: &Objects, should: &Objects, found: &mut Vec<Violation>) {
     for ((kind, name), object) in should {
         match is.get(&(kind.clone(), name.clone())) {
@@ -157,7 +159,7 @@ fn compare_objects(is: &Objects, should: &Objects, found: &mut Vec<Violation>) {
             Some(_) => {}
         }
     }
-    // A user's own tables are accepted, and SQLite's statistics. Other objects on the schema's tables are not.
+    // Tables that a user added and SQLite's statistics are accepted. Additional objects on the schema's tables are not.
     for ((kind, name), object) in is.iter().filter(|(key, _)| !should.contains_key(*key)) {
         if kind == "table" || kind == "view" || !is_ours(should, &object.table) {
             continue;
@@ -168,7 +170,7 @@ fn compare_objects(is: &Objects, should: &Objects, found: &mut Vec<Violation>) {
     }
 }
 
-/// Runs a query. If the database is too damaged to answer, adds a violation and returns no rows.
+/// Runs a query and returns its rows. If the database is too damaged to answer, adds a violation and returns no rows.
 async fn ask(
     on: &mut Reader<'_>,
     question: &'static str,
@@ -185,7 +187,7 @@ async fn ask(
     }
 }
 
-/// The objects of a new database with the current schema.
+/// Returns the objects of a new database with the current schema.
 async fn expected(place: &str) -> Result<Objects> {
     let mut fresh = SqliteOptions::default()
         .connection()

@@ -1,4 +1,4 @@
-//! A connection that runs statements, and counts them.
+//! Connections that run SQL statements and count them.
 
 use std::ops::{ControlFlow, Deref, DerefMut};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -16,7 +16,7 @@ use crate::readers::Reader;
 use crate::soon::soon;
 use crate::sql;
 
-/// A connection that is held for reading, of its pool or of the writer.
+/// A connection that is in use for a read: from the readers' pool, or the writer's connection.
 #[derive(Debug)]
 pub enum Source<'a> {
     Reader(Reader<'a>),
@@ -43,7 +43,7 @@ impl DerefMut for Source<'_> {
     }
 }
 
-/// A held connection, which counts the statements that it runs.
+/// A connection in use, which counts the SQL statements that it runs.
 #[derive(Debug)]
 pub struct Connection<'a, C> {
     connection: C,
@@ -74,14 +74,14 @@ impl<C> Connection<'_, C>
 where
     C: DerefMut<Target = SqliteConnection> + Send,
 {
-    /// Counts statements, and returns the connection that runs them.
+    /// Adds a number to the count of run SQL statements, and returns the connection that runs them.
     fn counted(&mut self, statements: usize) -> &mut SqliteConnection {
         let statements = u64::try_from(statements).unwrap_or(u64::MAX);
         self.statements.fetch_add(statements, Ordering::Relaxed);
         &mut self.connection
     }
 
-    /// Returns the rows of a statement with fixed text: a pragma.
+    /// Runs an SQL statement with a fixed text, such as a pragma, and returns its rows.
     pub(crate) async fn fixed(&mut self, sql: &'static str) -> Result<Vec<SqliteRow>> {
         let rows = sqlx::query(sql).fetch_all(self.counted(1));
         soon(rows).await.map_err(failed)
@@ -150,7 +150,7 @@ where
         let mut rows = Vec::new();
         while let Some(step) = soon(steps.try_next()).await.map_err(failed)? {
             match step {
-                // The end of a statement.
+                // A statement has ended.
                 Either::Left(_) => all.push(std::mem::take(&mut rows)),
                 Either::Right(row) => rows.push(row),
             }

@@ -1,4 +1,4 @@
-//! The connections of one store: one writer, many readers.
+//! Connections of one store: one writer and several readers.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -19,40 +19,40 @@ use crate::readers::Readers;
 use crate::soon::soon;
 use crate::{check, error, files, migrate};
 
-/// Length of the write-ahead log, in bytes, at which the next write truncates it. SQLite's checkpoints let the log grow
-/// while readers overlap without a gap, so this write waits for them.
+/// Length of the write-ahead log, in bytes, above which the next write truncates it. SQLite's own checkpoints let the
+/// log grow as long as at least one reader is active at any time, so this write waits until no reader is.
 const WAL_BOUND: u64 = 16 << 20;
-/// Number of writes between two checks of the log's size.
+/// Number of writes between two checks of the write-ahead log's length.
 const WAL_LOOK: u64 = 16;
-/// Maximum time that a write waits for readers before it truncates the log.
+/// Maximum time that a write waits for readers before it truncates the write-ahead log.
 const WAL_PATIENCE: Duration = Duration::from_millis(500);
-/// Number of free pages that are returned to the file system when the store is closed.
+/// Pragma that returns up to 1,024 free pages to the file system when the store is closed.
 const VACUUM: &str = "pragma incremental_vacuum(1024)";
-/// A connection with this setting does not wait for a lock that another connection holds.
+/// Pragma that makes a connection fail at once if another connection has a lock.
 const NO_WAIT: &str = "pragma busy_timeout = 0";
-/// Keeps the undo data of one statement of a transaction in memory: at most the pages that a batch of rows changes.
-/// Otherwise each statement of many rows would create and delete a file. Set for the writer, after the migrations,
-/// which may sort.
+/// Pragma that keeps the undo data of each statement of a transaction in memory. The data are at most the pages that a
+/// batch of rows changes. Without this pragma, each statement of many rows would create and delete a file. It is set
+/// for the writer after the migrations, which may need files for sorting.
 const UNDO_IN_MEMORY: &str = "pragma temp_store = memory";
-/// Time between two attempts to open a locked database.
+/// Pause between two attempts to open a locked database.
 const OPEN_PAUSE: Duration = Duration::from_millis(20);
-/// Maximum time that a read waits for another read of this process to return a connection.
+/// Maximum time that a read waits for another read of this process to return its connection.
 const READER_PATIENCE: Duration = Duration::from_secs(30);
 
-/// The connections of one store to a SQLite database: one to write with, and several to read with.
+/// Connections of one store to a SQLite database: one for writing and several for reading.
 #[derive(Debug)]
 pub struct SqliteDatabase {
-    /// `None` once closed, and if the database is open for reading only.
+    /// Connection for writing. `None` after closing, or if the database is open for reading only.
     writer: Mutex<Option<SqliteConnection>>,
-    /// `None` for a database in memory, which reads over the writer.
+    /// Connections for reading. `None` for a database in memory, which reads over the writer's connection.
     readers: Option<Readers>,
     statements: Arc<AtomicU64>,
-    /// Options of the connection that truncates the log, and the log's file.
+    /// Options of the connection that truncates the write-ahead log, and the path of the log.
     log: Option<(SqliteConnectOptions, PathBuf)>,
     writes: AtomicU64,
     place: String,
     settings: SqliteOptions,
-    /// State of the files, if no lock keeps other processes from writing the database.
+    /// State of the files when they were opened, if no lock keeps other processes from writing. `None` if a lock does.
     still: Option<FileStamps>,
 }
 
@@ -79,7 +79,7 @@ impl SqliteDatabase {
         }
     }
 
-    /// A database that is only read.
+    /// Creates a database that is open for reading only.
     pub(crate) fn reading(reading: Reading, place: &str, settings: SqliteOptions) -> Self {
         Self {
             writer: Mutex::new(None),
@@ -104,7 +104,7 @@ impl SqliteDatabase {
         Connection::new(connection, &self.statements, &*self.settings.clock)
     }
 
-    /// Truncates the write-ahead log if it is too long.
+    /// Truncates the write-ahead log if it is longer than [`WAL_BOUND`].
     async fn bound_log(&self) -> Result<()> {
         if let Some((options, log)) = &self.log
             && self.writes.fetch_add(1, Ordering::Relaxed) % WAL_LOOK == WAL_LOOK - 1
@@ -115,7 +115,8 @@ impl SqliteDatabase {
         Ok(())
     }
 
-    /// Moves the write-ahead log into the database and truncates it, if readers end soon.
+    /// Moves the write-ahead log into the database and truncates it. Gives up without an error if readers do not end
+    /// soon.
     async fn cut_log(&self, options: &SqliteConnectOptions) -> Result<()> {
         let mut connection = options.connect().await.map_err(failed)?;
         let done = self
@@ -123,7 +124,7 @@ impl SqliteDatabase {
             .fixed("pragma wal_checkpoint(truncate)")
             .await;
         connection.close().await.map_err(failed)?;
-        // A reader that stays on is no fault: it is tried again.
+        // A reader that does not end is not an error. A later write tries again.
         match done {
             Err(error) if error.kind() != ErrorKind::Busy => Err(error),
             _ => Ok(()),
@@ -132,15 +133,15 @@ impl SqliteDatabase {
 }
 
 /// Moves the write-ahead log into the database and syncs it. Closing a connection does this too, but reports no error.
-/// Does not wait for a lock: a caller that closes after a write found the database locked has waited already.
+/// Does not wait for a lock, because a caller who closes after a write failed on a locked database has waited already.
 async fn tidy(writer: &mut SqliteConnection) -> std::result::Result<(), sqlx::Error> {
     sqlx::raw_sql(NO_WAIT).execute(&mut *writer).await?;
     match sqlx::raw_sql(VACUUM).execute(&mut *writer).await {
-        // Not when another process writes, which will do it, or when there is no room.
+        // Free pages stay if another process writes or the disk is full. Another process returns them when it closes.
         Err(error) if !is_busy(&error) && !is_full(&error) => return Err(error),
         _ => {}
     }
-    // Pages that readers of other processes keep in the log stay there, synced.
+    // Pages that readers of other processes need stay in the log, and are synced there.
     let moved = sqlx::raw_sql("pragma wal_checkpoint(passive)");
     match moved.execute(&mut *writer).await {
         Err(error) if !is_busy(&error) => Err(error),
@@ -180,7 +181,7 @@ impl Database for SqliteDatabase {
         Ok(self.on(connection))
     }
 
-    /// Holds the write lock from the start, so that the transaction cannot fail later.
+    /// Takes the write lock at the beginning, so that a later statement of the transaction cannot fail for lack of it.
     async fn begin<'a>(
         &'a self,
         writer: &'a mut Self::Writer<'_>,
@@ -233,7 +234,7 @@ impl Database for SqliteDatabase {
         self.place.clone()
     }
 
-    /// Syncs all written data.
+    /// Syncs all written data to the disk and closes all connections.
     async fn close(&self) -> Result<()> {
         if let Some(readers) = &self.readers {
             readers.close().await;
@@ -262,7 +263,7 @@ pub(crate) async fn open_database(
                     .map(|db| (db, false)),
                 false => open_to_write(path, &place, &settings).await,
             };
-            // SQLite waits for most locks by itself, but not for all: two that create a file at once collide.
+            // SQLite itself waits for most locks. It does not wait if two processes create a file at the same time.
             match opened {
                 Err(error) if error.kind() == ErrorKind::Busy => {
                     if tokio::time::Instant::now() >= deadline {
@@ -275,15 +276,15 @@ pub(crate) async fn open_database(
         }
     };
     let (db, wipes) = settings.observed(&place, opening).await?;
-    // Only after opening: a file that cannot be opened may belong to another program.
+    // Checked after opening, because a file that cannot be opened may belong to another program.
     for exposed in files::open_to_others(path) {
         tracing::warn!(path = %exposed.display(), "other users can read the database: chmod 600");
     }
     Ok((db, wipes))
 }
 
-/// Opens a database for reading and writing, and creates it if it does not exist. Also returns whether an erasure was
-/// interrupted before its words were removed from the files.
+/// Opens a database for reading and writing, and creates the file if it does not exist. Also returns whether an erasure
+/// was interrupted before its words were removed from the files.
 async fn open_to_write(
     path: &Path,
     place: &str,
@@ -293,7 +294,7 @@ async fn open_to_write(
     if !files::place_writable(path) {
         return Err(error::not_writable(place));
     }
-    // Absolute, for SQLite takes a path that begins with `file:` for a URI.
+    // The path is made absolute, because SQLite takes a path that begins with `file:` for a URI.
     let path = std::path::absolute(path).map_err(|e| error::opening(place, e.into()))?;
     let options = settings.connection().filename(path);
     let mut writer = connect(options.clone(), place).await?;
@@ -304,7 +305,7 @@ async fn open_to_write(
     Ok((db, wipes))
 }
 
-/// Opens an existing database for reading.
+/// Opens an existing database for reading only.
 async fn open_to_read(
     path: &Path,
     place: &str,
@@ -319,7 +320,8 @@ async fn open_to_read(
     let begun = migrate::check(&mut reader, place).await;
     reader.close().await.map_err(|e| error::opening(place, e))?;
     if !begun? {
-        // Its creator was killed before it wrote. An empty file may belong to another program.
+        // The process that created the file was killed before it wrote the schema, so the schema is written now. An
+        // empty file is refused, because it may belong to another program.
         let empty = std::fs::metadata(path).is_ok_and(|meta| meta.len() == 0);
         if empty || !files::place_writable(path) {
             return Err(error::not_begun(place));

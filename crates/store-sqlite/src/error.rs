@@ -1,4 +1,4 @@
-//! Errors of the driver as errors of a store.
+//! Conversion of the driver's errors into errors of a store.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use memory_store::{Error, ErrorKind};
 
 pub(crate) use memory_store::Result;
 
-/// Kind of an error of the driver, by SQLite's primary result code.
+/// Returns the kind of a driver's error, by SQLite's primary result code.
 fn kind(error: &sqlx::Error) -> ErrorKind {
     let sqlx::Error::Database(database) = error else {
         return match error {
@@ -25,25 +25,25 @@ fn kind(error: &sqlx::Error) -> ErrorKind {
     }
 }
 
-/// SQLite's primary result code.
+/// Returns SQLite's primary result code.
 fn code(error: &dyn sqlx::error::DatabaseError) -> i64 {
     let code = error.code().and_then(|code| code.parse::<i64>().ok());
     code.unwrap_or(0) & 0xff
 }
 
-/// Whether another connection has the lock.
+/// Returns whether the error is that another connection holds the lock.
 pub(crate) fn is_busy(error: &sqlx::Error) -> bool {
     kind(error) == ErrorKind::Busy
 }
 
-/// Whether the disk is full.
+/// Returns whether the error is a full disk.
 pub(crate) fn is_full(error: &sqlx::Error) -> bool {
     error
         .as_database_error()
         .is_some_and(|error| code(error) == 13)
 }
 
-/// The error for a failed statement.
+/// Converts the error of a failed SQL statement.
 pub(crate) fn failed(error: sqlx::Error) -> Error {
     let kind = kind(&error);
     let text = match kind {
@@ -60,7 +60,7 @@ pub(crate) fn failed(error: sqlx::Error) -> Error {
     Error::new(kind, text).with_source(error)
 }
 
-/// The error for a failure to open the database `place`.
+/// Converts the error of a failure to open the database `place`.
 pub(crate) fn opening(place: &str, error: sqlx::Error) -> Error {
     let kind = kind(&error);
     let text = match kind {
@@ -91,7 +91,7 @@ pub(crate) fn newer_schema(place: &str, found: i64, known: i64) -> Error {
     )
 }
 
-/// The error for a lock that another process held for longer than the time-out.
+/// Returns the error for a lock that another process held for longer than the lock time-out.
 pub(crate) fn locked(place: &str, timeout: Duration, error: Error) -> Error {
     let seconds = timeout.as_secs_f64();
     Error::new(
@@ -103,7 +103,7 @@ pub(crate) fn locked(place: &str, timeout: Duration, error: Error) -> Error {
     .with_source(error)
 }
 
-/// The error if reads that do not end hold all connections.
+/// Returns the error for a read that found all connections in use by other reads for too long.
 pub(crate) fn crowded(patience: Duration) -> Error {
     let seconds = patience.as_secs_f64();
     let text = format!(
@@ -112,7 +112,7 @@ pub(crate) fn crowded(patience: Duration) -> Error {
     Error::new(ErrorKind::Busy, text)
 }
 
-/// The error for a file or folder that cannot be written.
+/// Returns the error for a file or folder that is not writable.
 pub(crate) fn not_writable(place: &str) -> Error {
     Error::new(
         ErrorKind::ReadOnly,

@@ -1,4 +1,4 @@
-//! The files of a database: creates them for their owner alone, and reads them without write permission.
+//! Files of a database: creates them so that only their owner can use them, and reads them without write permission.
 
 use std::io::{self, ErrorKind as IoKind};
 use std::path::{Path, PathBuf};
@@ -12,17 +12,17 @@ use crate::options::Durability;
 /// Maximum number of symbolic links that are followed to a file that does not exist yet.
 const LINKS: usize = 8;
 
-/// The path of a file next to the database, such as `memory.db-wal`.
+/// Returns the path of a file next to the database: `memory.db` and `-wal` give `memory.db-wal`.
 pub(crate) fn beside(database: &Path, suffix: &str) -> PathBuf {
     let mut path = database.as_os_str().to_owned();
     path.push(suffix);
     PathBuf::from(path)
 }
 
-/// Creates an empty database file that only its owner may read and write, unless the file exists. SQLite gives the
-/// files next to it the same mode.
+/// Creates an empty database file that only its owner may read and write, unless the file exists. SQLite gives the same
+/// mode to the files next to it.
 ///
-/// An existing file is not opened: closing it would release the locks of this process on it.
+/// An existing file is not opened, because closing it would release the locks that this process has on it.
 pub(crate) fn create(path: &Path, durability: Durability) -> io::Result<()> {
     let mut path = path.to_owned();
     for _ in 0..LINKS {
@@ -36,7 +36,7 @@ pub(crate) fn create(path: &Path, durability: Durability) -> io::Result<()> {
                     Durability::Power => sync_folder_of(&path),
                 };
             }
-            // A link to a file that does not exist, or another process was faster.
+            // The path is a link to a file that does not exist, or another process created the file meanwhile.
             Err(error) if error.kind() == IoKind::AlreadyExists => {
                 match std::fs::read_link(&path) {
                     Ok(target) => path = path.parent().unwrap_or(Path::new("")).join(target),
@@ -60,7 +60,7 @@ pub(crate) fn create_new(path: &Path) -> io::Result<()> {
         .create_new(true)
         .mode(0o600)
         .open(path)?;
-    // The umask may have taken rights from the owner.
+    // The umask may have removed rights of the owner.
     file.set_permissions(std::fs::Permissions::from_mode(0o600))
 }
 
@@ -70,7 +70,7 @@ pub(crate) fn create_new(path: &Path) -> io::Result<()> {
     options.write(true).create_new(true).open(path).map(|_| ())
 }
 
-/// Makes a new name in a folder durable against a power cut.
+/// Syncs the folder of a file, so that the new name survives a power cut.
 fn sync_folder_of(path: &Path) -> io::Result<()> {
     if !cfg!(unix) {
         return Ok(());
@@ -81,7 +81,7 @@ fn sync_folder_of(path: &Path) -> io::Result<()> {
     std::fs::File::open(folder.unwrap_or(Path::new(".")))?.sync_all()
 }
 
-/// The files of a database that other users than the owner can read or write. Empty for a folder or a device.
+/// Returns the files of a database that other users than the owner can read or write. Empty for a folder or a device.
 #[cfg(unix)]
 pub(crate) fn open_to_others(database: &Path) -> Vec<PathBuf> {
     use std::os::unix::fs::MetadataExt as _;
@@ -123,7 +123,8 @@ fn readable(_: &Path) -> bool {
     true
 }
 
-/// Whether a database and its folder can be written. True if this cannot be determined: SQLite then reports errors.
+/// Returns whether a database and its folder are writable. Returns `true` if this cannot be determined, because SQLite
+/// then reports the error.
 pub(crate) fn place_writable(path: &Path) -> bool {
     let Ok(database) = std::fs::canonicalize(path) else {
         return true;
@@ -131,11 +132,12 @@ pub(crate) fn place_writable(path: &Path) -> bool {
     writable(&database) && database.parent().is_none_or(writable)
 }
 
-/// State of a database's files, to detect changes while it is read.
+/// State of a database's files, used to detect changes while the database is read without locks.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct FileStamps {
     database: PathBuf,
-    /// Length and time of the last change of the database and of its write-ahead log.
+    /// Length and time of the last change, of the database and of its write-ahead log. `None` for a file that does not
+    /// exist.
     seen: [Option<(u64, Option<SystemTime>)>; 2],
     shared_memory: bool,
 }
@@ -153,7 +155,7 @@ impl FileStamps {
         }
     }
 
-    /// Fails if the database was written since.
+    /// Returns an error if the files have changed since the state was recorded.
     pub(crate) fn check(&self) -> Result<()> {
         if Self::look(&self.database) == *self {
             return Ok(());
@@ -166,18 +168,23 @@ impl FileStamps {
     }
 }
 
-/// Options for reading a database without writing.
+/// Options for reading a database without write permission.
 #[derive(Debug)]
 pub(crate) struct Reading {
     pub(crate) options: SqliteConnectOptions,
-    /// Set if no lock keeps other processes from writing meanwhile.
+    /// State of the files before reading, if the database is read without SQLite's locks. After reading,
+    /// [`FileStamps::check`] compares it with the current state, to detect that another process wrote. `None` if SQLite
+    /// locks the database as usual.
     pub(crate) still: Option<FileStamps>,
 }
 
 /// Determines how to read the database at `path` without changing a file that must not be written.
 ///
-/// Normally, SQLite creates a write-ahead log and shared memory next to the database. If they cannot be created, or
-/// would remain because the database cannot be written, one of three other ways is used.
+/// Normally, SQLite creates a write-ahead log and shared memory next to the database. Three other ways are used if the
+/// database or its folder is not writable:
+/// - with the existing shared memory,
+/// - as an immutable file, if the log has no data,
+/// - with a private index of the log.
 pub(crate) fn reading(path: &Path, options: SqliteConnectOptions) -> Result<Reading> {
     let failed = |path: &Path, error: io::Error| {
         Error::new(
@@ -221,7 +228,7 @@ pub(crate) fn reading(path: &Path, options: SqliteConnectOptions) -> Result<Read
     }
     let options = options.read_only(true);
     if shared_memory && log.is_some() {
-        // Other processes may use the database: SQLite shares their index of the log, or builds a private one if they
+        // Other processes may use the database. SQLite shares their index of the log, or builds a private index if they
         // have died.
         let uri = format!("file:{}?readonly_shm=1", encoded(&database));
         let options = options.filename(uri);
@@ -237,8 +244,8 @@ pub(crate) fn reading(path: &Path, options: SqliteConnectOptions) -> Result<Read
         return Ok(Reading { options, still });
     }
     if cfg!(unix) {
-        // Nobody has the database open, or there were shared memory. In exclusive mode the index of the log is kept in
-        // this process' memory.
+        // No process has the database open, because there is no shared memory. In exclusive mode, SQLite keeps the
+        // index of the log in the memory of this process.
         let options = options.vfs("unix-none");
         let options = options.locking_mode(SqliteLockingMode::Exclusive);
         return Ok(Reading { options, still });
@@ -256,7 +263,7 @@ fn unreadable(path: &Path) -> Error {
     )
 }
 
-/// A path as a part of a URI.
+/// Encodes a path as a part of a URI.
 fn encoded(path: &Path) -> String {
     let mut out = String::new();
     for byte in path.to_string_lossy().bytes() {

@@ -1,4 +1,5 @@
-//! Checks of a file when it is opened: is it a database of agent-memory, and of this version?
+//! Checks of a file when it is opened: whether it is a database of agent-memory, and the version of its schema.
+//! Migrates older versions.
 
 use sqlx::sqlite::SqliteConnection;
 use sqlx::{Connection as _, Row as _};
@@ -6,26 +7,27 @@ use sqlx::{Connection as _, Row as _};
 use crate::error::{Result, foreign, newer_schema, older_schema, opening};
 use crate::migrations::MIGRATIONS;
 
-/// "amem" in ASCII: the mark of a database of agent-memory.
+/// Application id that marks a database of agent-memory: "amem" in ASCII.
 pub(crate) const APPLICATION_ID: i64 = 0x616d_656d;
 
-/// The version that this program knows.
+/// Returns the version of the schema that this program writes.
 pub(crate) fn known() -> i64 {
     MIGRATIONS.last().map_or(0, |last| last.version)
 }
 
-/// Content of a file.
+/// Content of a database file, as far as opening needs it.
 #[derive(Debug, PartialEq, Eq)]
 enum FileContent {
-    /// Empty: new, or just created by another opener.
+    /// The file is empty: it is new, or another process has just created it.
     Fresh,
-    /// A database of agent-memory, with the version of its schema.
+    /// The file is a database of agent-memory, with this version of its schema.
     Ours(i64),
 }
 
-/// Reads the content of the database without changing it.
+/// Determines the content of the database without changing it.
 async fn look(db: &mut SqliteConnection, place: &str) -> Result<FileContent> {
-    // One statement: another process may be at the same file, and half of its work must not be taken for a stranger's.
+    // A single statement, because another process may be creating the same database, and its half-created state must
+    // not be taken for another program's database.
     let row = sqlx::query(
         "select application_id, user_version, (select count(*) from sqlite_schema) \
            from pragma_application_id, pragma_user_version",
@@ -44,8 +46,8 @@ async fn look(db: &mut SqliteConnection, place: &str) -> Result<FileContent> {
     }
 }
 
-/// Checks that the database belongs to agent-memory and has the version of this program. Does not change it. Returns
-/// `false` for an empty one.
+/// Checks that the database belongs to agent-memory and has the schema of this program. Does not change the database.
+/// Returns `false` if it is empty.
 pub(crate) async fn check(db: &mut SqliteConnection, place: &str) -> Result<bool> {
     match look(db, place).await? {
         FileContent::Ours(version) if version < known() => {
@@ -56,14 +58,14 @@ pub(crate) async fn check(db: &mut SqliteConnection, place: &str) -> Result<bool
     }
 }
 
-/// Checks that the database belongs to agent-memory and migrates it to the version of this program. Takes one short
-/// read if it has this version already, for any size of the database.
+/// Checks that the database belongs to agent-memory, and migrates it to the schema of this program. A database that has
+/// this schema already takes one short read, for any size.
 pub(crate) async fn bring_up(db: &mut SqliteConnection, place: &str) -> Result<()> {
     let fail = |e: sqlx::Error| opening(place, e);
     let mut version = match look(db, place).await? {
         FileContent::Fresh => {
-            // All are settings of the file and can only be made before it holds anything. Pages of 8 KiB leave less
-            // room unused behind the last message that fits than pages of 4.
+            // These settings of the file can only be made while it is empty. Pages of 8 KiB leave less space unused
+            // after the last message on a page than pages of 4 KiB.
             sqlx::raw_sql(
                 "pragma page_size = 8192; pragma auto_vacuum = incremental; pragma journal_mode = wal",
             )
@@ -79,7 +81,7 @@ pub(crate) async fn bring_up(db: &mut SqliteConnection, place: &str) -> Result<(
             continue;
         }
         let mut tx = db.begin_with("begin exclusive").await.map_err(fail)?;
-        // Another process may have been faster.
+        // Another process may have migrated the database meanwhile.
         if let FileContent::Ours(now) = look(&mut tx, place).await?
             && now >= migration.version
         {

@@ -1,12 +1,12 @@
-//! A step of the schema.
+//! A step of the migration of a database to a newer schema.
 
-/// One step of the schema.
+/// One step of the migration of a database to a newer schema.
 pub(crate) struct Migration {
     pub(crate) version: i64,
     pub(crate) name: &'static str,
-    /// SHA-256 of `sql`, in hex.
+    /// SHA-256 of `sql`, in hexadecimal.
     pub(crate) checksum: &'static str,
     pub(crate) sql: &'static str,
-    /// Statement that marks the file as a database of agent-memory at this version.
+    /// SQL statement that marks the file as a database of agent-memory at this version.
     pub(crate) mark: &'static str,
 }

@@ -1,4 +1,4 @@
-//! Opening a store.
+//! Opening of a store in a SQLite database.
 
 use std::path::Path;
 
@@ -8,14 +8,15 @@ use store_sql::SqlStore;
 use crate::db::{SqliteDatabase, connect, open_database};
 use crate::options::SqliteOptions;
 
-/// A store in a SQLite database: one file, one writer at a time, readers that never wait.
+/// A store in a SQLite database: one file, one writer at a time, and readers that never wait.
 ///
 /// Several stores and processes may have the same file open. [`SqliteOptions`] opens a store with other settings, or in
 /// memory.
 pub type SqliteStore = SqlStore<SqliteDatabase>;
 
 impl SqliteOptions {
-    /// Opens a new database in memory, which ends with the store. It reads and writes over one connection.
+    /// Opens a new database in memory. The data are lost when the store is dropped. Reads and writes share one
+    /// connection.
     ///
     /// # Errors
     /// `Io` if SQLite cannot start.
@@ -29,12 +30,15 @@ impl SqliteOptions {
     /// Opens the database at `path`, and creates it if it does not exist. The time to open does not depend on the size
     /// of the database.
     ///
-    /// Only the owner of a created file can read and write it, with any umask.
+    /// A new file can be read and written only by its owner, for any umask.
     ///
     /// # Errors
-    /// `ForeignDatabase` if the file is not a database of agent-memory; `NewerSchema` if a newer version wrote it;
-    /// `Busy` if another process holds a lock on it for longer than the lock time-out; `Io` if the file or its
-    /// write-ahead log cannot be read, or if the file cannot be created. After an error the file is unchanged.
+    /// - `ForeignDatabase` if the file is not a database of agent-memory.
+    /// - `NewerSchema` if a newer version of agent-memory wrote it.
+    /// - `Busy` if another process holds a lock on it for longer than the lock time-out.
+    /// - `Io` if the file or its write-ahead log cannot be read, or if the file cannot be created.
+    ///
+    /// After an error the file is unchanged.
     pub async fn open(self, path: impl AsRef<Path>) -> Result<SqliteStore> {
         let opened = open_database(path.as_ref(), self).await?;
         SqlStore::opened(opened).await

@@ -1,4 +1,4 @@
-//! A plain database with the tables of the older memory engine.
+//! Export into a plain database, with the tables of an older memory engine.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -24,41 +24,42 @@ const SCHEMA: &str = include_str!("plain.sql");
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PlainExport {
-    /// Number of conversations.
+    /// Number of conversations written.
     pub conversations: u64,
-    /// Number of rows of messages.
+    /// Number of rows written to the table of messages. A message may have several rows.
     pub messages: u64,
-    /// Number of summaries.
+    /// Number of summaries written.
     pub summaries: u64,
 }
 
-/// Names of tools by the ids of their calls.
+/// Names of the called tools, by the ids of their calls.
 type ToolNames = BTreeMap<String, String>;
 
-/// A row of the table `messages`.
+/// A row that was written to the table `messages`.
 struct MessageRow {
-    /// Position of its log entry.
+    /// Position of the log entry from which the row was made.
     entry: Seq,
     id: i64,
-    /// 1, 2, 3, … over all rows that the conversation shows.
+    /// Number of the row among all rows that the conversation shows, from 1.
     seq: i64,
     tokens: u64,
 }
 
-/// Rows of one conversation's own log.
+/// Rows that were written for one conversation's own log.
 #[derive(Default)]
 struct OwnLog {
     rows: Vec<MessageRow>,
     tools: ToolNames,
 }
 
-/// Writes conversations into a new database at `path`, in plain tables, with all the ancestors that forks among them
-/// share. The table `context_items` shows the view `view`; for a conversation without this view it shows the messages.
+/// Exports conversations into a new database at `path`, with plain tables that any SQL program can read. Ancestors that
+/// share messages with a fork among them are exported too. The table `context_items` has the content of the view
+/// `view`. For a conversation without this view it has the raw messages.
 ///
 /// The file must not exist. Only its owner can read and write the new file.
 ///
 /// # Errors
-/// `Io` if the file exists or cannot be written; any error of reading the store.
+/// `Io` if the file exists or cannot be written, and any error of reading the store.
 pub async fn write_plain<S: Store + ?Sized>(
     store: &S,
     conversations: &[ConversationId],
@@ -73,7 +74,8 @@ pub async fn write_plain<S: Store + ?Sized>(
     })?;
     let written = write_into(store, conversations, view, path, now).await;
     if written.is_err() {
-        // All rows come in one transaction, so the file is empty. Leaving it there is less bad than hiding the error.
+        // All rows are written in one transaction, so the file is empty. If it cannot be removed, the first error is
+        // still the one to report.
         let _ = std::fs::remove_file(path);
     }
     written
@@ -131,8 +133,8 @@ struct Plain<'a, S: ?Sized> {
     view: &'a ViewName,
     written: PlainExport,
     own: BTreeMap<ConversationId, OwnLog>,
-    /// Figures of the written summaries, each with its cost in tokens. A fork may have made an ancestor's summary
-    /// again.
+    /// Figures and costs, in tokens, of the summaries that were written. A fork may have made a summary that its
+    /// ancestor made too.
     summaries: BTreeMap<SummaryId, (SummaryFigures, u64)>,
 }
 
@@ -266,7 +268,7 @@ impl<S: Store + ?Sized> Plain<'_, S> {
         self.run(insert).await
     }
 
-    /// Returns the rows of a range of messages that a conversation shows.
+    /// Returns the rows of a range of messages that a conversation sees.
     fn rows(
         &self,
         found: &Conversation,
@@ -395,12 +397,12 @@ fn int(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }
 
-/// A row of the table `messages`, before it has an id.
+/// A row for the table `messages` that has no id yet.
 struct PlainRow<'a> {
     kind: &'static str,
     role: Role,
     content: String,
-    /// Its share of the message's cost, in tokens; the shares of a message's rows add up to its cost.
+    /// Share of the message's cost, in tokens. The shares of all rows of a message add up to its cost.
     tokens: u64,
     parts: Vec<&'a Part>,
 }
@@ -424,9 +426,9 @@ struct ToolAnswer<'a> {
     error: Option<bool>,
 }
 
-/// Returns the rows of a log entry: one for its text or its blocks, one for each reasoning, tool call and tool result.
-/// Notes and messages without content have none. `tools` remembers the names of called tools for the results that
-/// follow.
+/// Returns the rows of a log entry: one for its text or its blocks, and one for each reasoning, tool call and tool
+/// result. Notes and messages without content have no rows. `tools` collects the names of called tools, for the results
+/// of these calls.
 fn plain_rows<'a>(
     entry: &'a LogEntry,
     tools: &mut ToolNames,
@@ -502,7 +504,7 @@ fn plain_rows<'a>(
         let thoughts = rows.iter().take_while(|row| row.kind == "thinking").count();
         rows.insert(thoughts, row(kind, message.role, content, said));
     }
-    // The cost is divided by bytes; the remainder is added to the first row.
+    // The cost is divided in proportion to the bytes of the rows. The remainder is added to the first row.
     let bytes: u128 = rows.iter().map(|row| row.content.len() as u128).sum();
     let mut left = entry.tokens;
     for row in &mut rows {
@@ -516,12 +518,12 @@ fn plain_rows<'a>(
     Ok(rows)
 }
 
-/// Returns summaries so that each comes after its sources, otherwise in the given order.
+/// Returns the summaries in an order in which each comes after its sources. Otherwise the given order is kept.
 fn sources_first(given: &[Summary]) -> Vec<&Summary> {
     let by_id: BTreeMap<&SummaryId, &Summary> =
         given.iter().map(|summary| (&summary.id, summary)).collect();
     let (mut ordered, mut entered) = (Vec::new(), BTreeSet::new());
-    // A summary is pushed twice: to enter its sources, and to be placed after them.
+    // Each summary is pushed twice: first to visit its sources, then to be placed after them.
     let mut todo: Vec<(&Summary, bool)> = given.iter().rev().map(|one| (one, false)).collect();
     while let Some((summary, sources_done)) = todo.pop() {
         if sources_done {

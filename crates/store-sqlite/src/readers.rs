@@ -10,35 +10,37 @@ use tokio::sync::{MappedMutexGuard, Mutex, MutexGuard, Semaphore, SemaphorePermi
 
 use crate::error::{Result, closed, crowded, failed};
 
-/// Number of connections: the maximum number of concurrent reads.
+/// Number of connections, which is the maximum number of concurrent reads.
 const CONNECTIONS: usize = 4;
 
-/// Connections for reading. They are opened on demand, and stay open as long as the store.
+/// Connections for reading. A connection is opened when it is first needed, and stays open as long as the store.
 ///
-/// The driver's pool is not used: it starts a task for each returned connection, which takes longer than a short read.
+/// The driver's own pool is not used, because it starts a task for each returned connection, which takes longer than a
+/// short read.
 #[derive(Debug)]
 pub(crate) struct Readers {
     options: SqliteConnectOptions,
-    /// Each is opened by the first read that uses it.
+    /// The connections. `None` for a connection that no read has used yet.
     connections: [Mutex<Option<SqliteConnection>>; CONNECTIONS],
-    /// Indices of the free connections; the latest returned one is at the end.
+    /// Indices of the free connections. The connection that was returned last is at the end.
     free: std::sync::Mutex<Vec<usize>>,
-    /// One permit for each of `free`. Closed with the store.
+    /// Semaphore with one permit for each free connection. It is closed with the store.
     permits: Semaphore,
-    /// Maximum time that a read waits for another to end.
+    /// Maximum time that a read waits for another read to end.
     patience: Duration,
 }
 
-/// A pooled connection that one read holds.
+/// A connection from the pool while one read uses it.
 #[derive(Debug)]
 pub struct Reader<'r> {
-    // Given back in this order: who has a permit finds a place, and who has a place an unlocked connection.
+    // The fields are dropped in this order: a read that gets a permit finds an index, and the connection of that index
+    // is unlocked.
     connection: MappedMutexGuard<'r, SqliteConnection>,
     _place: ConnectionIndex<'r>,
     _permit: SemaphorePermit<'r>,
 }
 
-/// Index of a connection that a read holds.
+/// Index of a connection while a read uses the connection. Returned to the free indices on drop.
 #[derive(Debug)]
 struct ConnectionIndex<'r> {
     free: &'r std::sync::Mutex<Vec<usize>>,
@@ -70,7 +72,7 @@ impl Readers {
         }
     }
 
-    /// Waits for a connection.
+    /// Waits for a free connection, and opens it if necessary.
     pub(crate) async fn get(&self) -> Result<Reader<'_>> {
         let permit = tokio::time::timeout(self.patience, self.permits.acquire()).await;
         let permit = permit.map_err(|_| crowded(self.patience))?;
@@ -89,13 +91,13 @@ impl Readers {
         })
     }
 
-    /// Waits for reads to end and closes all connections. May be called again.
+    /// Waits for running reads to end, and closes all connections. May be called several times.
     pub(crate) async fn close(&self) {
-        // Reads that wait for a permit end now; those that have one are waited for below.
+        // Reads that wait for a permit end with an error now. Reads that have a permit are waited for below.
         self.permits.close();
         for connection in &self.connections {
             if let Some(connection) = connection.lock().await.take() {
-                // No data was written on it.
+                // No data were written on this connection, so an error loses no data.
                 let _ = connection.close().await;
             }
         }
@@ -136,7 +138,7 @@ mod tests {
             }
             assert_eq!(readers.get().await.unwrap_err().kind(), ErrorKind::Busy);
         }
-        // One that nobody waited for to the end is there again.
+        // A `get` that is dropped before it ends returns its connection.
         drop(readers.get());
         let held = readers.get().await.unwrap();
         tokio::join!(readers.close(), async {

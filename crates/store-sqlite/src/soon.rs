@@ -1,4 +1,4 @@
-//! Waits for an answer that will be ready soon.
+//! Waiting for an answer that is likely to be ready soon.
 
 use std::future::{Future, poll_fn};
 use std::pin::pin;
@@ -13,13 +13,14 @@ const TRIES: u32 = 100;
 /// Maximum time of polling before the task sleeps.
 const PATIENCE: Duration = Duration::from_micros(100);
 
-/// Waits for a future that is likely to be ready sooner than a sleeping thread would wake.
+/// Waits for a future that is likely to be ready before a sleeping thread could wake.
 ///
-/// The driver runs statements on a separate thread, where a short one takes some ten microseconds. Putting the waiting
-/// thread to sleep takes as long again, and waking it several times as long. So the future is polled for a while first,
-/// and other threads may run between two polls. Longer statements are then awaited as usual.
+/// The driver runs SQL statements on a separate thread, where a short statement takes about ten microseconds. Putting
+/// the waiting thread to sleep takes about the same time again, and waking it takes several times longer. The future is
+/// therefore polled for a while first, and other threads may run between two polls. Longer statements are then awaited
+/// as usual.
 ///
-/// If many short statements follow each other, other tasks get their turn as they do between messages of a channel.
+/// If many short SQL statements follow each other, other tasks get their turn as they do between messages of a channel.
 pub(crate) async fn soon<T>(future: impl Future<Output = T>) -> T {
     tokio::task::coop::consume_budget().await;
     let mut future = pin!(future);
@@ -45,7 +46,7 @@ pub(crate) async fn soon<T>(future: impl Future<Output = T>) -> T {
 mod tests {
     use super::*;
 
-    /// A future that is pending for `pending` polls. It returns its number of polls.
+    /// Returns a future that is pending for `pending` polls, and then returns its number of polls.
     fn ready_after(pending: u32, wakes: bool) -> impl Future<Output = u32> {
         let mut polls = 0;
         poll_fn(move |context| {
@@ -70,7 +71,7 @@ mod tests {
         assert_eq!(soon(ready_after(TRIES * 3, true)).await, TRIES * 3 + 1);
     }
 
-    /// A task that only awaits ready futures would keep all others from running.
+    /// A task that only awaits ready futures would keep all other tasks from running.
     #[tokio::test]
     async fn others_run_between_many_short_waits() {
         let other = tokio::spawn(async {});

@@ -2,10 +2,11 @@
     clippy::disallowed_types,
     reason = "the one audited place where built SQL is trusted"
 )]
-//! Statements in SQLite's dialect.
+//! SQL statements in SQLite's dialect.
 //!
-//! This module alone declares built strings safe for the driver. They are safe because the text comes only from
-//! sea-query, which writes every value as a placeholder, and every name comes from [`store_sql::tables`].
+//! Only this module declares SQL texts that are built at run time as safe for the driver. They are safe because they
+//! come only from sea-query, which writes every value as a placeholder, and because every name comes from
+//! [`store_sql::tables`].
 
 use std::sync::Arc;
 
@@ -15,14 +16,14 @@ use sea_query_sqlx::SqlxValues;
 use sqlx::AssertSqlSafe;
 use store_sql::{Batch, Prepared, PreparedTexts};
 
-/// Builds a statement.
+/// Returns the text and the values of an SQL statement.
 pub(crate) fn build(statement: &impl QueryStatementWriter) -> (AssertSqlSafe<String>, SqlxValues) {
     let (sql, values) = statement.build(SqliteQueryBuilder);
     (AssertSqlSafe(prepared_once(sql)), SqlxValues(values))
 }
 
-/// Joins the statements of a batch into one text and so into one request to the driver, which takes most of a short
-/// statement's time.
+/// Joins the SQL statements of a batch into one text, and so into one request to the driver. A request takes most of
+/// the time of a short statement.
 pub(crate) fn script(batch: &Batch) -> (AssertSqlSafe<String>, SqlxValues) {
     let mut script = String::new();
     let mut all = Vec::new();
@@ -37,7 +38,7 @@ pub(crate) fn script(batch: &Batch) -> (AssertSqlSafe<String>, SqlxValues) {
     (AssertSqlSafe(script), SqlxValues(Values(all)))
 }
 
-/// Returns the text of a prepared statement.
+/// Returns the SQL text of a prepared statement.
 pub(crate) fn prepared(statement: Prepared) -> Result<AssertSqlSafe<Arc<str>>> {
     static TEXTS: PreparedTexts = PreparedTexts::new();
     let text = TEXTS.get(statement, |statement| {
@@ -46,9 +47,9 @@ pub(crate) fn prepared(statement: Prepared) -> Result<AssertSqlSafe<Arc<str>>> {
     text.map(AssertSqlSafe)
 }
 
-/// Replaces `limit ?` by an expression. SQLite reads the value bound to a plain `limit ?` while it prepares a
-/// statement, and so prepares it again each time the value is bound. It does not read an expression. Built text has no
-/// literals, so no other text changes.
+/// Replaces each `limit ?` in an SQL statement by an expression with the same value. SQLite reads the value bound to a
+/// plain `limit ?` while it prepares the statement, and therefore prepares the statement again each time a value is
+/// bound. It does not read the value in an expression. Built texts have no string literals, so no other text changes.
 fn prepared_once(sql: String) -> String {
     const LIMIT: &str = "LIMIT ?";
     match sql.contains(LIMIT) {

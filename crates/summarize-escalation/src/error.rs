@@ -7,7 +7,7 @@ use model_client::{Failure, FailureKind};
 use crate::prompt::InvalidTemplate;
 use crate::refusal::Refusal;
 
-/// Error returned if no summary could be written. Its text names the messages and the next step.
+/// Error returned if no summary could be written. Its text names the messages of the source and suggests a next step.
 #[derive(Debug, thiserror::Error)]
 #[error("{message}")]
 pub struct Error {
@@ -23,13 +23,14 @@ pub struct Error {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// The summarizer failed, and the ladder's rule is [`OnError::Fail`](crate::OnError::Fail).
+    /// The summarizer failed, and the ladder has the rule [`OnError::Fail`](crate::OnError::Fail).
     Provider,
-    /// The summarizer returned no text, and the ladder's rule is [`OnEmpty::Fail`](crate::OnEmpty::Fail).
+    /// The summarizer returned no text, and the ladder has the rule [`OnEmpty::Fail`](crate::OnEmpty::Fail).
     Empty,
     /// The source is so short that no summary can be shorter.
     CannotShrink,
-    /// The results of all tiers of the ladder were refused, and no tier cuts.
+    /// The summaries of all tiers (methods) of the ladder were refused, and the ladder has no
+    /// [`Tier::Cut`](crate::Tier::Cut).
     Exhausted,
     /// The template of a prompt cannot be parsed.
     InvalidPrompt,
@@ -53,7 +54,7 @@ impl Error {
         }
     }
 
-    /// Creates the error of a [`Summarizer`](crate::Summarizer) of which the provider failed in one call.
+    /// Creates the error of a [`Summarizer`](crate::Summarizer) after one model call that failed at the provider.
     pub fn provider(
         summarizer: &str,
         cause: impl Into<Box<dyn std::error::Error + Send + Sync>>,
@@ -86,12 +87,13 @@ impl Error {
         self
     }
 
-    /// Returns the tiers of which the results were refused, each with the reason.
+    /// Returns the tiers (methods of the ladder) whose summaries were refused, each with the reason of the refusal.
     pub fn refused(&self) -> &[Refusal] {
         &self.refused
     }
 
-    /// Returns the provider's failure, which says whether and when a retry may help; `None` if no provider failed.
+    /// Returns the provider's failure, with whether and when a retry may help. `None` if the cause of the error is not
+    /// a [`Failure`].
     pub fn failure(&self) -> Option<&Failure> {
         self.source.as_deref()?.downcast_ref()
     }
@@ -101,7 +103,7 @@ impl Error {
         self.kind
     }
 
-    /// Returns the provider's failure as a guard sees it; an error of another cause becomes one that is not retried.
+    /// Returns the provider's failure for a guard. An error with another cause becomes a failure that is not retried.
     pub(crate) fn as_failure(&self) -> Failure {
         let failure = self.failure().cloned();
         let failure =

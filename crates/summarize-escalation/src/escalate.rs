@@ -1,4 +1,4 @@
-//! Tries the tiers of a ladder.
+//! Runs a ladder: tries its tiers in order.
 
 use extractive_summarizer::{ExtractiveSummarizer, Source, cut_to_tokens};
 use model_client::{Failure, Stop};
@@ -15,8 +15,9 @@ use crate::rules::{OnEmpty, OnError};
 use crate::summarizer::{OmittedSource, Summarizer, SummarizerResponse};
 use crate::tier::Tier;
 
-/// Tries the tiers of a ladder in order until one gives an acceptable summary of the request's source. The tier
-/// `extractive` uses a default [`ExtractiveSummarizer`]; to choose another, see [`escalate_with`].
+/// Returns a summary of the request's source that the ladder accepts. The methods of summarizing (tiers) of the ladder
+/// are tried in order until one result is accepted. The tier `extractive` uses a default [`ExtractiveSummarizer`]; to
+/// choose another, see [`escalate_with`].
 ///
 /// # Errors
 /// The errors of [`escalate_with`].
@@ -28,11 +29,13 @@ pub async fn escalate(
     escalate_with(summarizer, &ExtractiveSummarizer::new(), ladder, request).await
 }
 
-/// Tries the tiers of a ladder in order until one gives an acceptable summary of the request's source. The tiers
-/// `normal` and `aggressive` use `summarizer`, and the tier `extractive` uses `extractive`.
+/// Returns a summary of the request's source that the ladder accepts. The methods of summarizing (tiers) of the ladder
+/// are tried in order until one result is accepted. The tiers `normal` and `aggressive` use `summarizer`, and the tier
+/// `extractive` uses `extractive`.
 ///
-/// Each tier is tried at most once. If `summarizer` is provisional, it writes without a model, so the styles make no
-/// difference. It then replaces `extractive`, if the ladder has that tier.
+/// Each tier is tried at most once. A provisional `summarizer` writes without a model, so the styles make no
+/// difference. If the ladder has the tier `extractive`, such a summarizer is tried only at that tier, in place of
+/// `extractive`.
 ///
 /// Dropping the future cancels the work.
 ///
@@ -82,42 +85,43 @@ pub async fn escalate_with(
     })
 }
 
-/// Result of a tier.
+/// Result of trying one tier.
 enum TierResult {
     Accepted(Box<LadderOutcome>),
     Refused,
-    /// Refused, and no further tier uses a model.
+    /// The summary was refused, and later tiers must not use a model.
     Offline,
 }
 
-/// Decision of the rules about a text.
+/// Decision about the text of one tier.
 enum Verdict {
     Accept,
     Refuse(Reason),
-    /// Refuses a text that the last tier may cut.
+    /// Refuses the text, but keeps it so that the last tier can cut it.
     Keep(Reason),
     Stop(Error),
 }
 
-/// Id of the writer of a cut source.
+/// Summarizer id of a summary that is the source itself, cut to length.
 const SOURCE_CUT: &str = "source-cut@1";
 
-/// State of one run of the ladder.
+/// State of one run of a ladder.
 struct Climb<'a> {
     ladder: &'a Ladder,
     request: SummaryRequest<'a>,
-    /// Largest accepted cost, in tokens.
+    /// Maximum cost of an accepted text, in tokens: the target length × the ladder's tolerance, but at most the
+    /// request's maximum.
     limit: u64,
-    /// Largest cost that is shorter than the source, in tokens.
+    /// Maximum cost of a text that is still shorter than its source, in tokens.
     most: u64,
-    /// Last text that was refused for its length.
+    /// Last text that was refused for its length, which the tier `cut` may shorten.
     kept: Option<Written>,
     refused: Vec<Refusal>,
     calls: u32,
     model_calls: u32,
 }
 
-/// A text and its writer.
+/// A text of one tier, with the summarizer and the model that wrote it.
 struct Written {
     text: String,
     ranks: Option<Vec<u8>>,
@@ -141,7 +145,7 @@ impl Written {
         }
     }
 
-    /// The source as plain text, to be cut.
+    /// Returns the source as plain text, which the tier `cut` shortens.
     fn source(source: &[Source<'_>]) -> Self {
         Self {
             text: prompt::plain(source),
@@ -184,7 +188,7 @@ impl<'a> Climb<'a> {
         }
     }
 
-    /// Tries a tier that asks a summarizer.
+    /// Tries a tier that calls the summarizer `writer`.
     async fn ask(
         &mut self,
         writer: &dyn Summarizer,
@@ -217,7 +221,7 @@ impl<'a> Climb<'a> {
         }
     }
 
-    /// Calls a summarizer and counts the calls.
+    /// Calls the summarizer `writer`, and counts the call and its model calls.
     async fn call(
         &mut self,
         writer: &dyn Summarizer,
@@ -235,7 +239,7 @@ impl<'a> Climb<'a> {
         answer
     }
 
-    /// Refuses a tier because its summarizer failed, or stops there.
+    /// Handles the error of a summarizer by the ladder's rule: refuses the summary of the tier, or returns the error.
     fn failed(&mut self, tier: Tier, error: Error) -> Result<TierResult, Error> {
         let rule = self.ladder.on_error;
         if rule == OnError::Fail {
@@ -251,7 +255,7 @@ impl<'a> Climb<'a> {
         })
     }
 
-    /// Decides about a text by the rules.
+    /// Decides whether a text of `tokens` tokens is accepted, refused, kept to be cut, or ends the ladder.
     fn judge(&self, written: &Written, scores: Option<&Scores>, tokens: u64) -> Verdict {
         let refused = match written.stop {
             Stop::Filtered => Some(Reason::Filtered),
@@ -265,7 +269,7 @@ impl<'a> Climb<'a> {
         }
         let limit = self.limit;
         if written.stop == Stop::CutOff {
-            // A text that is too long is kept: it would be cut in any case.
+            // An incomplete text that is too long is kept, because the last tier would cut it in any case.
             return match tokens > limit {
                 true => Verdict::Keep(Reason::CutOff),
                 false => Verdict::Refuse(Reason::CutOff),
@@ -286,7 +290,7 @@ impl<'a> Climb<'a> {
         self.pass_gate(written, scores)
     }
 
-    /// Decides about a summary of the right length by the gate.
+    /// Decides by the gate whether a text of acceptable length is accepted.
     fn pass_gate(&self, written: &Written, scores: Option<&Scores>) -> Verdict {
         let (Some(gate), Some(scores)) = (&self.ladder.gate, scores) else {
             return Verdict::Accept;
@@ -306,7 +310,8 @@ impl<'a> Climb<'a> {
         }
     }
 
-    /// Keeps a text that was too long for the last tier, unless it also fails the gate.
+    /// Keeps a summary that was too long, so that the last tier can cut it. Drops it if a model wrote it and it also
+    /// fails the quality checks (the gate).
     fn keep(&mut self, written: Written, scores: Option<&Scores>) {
         let failed = match (&self.ladder.gate, scores) {
             (Some(gate), Some(scores)) => !gate.failures(scores).is_empty(),
@@ -317,7 +322,7 @@ impl<'a> Climb<'a> {
         }
     }
 
-    /// Tries the last tier: cuts the kept text, or else the source, to the target.
+    /// Tries the tier `cut`: cuts the kept text to the target length, or the source if no text was kept.
     fn cut(&mut self) -> TierResult {
         let kept = self.kept.take();
         let mut written = kept.unwrap_or_else(|| Written::source(self.request.source));
@@ -326,9 +331,9 @@ impl<'a> Climb<'a> {
             return self.refuse(Tier::Cut, Reason::Empty);
         };
         written.text = text;
-        // The ranks belong to the whole text.
+        // The ranks are those of the uncut lines.
         written.ranks = None;
-        // A cut is no summary: it should be rewritten.
+        // A cut text is no real summary, so it should be rewritten.
         written.provisional = true;
         let tokens = estimator.text(&written.text);
         let scores = self.scores(&written.text, &self.request);
@@ -336,7 +341,7 @@ impl<'a> Climb<'a> {
         TierResult::Accepted(Box::new(outcome))
     }
 
-    /// Measures a text, if the ladder has a gate.
+    /// Measures a text; `None` if the ladder has no gate.
     fn scores(&self, text: &str, request: &SummaryRequest<'_>) -> Option<Scores> {
         let gate = self.ladder.gate.as_ref();
         gate.map(|_| measure(text, request))

@@ -1,4 +1,4 @@
-//! The extractive summarizer as a summarizer of the ladder.
+//! [`ExtractiveSummarizer`] as a [`Summarizer`], so that a ladder can use it.
 
 use async_trait::async_trait;
 use extractive_summarizer::ExtractiveSummarizer;
@@ -18,7 +18,7 @@ impl Summarizer for ExtractiveSummarizer {
         true
     }
 
-    /// A request without a target gets an extract of the default ladder's target.
+    /// A request without a target length gets the target length of the default ladder.
     async fn summarize(&self, request: &SummaryRequest<'_>) -> Result<SummarizerResponse, Error> {
         let target = match request.target_tokens {
             0 => Ladder::default()

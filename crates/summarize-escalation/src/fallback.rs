@@ -1,4 +1,4 @@
-//! Several summarizers, asked in order.
+//! A summarizer that asks several summarizers in order.
 
 use async_trait::async_trait;
 
@@ -12,8 +12,8 @@ use crate::summarizer::{Summarizer, SummarizerResponse};
 /// model when that fails.
 ///
 /// A blank answer counts as a failure, and so does an answer that the provider stopped early. If all summarizers fail,
-/// the last answer that was stopped early is returned. A summary records the model that wrote it. The id of this
-/// summarizer, which is part of the summary's recipe, contains the ids of all summarizers.
+/// the last answer that was stopped early is returned. A summary records the name of the model that wrote it. The id of
+/// this summarizer contains the ids of all its summarizers, and is part of the summary's recipe.
 ///
 /// Summarizers that need no model are skipped: the ladder has a tier for them and marks their
 /// summaries as provisional.
@@ -47,7 +47,7 @@ impl Summarizer for FallbackSummarizer {
         &self.id
     }
 
-    /// Returns the model that is used first.
+    /// Returns the model of the first summarizer in the chain.
     fn model(&self) -> Option<&str> {
         self.links.first().and_then(|link| link.model())
     }
@@ -85,19 +85,19 @@ impl Summarizer for FallbackSummarizer {
     }
 }
 
-/// The answers of the links so far.
+/// Answers and failures of the summarizers that were asked so far.
 #[derive(Default)]
 struct Tries {
     calls: u32,
-    /// The last answer that a provider stopped; the rules of a ladder decide about it.
+    /// Last answer that a provider stopped early. A ladder decides whether to accept it.
     stopped: Option<SummarizerResponse>,
-    /// Texts of all failures.
+    /// Error texts of all failed summarizers.
     failures: Vec<String>,
     last: Option<Error>,
 }
 
 impl Tries {
-    /// Records a link's answer, and returns it if it is a whole summary.
+    /// Records the answer of one summarizer, and returns it if it is a complete summary.
     fn add(
         &mut self,
         link: &dyn Summarizer,
@@ -130,8 +130,8 @@ impl Tries {
         None
     }
 
-    /// Returns the answer of a chain without a whole summary: the last stopped one, otherwise an error with the kind of
-    /// the last failure and the texts of all failures.
+    /// Returns the last answer that was stopped early, if there is one. Otherwise returns an error with the kind of the
+    /// last failure and the texts of all failures.
     fn finish(self, chain: &str) -> Result<SummarizerResponse, Error> {
         if let Some(answer) = self.stopped {
             let calls = self.calls;

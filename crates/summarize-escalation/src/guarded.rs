@@ -10,11 +10,11 @@ use crate::error::Error;
 use crate::request::SummaryRequest;
 use crate::summarizer::{Summarizer, SummarizerResponse};
 
-/// A summarizer with guards around each call of a model. The guards enforce time-outs, retries, spending limits and
-/// caching. If a source is summarized in parts, they apply to each of the calls.
+/// A wrapper that puts guards around each model call of a summarizer. The guards enforce time-outs, retries, spending
+/// limits and caching. If a source is summarized in parts, they apply to each of the calls.
 ///
-/// It has the id of the guarded summarizer, so guards do not change the recipe of a summary. A summarizer without a
-/// model is not guarded.
+/// The id is that of the wrapped summarizer, so guards do not change the recipe of a summary. Calls of a summarizer
+/// without a model are not guarded.
 ///
 /// If a guard refuses a call, this counts as a failure of the provider, and the ladder's rules apply.
 #[derive(Debug, Clone)]

@@ -1,4 +1,4 @@
-//! The ladder: a policy value.
+//! The ladder: the order in which methods of summarizing are tried.
 
 use std::collections::BTreeSet;
 
@@ -24,7 +24,7 @@ use crate::tier::Tier;
 pub struct Ladder {
     /// Tiers in the order in which they are tried. Each may occur once.
     pub tiers: Vec<Tier>,
-    /// Factor by which a summary may be longer than its target length.
+    /// Maximum length of an accepted summary, as a multiple of its target length.
     pub accept: Tolerance,
     /// Rule that applies if the summarizer fails.
     pub on_error: OnError,
@@ -55,20 +55,20 @@ impl Default for Ladder {
 }
 
 impl Ladder {
-    /// Returns the ladder's name for recipes: `default@2`, or `custom-` and a hash of its values.
+    /// Returns the ladder's name, as recipes contain it: `default@2`, or `custom-` and a hash of its values.
     pub fn id(&self) -> String {
         if *self == Self::default() {
             "default@2".to_owned()
         } else {
             let mut hasher = FieldHasher::new("agent-memory ladder 1");
-            // A ladder of plain enums and numbers always has a JSON form.
+            // A ladder consists of enums and numbers, which always have a JSON form.
             hasher.bytes(&serde_json::to_vec(self).unwrap_or_default());
             let hash = hasher.finish().to_string();
             format!("custom-{}", hash.get(..12).unwrap_or(&hash))
         }
     }
 
-    /// Returns the rule for the target of a request without one.
+    /// Returns the rule for the target length of a request that sets none.
     pub(crate) fn target_rule(&self, kind: SummaryKind) -> TargetRule {
         match kind {
             SummaryKind::Leaf => self.leaf,

@@ -26,9 +26,9 @@ pub struct LadderOutcome {
     pub model: Option<String>,
     /// Whether the summary should be rewritten once a model is available.
     pub provisional: bool,
-    /// Recipe of the summary. If the summarizer of the caller wrote the text, it is the result of
-    /// [`recipe`](crate::recipe). An extract or a cut has a different recipe, so that a cache never returns it as the
-    /// real summary.
+    /// Recipe of the summary: one line that describes how it was made, as a cache key. If the caller's summarizer wrote
+    /// the text, the recipe is the result of [`recipe`](crate::recipe). An extract or a cut has a different recipe, so
+    /// that a cache never returns it in place of a summary by that summarizer.
     pub recipe: Recipe,
     /// Target length of the text, in tokens.
     pub target_tokens: u64,
@@ -38,18 +38,18 @@ pub struct LadderOutcome {
     pub tokens_out: u64,
     /// Number of summarizer calls: at most one for each tier.
     pub calls: u32,
-    /// Number of model calls; each retry counts. A source that is too long for one call takes several.
+    /// Number of model calls. Each retry counts, and so does each part of a source that is too long for one call.
     pub model_calls: u32,
     /// Parts of the source that the summary leaves out because the source was too long; `None` if it covers the whole
     /// source.
     pub left_out: Option<OmittedSource>,
     /// Measurements of the text; `None` if the ladder has no gate.
     pub scores: Option<Scores>,
-    /// Tiers that were tried before and of which the results were refused, each with the reason.
+    /// Tiers that were tried before this one, each with the reason for refusing its summary.
     pub refused: Vec<Refusal>,
 }
 
-/// The JSON form of an outcome without its text.
+/// JSON form of a [`LadderOutcome`] without its text.
 #[derive(Serialize)]
 struct Meta<'a> {
     target_tokens: u64,

@@ -1,4 +1,4 @@
-//! Refusals of tiers' results.
+//! Refusals of summaries that tiers (methods of a ladder) wrote.
 
 use std::fmt;
 
@@ -8,13 +8,13 @@ use serde::Serialize;
 use crate::gate::{GateFailure, Scores};
 use crate::tier::Tier;
 
-/// A tier of a ladder of which the result was refused, and the reason.
+/// A tier (method) of a ladder whose summary was refused, and the reason for the refusal.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Refusal {
-    /// Tier of which the result was refused.
+    /// Tier that wrote the refused summary.
     pub tier: Tier,
-    /// Reason for which the result was refused.
+    /// Reason for which the summary was refused.
     pub reason: Reason,
 }
 
@@ -24,7 +24,7 @@ impl fmt::Display for Refusal {
     }
 }
 
-/// Reason for which a tier's result was refused.
+/// Reason for which the summary of a tier (method of a ladder) was refused.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -42,7 +42,7 @@ pub enum Reason {
     TooLong {
         /// Cost of the summary, in tokens.
         tokens: u64,
-        /// Largest accepted cost, in tokens.
+        /// Maximum accepted cost, in tokens.
         limit: u64,
     },
     /// The model declined to write a summary.

@@ -50,7 +50,7 @@ pub struct SummaryRequest<'a> {
     pub overhead_tokens: u64,
     /// Amount of detail that the summary keeps. The ladder sets it for each tier.
     pub style: Style,
-    /// Purpose for which the summary will be used.
+    /// Purpose of the summary, such as to replace its source.
     pub purpose: Purpose,
     /// Text of the summary that precedes the source; `None` if there is none. The summarizer reads it for continuity
     /// and does not summarize it.
@@ -63,8 +63,8 @@ pub struct SummaryRequest<'a> {
     pub before_call: Option<&'a dyn BeforeCall>,
 }
 
-/// Decides whether a model may still be called. For example, the words of the prompt may have been erased since it was
-/// written.
+/// Check that decides whether a model may still be called. For example, text in the prompt may have been erased since
+/// the prompt was written.
 #[async_trait]
 pub trait BeforeCall: Send + Sync + fmt::Debug {
     /// Returns `Ok` if the call may be made.
@@ -124,7 +124,8 @@ impl<'a> SummaryRequest<'a> {
         SummaryRequest { source, ..*self }
     }
 
-    /// Returns the depth that the summary will have: 1 + the depth of its deepest source, with −1 for messages.
+    /// Returns the depth that the summary will have: 0 if all sources are messages, otherwise 1 + the depth of the
+    /// deepest source.
     pub fn depth(&self) -> u32 {
         source::depth(self.source)
     }
@@ -147,9 +148,9 @@ impl<'a> SummaryRequest<'a> {
         source::range(self.source)
     }
 
-    /// Returns the key of a summary by this summarizer in a cache: a hash of the source and of everything else that the
-    /// summary depends on. `None` if a message has no hash, because it is in no log: then two messages cannot be
-    /// distinguished.
+    /// Returns the key under which a cache keeps the summary of this request by `summarizer`: a hash of the source and
+    /// of everything else that the summary depends on. `None` if a message has no hash, as outside of a log, because
+    /// the key could not distinguish it from other messages.
     pub(crate) fn cache_key(&self, summarizer: &str) -> Option<CacheKey> {
         let mut sources = SourceHasher::new();
         for piece in self.source {
@@ -164,7 +165,7 @@ impl<'a> SummaryRequest<'a> {
                 }
             }
         }
-        // Prompts show positions and times.
+        // The key covers positions and times, because prompts show them.
         let prompts = self.prompts.map(|prompts| prompts.hash().to_string());
         let how = format!(
             "{:?} {:?} {:?} {} {} {} {}",

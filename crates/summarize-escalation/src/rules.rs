@@ -11,8 +11,8 @@ pub enum OnError {
     Fail,
     /// Tries the next tier.
     NextTier,
-    /// Tries the next tier that needs no model. The default, because a provider that just failed should not be called
-    /// again for the same summary.
+    /// Tries the next tier that needs no model. The default: a provider that just failed is not called again for the
+    /// same summary.
     #[default]
     Offline,
 }

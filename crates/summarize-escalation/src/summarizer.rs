@@ -32,8 +32,8 @@ pub trait Summarizer: Send + Sync + Debug {
         false
     }
 
-    /// Returns the minimum number of model calls that the request takes: more than one if the source is too long for
-    /// one call. Calls no model.
+    /// Returns the minimum number of model calls that the request takes. It is more than 1 if the source is too long
+    /// for one call. This method calls no model.
     fn calls_needed(&self, _request: &SummaryRequest<'_>) -> u64 {
         1
     }
@@ -46,8 +46,7 @@ pub trait Summarizer: Send + Sync + Debug {
 
     /// Writes a summary of the request's source, and calls the model only through `guard`.
     ///
-    /// By default the whole summary is one call, which is right for a summarizer that asks a model
-    /// once.
+    /// By default, `guard` treats the whole summary as one call. This is right for a summarizer that asks a model once.
     ///
     /// # Errors
     /// The errors of [`Summarizer::summarize`], and the error of a call that the guard refused.
@@ -56,7 +55,7 @@ pub trait Summarizer: Send + Sync + Debug {
         request: &SummaryRequest<'_>,
         guard: &dyn CallGuard,
     ) -> Result<SummarizerResponse, Error> {
-        // The guard sees a completion; its summary or error is kept here.
+        // The guard handles only a completion, so the full summary or error is kept here.
         let last = Mutex::new(None);
         let keep = |result| *last.lock().unwrap_or_else(PoisonError::into_inner) = result;
         let (last_result, keep) = (&last, &keep);
@@ -111,7 +110,7 @@ pub struct SummarizerResponse {
     pub usage: Option<ModelUsage>,
 }
 
-/// Messages and summaries of a source that a summary leaves out.
+/// Messages and summaries of a source that no summary text covers, because the source was too long.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct OmittedSource {
@@ -144,8 +143,8 @@ impl From<Completion> for SummarizerResponse {
 }
 
 impl SummarizerResponse {
-    /// Returns the summary as a guard sees it. A cache keeps only text, so it must not keep a summary with further
-    /// data.
+    /// Returns the summary in the form that a guard handles. A cache keeps only text, so the returned value forbids
+    /// caching if the summary has further data.
     fn completion(&self) -> Completion {
         Completion {
             text: self.text.clone(),

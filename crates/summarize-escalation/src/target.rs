@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// Rule for the target length of a summary: a part of the source's cost, but not below a minimum.
+/// Rule for the target length of a summary: a fraction of the source's cost, but at least a minimum.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TargetRule {

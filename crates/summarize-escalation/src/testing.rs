@@ -1,7 +1,7 @@
 //! Summarizers for tests: scripted ones, and ones that misbehave on purpose.
 //!
-//! Each counts its calls. Clones share their counter and their script, so a test keeps one and
-//! hands the other out.
+//! Each summarizer counts its calls. Clones share the counter and the script, so a test can pass a clone and read the
+//! count from the original.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -111,7 +111,7 @@ impl Scripted {
         }
     }
 
-    /// Always gives this answer.
+    /// Creates a summarizer with the id `id` that always gives this answer.
     fn always(id: &str, answer: Answer) -> Self {
         Self {
             id: id.to_owned(),
@@ -228,7 +228,7 @@ impl Summarizer for Scripted {
     }
 }
 
-/// The beginning of the source, as long as the target. Reads no more of the source than necessary.
+/// Returns the beginning of the source, cut to the target length. Reads no more of the source than necessary.
 fn head_cut(request: &SummaryRequest<'_>) -> String {
     let bytes = usize::try_from(request.target_tokens)
         .unwrap_or(usize::MAX)

@@ -28,7 +28,7 @@ use crate::{Source, cut_to_tokens};
 /// ```
 ///
 /// # Errors
-/// The errors of [`escalate`], except that a text that is too short for a summary is cut.
+/// The errors of [`escalate`]. A text that is too short for a summary is no error: it is cut.
 pub async fn summarize_text(
     summarizer: &dyn Summarizer,
     text: &str,
@@ -44,7 +44,7 @@ pub async fn summarize_text(
         message: Message::user(text),
         tokens,
         running: tokens,
-        // No summarizer looks at it.
+        // No summarizer reads this field.
         hash: Hash::ZERO,
     }];
     let source = log.each_ref().map(Source::from);
@@ -59,7 +59,7 @@ pub async fn summarize_text(
     let cut = |text: &str| cut_to_tokens(text, max_tokens, &estimator).unwrap_or_default();
     match escalate(summarizer, &ladder, &request).await {
         Err(error) if error.kind() == crate::ErrorKind::CannotShrink => Ok(cut(text)),
-        // The minimum cost of every tier exceeds a target of no tokens.
+        // With `max_tokens` 0, the ladder chooses the target length, so the summary may cost more.
         Ok(outcome) if estimator.text(&outcome.text) > max_tokens => Ok(cut(&outcome.text)),
         outcome => Ok(outcome?.text),
     }

@@ -15,12 +15,12 @@ pub enum Tier {
     Aggressive,
     /// The most important sentences are extracted, without a model.
     Extractive,
-    /// The result of the tier before is cut, or the source itself if there is no result.
+    /// The last refused summary that was too long is cut to the target length. Without one, the source itself is cut.
     Cut,
 }
 
 impl Tier {
-    /// Returns the tier's name, as a summary records it.
+    /// Returns the name of the tier that a summary records, such as `normal`.
     pub fn as_str(self) -> &'static str {
         match self {
             Tier::Normal => "normal",

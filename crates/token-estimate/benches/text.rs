@@ -6,7 +6,7 @@ use std::hint::black_box;
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use token_estimate::{HeuristicEstimator, TokenEstimator};
 
-/// Name, text, and what each preset must say, in the order of `HeuristicEstimator::ALL`.
+/// Names, texts, and the expected count of each preset, in the order of `HeuristicEstimator::ALL`.
 fn samples() -> [(&'static str, String, [u64; 6]); 3] {
     [
         (

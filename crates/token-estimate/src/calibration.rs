@@ -2,29 +2,29 @@ use std::collections::{BTreeMap, VecDeque};
 
 use crate::SafetyFactor;
 
-/// Learns how the real token counts of models, as providers report them, compare with the estimates.
+/// Learns how the real token counts of models, as reported by providers, compare with the estimates.
 ///
-/// Stored estimates are never changed. Instead, divide a budget by the [safety factor](Self::safety_factor_or), an
-/// upper quantile of the observed ratios: a context with an estimate within the divided budget rarely exceeds the real
+/// Stored estimates never change. Instead, divide a budget by the [safety factor](Self::safety_factor_or), an upper
+/// quantile of the observed ratios. A context with an estimate within the divided budget then rarely exceeds the real
 /// one. The same observations in the same order always give the same factors.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(default))]
 pub struct Calibration {
-    /// Newest ratios of each model, oldest first, in thousandths.
+    /// Latest ratios of real to estimated tokens for each model, in thousandths, oldest first.
     models: BTreeMap<String, VecDeque<u32>>,
 }
 
 /// Maximum number of observations kept per model.
 const WINDOW: usize = 64;
-/// Number of observations from which a budget may also grow.
+/// Number of observations from which the factor may be below the estimator's own factor.
 const ENOUGH: usize = 8;
-/// Minimum estimate of an observation, in tokens: smaller ones are too noisy.
+/// Minimum estimate of a recorded observation, in tokens. Smaller estimates are too inaccurate.
 const LEAST: u64 = 100;
-/// Smallest and largest ratio, in thousandths. A ratio beyond them has another cause than the tokenizer, such as a
-/// hidden prompt or a truncated request.
+/// Smallest and largest ratio, in thousandths. Ratios outside of these limits have other causes than the tokenizer,
+/// such as a hidden prompt or a truncated request.
 const RATIOS: (u32, u32) = (250, 4_000);
-/// Quantile, in percent.
+/// Quantile of the ratios that is the safety factor, in percent.
 const QUANTILE: usize = 95;
 const WHOLE: u32 = 1_000;
 
@@ -34,9 +34,10 @@ impl Calibration {
         Self::default()
     }
 
-    /// Records a pair of estimated and real token counts for `model`. Returns whether the pair was used. Both counts
-    /// must be of the same text: a whole request, or the text added between two requests. Estimates below 100 tokens
-    /// and real counts of 0 are ignored. Keeps the latest 64 pairs of each model.
+    /// Records a pair of estimated and real token counts for `model`. Returns whether the pair was used.
+    ///
+    /// Both counts must be of the same text: a whole request, or the text added between two requests. Estimates below
+    /// 100 tokens and real counts of 0 are ignored. Keeps the latest 64 pairs of each model.
     pub fn observe(&mut self, model: &str, estimated: u64, real: u64) -> bool {
         if estimated < LEAST || real == 0 {
             return false;
@@ -56,8 +57,8 @@ impl Calibration {
         true
     }
 
-    /// Returns the safety factor of `model`, by which real token counts may exceed estimates. It is computed from the
-    /// ratios real / estimated of the kept pairs: their 95th percentile, or with fewer than twenty pairs their maximum.
+    /// Returns the safety factor of `model`: the factor by which real token counts may exceed estimates. It is the 95th
+    /// percentile of the ratios real / estimated of the recorded pairs, or with fewer than twenty pairs their maximum.
     ///
     /// `known` is the estimator's own factor, [`TokenEstimator::safety_factor`](crate::TokenEstimator::safety_factor).
     /// It is returned for a model without pairs. With fewer than eight pairs the result is at least `known`.
@@ -76,7 +77,7 @@ impl Calibration {
         }
     }
 
-    /// The kept ratios of a model in thousandths, the smallest first.
+    /// Returns the recorded ratios of a model in thousandths, in ascending order.
     fn sorted(&self, model: &str) -> Vec<u32> {
         let ratios = self.models.get(model).into_iter().flatten();
         let mut ratios: Vec<u32> = ratios.copied().collect();
@@ -145,7 +146,7 @@ mod tests {
         for n in 0..200_u64 {
             seen.observe("m", 1_000, 1_000 + n);
         }
-        // 136..=199, the 61st of them.
+        // The ratios are 1,136 to 1,199 thousandths. The 61st of these 64 is the 95th percentile.
         assert_eq!(
             seen.safety_factor_or("m", SafetyFactor::ONE),
             factor(1_000 + 136 + 60)

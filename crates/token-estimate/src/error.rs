@@ -5,15 +5,15 @@ use std::fmt;
 pub struct Error {
     kind: ErrorKind,
     given: String,
-    /// Names to choose from; for malformed input, the reason.
+    /// Known names, or for malformed input the reason.
     rest: Vec<String>,
 }
 
-/// Kind of an [`Error`], for matching.
+/// Kind of an [`Error`], for matching in code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// The text of an id does not have the form `name@version`.
+    /// A text is not an id of the form `name@version`.
     MalformedId,
     /// This build has no estimator with the requested name or id.
     UnknownEstimator,
@@ -24,12 +24,12 @@ pub enum ErrorKind {
 }
 
 impl Error {
-    /// The error for a text that is not of the form `name@version`.
+    /// Creates the error for a text that is not of the form `name@version`.
     pub(crate) fn malformed_id(given: &str) -> Self {
         Self::new(ErrorKind::MalformedId, given, Vec::new())
     }
 
-    /// The error for a name or id that no known estimator has.
+    /// Creates the error for a name or id of no known estimator.
     pub(crate) fn unknown_estimator<'a>(
         given: &str,
         known_names: impl Iterator<Item = &'a str>,
@@ -38,12 +38,12 @@ impl Error {
         Self::new(ErrorKind::UnknownEstimator, given, names)
     }
 
-    /// The error for a name that no model of a table has.
+    /// Creates the error for a name of no model in a table.
     pub(crate) fn unknown_model(given: &str, nearest_names: Vec<String>) -> Self {
         Self::new(ErrorKind::UnknownModel, given, nearest_names)
     }
 
-    /// The error for an invalid row, or an invalid text of rows.
+    /// Creates the error for an invalid row, or for an invalid text of rows.
     pub(crate) fn invalid_model(given: &str, reason: String) -> Self {
         Self::new(ErrorKind::InvalidModel, given, vec![reason])
     }

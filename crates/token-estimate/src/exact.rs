@@ -4,12 +4,13 @@ use tiktoken::CoreBpe;
 
 use crate::{EstimatorId, MessageView, TokenEstimator, overhead};
 
-/// Counts tokens exactly, with OpenAI's public tokenizers; special tokens are read as plain text. Feature `exact`.
+/// Counts tokens exactly, with OpenAI's public tokenizers. Special tokens are read as plain text. Requires the feature
+/// `exact`.
 ///
-/// Messages have the fixed costs of [`Calibrated`](crate::Calibrated).
+/// Messages have the same fixed costs as with [`Calibrated`](crate::Calibrated).
 ///
-/// The first count of a process unpacks the vocabulary: this takes a tenth of a second and some tens of megabytes.
-/// Unlike the other estimators it allocates.
+/// The first count in a process unpacks the vocabulary, which takes a tenth of a second and some tens of megabytes.
+/// Unlike the other estimators, this one allocates memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "kebab-case"))]
@@ -25,7 +26,7 @@ impl Exact {
     /// All tokenizers that can count exactly.
     pub const ALL: [Self; 2] = [Self::O200k, Self::Cl100k];
 
-    /// Returns the estimator's name, as in `o200k`: its id without the version.
+    /// Returns the estimator's name, such as `o200k`: its id without the version.
     pub const fn name(self) -> &'static str {
         match self {
             Self::O200k => "o200k",
@@ -44,12 +45,12 @@ impl Exact {
 /// Length of the longest token of both vocabularies, in bytes.
 const LONGEST_TOKEN: usize = 128;
 
-/// Least length of a chunk, in bytes.
+/// Minimum length of a chunk, in bytes.
 const CHUNK: usize = 4_096;
 
-/// Cuts a text before white space that follows another character. No token spans such a cut, because neither encoding
-/// joins the two, except at the ends of lines. Counting is then linear in the text: within a chunk, each run of white
-/// space may be read up to the chunk's end.
+/// Splits a text into chunks, each cut before white space that follows another character. No token spans a cut, because
+/// neither encoding joins these two characters, except at the ends of lines. Chunks keep the time of counting linear in
+/// the length of the text, because a run of white space may be read up to the end of its chunk.
 struct Chunks<'a>(&'a str);
 
 impl<'a> Iterator for Chunks<'a> {
@@ -97,7 +98,7 @@ impl TokenEstimator for Exact {
             if (chunk.len() / LONGEST_TOKEN) as u64 > limit - sum {
                 return None;
             }
-            // Both encodings are compiled in. Bytes would be an upper bound.
+            // Both encodings are compiled in, so this never falls back. The number of bytes would be an upper bound.
             sum += encoding.map_or(chunk.len(), |encoding| encoding.count(chunk)) as u64;
             if sum > limit {
                 return None;

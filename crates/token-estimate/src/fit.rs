@@ -1,10 +1,10 @@
-//! Internals of the calibrated estimator for the fit. No part of the interface.
+//! Internals of the calibrated estimator, for the program that fits its coefficients. Not a part of the public API.
 #![allow(missing_docs, missing_debug_implementations)]
 
 pub use crate::calibrated::class::RANGES;
 use crate::calibrated::{class, floor, machine, model};
 
-/// The fine classes by name.
+/// Numbers of the coarse and the fine classes, by name.
 pub mod fine {
     pub use crate::calibrated::class::*;
 }
@@ -15,13 +15,13 @@ pub const PAIRS: usize = model::PAIRS;
 pub struct Classes(Box<class::Classes>);
 
 impl Classes {
-    /// From one byte for each code point of [`RANGES`]: its class less `FIRST_WIDE`.
+    /// Creates the classes from one byte for each code point of [`RANGES`]: the class minus `FIRST_WIDE`.
     pub fn new(classes: &[u8]) -> Self {
         Self(Box::new(class::Classes::read(classes, 0)))
     }
 }
 
-/// The bits of a pair or triple of characters in the sets of joins.
+/// Returns the two bit positions of a pair or triple of characters in a filter of `1 << bits` bits.
 pub fn places(characters: [u32; 3], bits: u32) -> [u32; 2] {
     floor::places(characters, bits)
 }

@@ -2,12 +2,12 @@ use std::fmt;
 
 use crate::{EstimatorId, MessageView, PartView, Role, TokenEstimator};
 
-/// Estimates tokens as a length divided by a fixed ratio, plus fixed costs. The variants are the formulas of agents in
-/// use; the README compares them.
+/// Estimates tokens as the length of the text divided by a fixed ratio, plus fixed costs. Each variant is the formula
+/// of an existing agent. The README compares the formulas.
 ///
-/// Unless a variant says otherwise, the parts of a message are measured together and rounded once: every text, the
-/// names and arguments of calls, and the content of results, but neither ids nor the tool names of results. A variant's
-/// [`name`](Self::name) in settings is the name of the agent that uses the formula.
+/// Unless a variant says otherwise, the lengths of all parts of a message are added and rounded once. Counted are all
+/// texts, the names and arguments of calls, and the content of results. Ids and the tool names of results are not
+/// counted. A variant's [`name`](Self::name) in settings is the name of the agent that uses the formula.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
@@ -16,29 +16,30 @@ pub enum HeuristicEstimator {
     #[default]
     #[cfg_attr(feature = "serde", serde(rename = "anna"))]
     Bytes4,
-    /// The formula `anna-handoff`: floor(bytes / 4). Reasoning is counted.
+    /// The formula `anna-handoff`: floor(bytes / 4). Reasoning is counted too.
     #[cfg_attr(feature = "serde", serde(rename = "anna-handoff"))]
     Bytes4Floor,
-    /// The formula `operator-use`: floor(code points / 4), but at least 1. Reasoning is counted; an image costs as much
-    /// as 4,800 characters.
+    /// The formula `operator-use`: floor(code points / 4), but at least 1. Reasoning is counted too. An image costs as
+    /// much as 4,800 characters.
     #[cfg_attr(feature = "serde", serde(rename = "operator-use"))]
     Chars4,
-    /// The formula `pi`: ceil(UTF-16 units / 4). Reasoning is counted; an image costs as much as 4,800 characters, but
-    /// 0 in a message of the user.
+    /// The formula `pi`: ceil(UTF-16 units / 4). Reasoning is counted too. An image costs as much as 4,800 characters,
+    /// but 0 in a message of the user.
     #[cfg_attr(feature = "serde", serde(rename = "pi"))]
     Utf16Units4,
     /// The formula `koda`: floor(bytes / 3.5), plus 10 tokens for each message and 100 for a request. Reasoning costs
     /// 0.
     #[cfg_attr(feature = "serde", serde(rename = "koda"))]
     Bytes3_5,
-    /// The formula `phi-core`: ceil(bytes / 4) for each part; reasoning is counted. Added are 4 tokens for a message
-    /// and for an unknown part, 8 for a call, and 8 and the cost of the tool's name for a result. A tool's message
-    /// with results adds none. An image costs one token for each 750 decoded bytes, from 85 to 16,000 tokens.
+    /// The formula `phi-core`: ceil(bytes / 4) for each part. Reasoning is counted too. Added are 4 tokens for a
+    /// message and for an unknown part, 8 for a call, and 8 plus the cost of the tool's name for a result. A tool's
+    /// message with results adds no tokens for the message. An image costs one token for each 750 decoded bytes, from
+    /// 85 to 16,000 tokens.
     #[cfg_attr(feature = "serde", serde(rename = "phi-core"))]
     Bytes4PerPart,
 }
 
-/// Unit of a length.
+/// Unit in which a formula measures the length of a text.
 #[derive(Clone, Copy)]
 enum Unit {
     Bytes,
@@ -50,7 +51,7 @@ enum Unit {
 struct Formula {
     id: &'static str,
     unit: Unit,
-    /// Tokens for a number of units.
+    /// Conversion of units to tokens: `ratio.0` tokens for `ratio.1` units.
     ratio: (u64, u64),
     round_up: bool,
     /// Minimum cost of a text, in tokens.
@@ -74,7 +75,7 @@ const CEIL_BYTES_4: Formula = Formula {
     per_request: 0,
 };
 
-/// In the order of [`HeuristicEstimator::ALL`].
+/// The constants of each formula, in the order of [`HeuristicEstimator::ALL`].
 const FORMULAS: [Formula; 6] = [
     CEIL_BYTES_4,
     Formula {
@@ -114,16 +115,16 @@ const FORMULAS: [Formula; 6] = [
     },
 ];
 
-/// An image in characters, for the formulas that measure one so.
+/// Cost of an image in characters, for the formulas that measure images in characters.
 const IMAGE_CHARS: u64 = 4_800;
-/// The same in tokens, for the formulas that state no rule.
+/// Cost of an image in tokens, for the formulas that define no cost of images.
 const IMAGE_TOKENS: u64 = 1_200;
-/// Constants of [`HeuristicEstimator::Bytes4PerPart`], in tokens: a message or unknown part; a call or result; the
-/// smallest and largest image.
+/// Constants of [`HeuristicEstimator::Bytes4PerPart`], in tokens: for a message or unknown part, for a call or result,
+/// and the minimum and maximum for an image.
 const PER_PART_MESSAGE: u64 = 4;
 const PER_PART_TOOL: u64 = 8;
 const PER_PART_IMAGE: (u64, u64) = (85, 16_000);
-/// Decoded bytes of an image per token.
+/// Number of decoded bytes of an image that cost one token.
 const IMAGE_BYTES_PER_TOKEN: u64 = 750;
 
 impl HeuristicEstimator {
@@ -147,12 +148,12 @@ impl HeuristicEstimator {
         &FORMULAS[self as usize]
     }
 
-    /// Length of a text in the unit of the formula.
+    /// Returns the length of a text in the unit of the formula.
     fn units(self, text: &str) -> u64 {
         let length = match self.formula().unit {
             Unit::Bytes => text.len(),
             Unit::Chars => text.chars().count(),
-            // A character has two UTF-16 units exactly if its UTF-8 form has four bytes.
+            // A character has two UTF-16 units if its UTF-8 form has four bytes, and one unit otherwise.
             Unit::Utf16Units => {
                 text.chars().count() + text.bytes().filter(|byte| *byte >= 0xF0).count()
             }
@@ -160,7 +161,7 @@ impl HeuristicEstimator {
         length as u64
     }
 
-    /// Units to tokens, without overflow.
+    /// Converts units to tokens, without overflow.
     const fn tokens(self, units: u64) -> u64 {
         let formula = self.formula();
         let (tokens, per) = formula.ratio;
@@ -178,7 +179,7 @@ impl HeuristicEstimator {
         }
     }
 
-    /// Measures all parts together and rounds once.
+    /// Returns the cost of a message: adds the units of all parts and rounds once.
     fn whole_message(self, message: &dyn MessageView) -> u64 {
         let formula = self.formula();
         let (mut units, mut tokens) = (0, formula.per_message);
@@ -204,7 +205,7 @@ impl HeuristicEstimator {
         self.tokens(units).saturating_add(tokens)
     }
 
-    /// Rounds each part and adds its fixed cost.
+    /// Returns the cost of a message: rounds the cost of each part and adds the part's fixed cost.
     fn message_per_part(self, message: &dyn MessageView) -> u64 {
         let (mut tokens, mut results) = (0, 0_u64);
         message.parts(&mut |part| {
@@ -278,7 +279,7 @@ mod tests {
     use super::*;
     use crate::MessageParts;
 
-    /// In the order of `HeuristicEstimator::ALL`.
+    /// Returns the cost of a text by each formula, in the order of `HeuristicEstimator::ALL`.
     fn texts(text: &str) -> [u64; 6] {
         HeuristicEstimator::ALL.map(|formula| formula.text(text))
     }
@@ -355,7 +356,7 @@ mod tests {
     fn results_cost_their_content_and_for_phi_core_their_name() {
         let result = [returned(Some("reader"), &[PartView::Text("12345678")])];
         assert_eq!(messages(Role::Tool, &result), [2, 2, 2, 2, 12, 2 + 8 + 2]);
-        // Two results in what the format calls a user message.
+        // Two results in one message, which the format calls a user message.
         let two = [
             returned(None, &[PartView::Text("1234")]),
             returned(None, &[PartView::Text("5678")]),

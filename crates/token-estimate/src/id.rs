@@ -6,7 +6,7 @@ use crate::Error;
 
 /// Name and version of an estimator's formula, such as `calibrated@4`.
 ///
-/// Store it with every figure: figures with different ids must not be added.
+/// Store the id with every figure. Figures with different ids must not be added.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(try_from = "String", into = "String"))]
@@ -23,12 +23,12 @@ impl EstimatorId {
         format!("{name}@{version}").parse()
     }
 
-    /// Wraps the id of a formula of this crate, which is well formed.
+    /// Creates the id of a formula of this crate. The caller must pass a well-formed id.
     pub(crate) const fn known(id: &'static str) -> Self {
         Self(Cow::Borrowed(id))
     }
 
-    /// Returns the whole id, `name@version`.
+    /// Returns the whole id, in the form `name@version`.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -55,7 +55,7 @@ impl FromStr for EstimatorId {
         let (name, version) = id.split_once('@').ok_or_else(malformed)?;
         let named = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-';
         let number = version.parse::<u32>().map_err(|_| malformed())?;
-        // Only the canonical spelling of the number, so that equal ids are equal strings.
+        // Accepts only one spelling of each number, so that equal ids are equal strings.
         let canonical = number > 0 && version.bytes().all(|b| b.is_ascii_digit());
         if name.is_empty() || !name.bytes().all(named) || !canonical || version.starts_with('0') {
             return Err(malformed());

@@ -1,18 +1,18 @@
-//! Fixed costs of messages and parts, for the estimators that aim at a real tokenizer's count.
+//! Fixed costs of messages and parts, for the exact and the calibrated estimators.
 
 use crate::{MessageView, PartView};
 
-/// Tokens that OpenAI's chat format adds to each message: three, and one for the role.
+/// Tokens that OpenAI's chat format adds to each message: three, and one more for the role.
 const MESSAGE: u64 = 4;
-/// Tokens that a call or a result adds inside a message.
+/// Tokens that a call or a result adds to its message.
 const TOOL: u64 = 4;
-/// Tokens of an image or document. Anthropic scales images down to at most 1,568 tokens; OpenAI's tiles cost less.
+/// Tokens of an image or document. Anthropic scales images down to at most 1,568 tokens. OpenAI's tiles cost less.
 const IMAGE: u64 = 1_600;
-/// Tokens that open the answer in OpenAI's chat format.
+/// Tokens at the beginning of the answer in OpenAI's chat format, counted once for each request.
 pub(crate) const REQUEST: u64 = 3;
 
-/// Calls `add` with every text of the message that is counted, and returns the message's fixed cost, in tokens. A note
-/// has no texts and costs nothing.
+/// Calls `add` with every text of the message that is counted, and returns the fixed cost of the message, in tokens. A
+/// note has no texts and costs 0.
 pub(crate) fn count(message: &dyn MessageView, add: &mut dyn FnMut(&str)) -> u64 {
     if message.is_note() {
         return 0;

@@ -1,11 +1,11 @@
-//! The estimators of this build, by name and by id.
+//! Looks up the estimators of this build by name or id.
 
 use std::sync::Arc;
 
 use crate::calibrated::Version3;
 use crate::{Calibrated, Error, HeuristicEstimator, TokenEstimator};
 
-/// Estimator of new conversations.
+/// Default estimator for new conversations.
 const DEFAULT: Calibrated = Calibrated::O200k;
 
 /// Returns the default estimator for new conversations: the calibrated estimator for `o200k_base`.
@@ -13,7 +13,7 @@ pub fn default_estimator() -> Arc<dyn TokenEstimator> {
     shared(DEFAULT)
 }
 
-/// Every estimator of this build: calibrated, exact (feature `exact`), heuristic.
+/// Returns every estimator of this build: calibrated, exact (with the feature `exact`), heuristic.
 fn all() -> impl Iterator<Item = Arc<dyn TokenEstimator>> {
     let all = Calibrated::ALL.into_iter().map(shared);
     #[cfg(feature = "exact")]
@@ -26,7 +26,7 @@ fn shared(estimator: impl TokenEstimator + 'static) -> Arc<dyn TokenEstimator> {
 }
 
 /// Returns the estimator with a name such as `calibrated`, or with an id such as `calibrated@4`. The id of an earlier
-/// version is accepted too, because stored figures may have been counted with it.
+/// version is accepted too, because stored token counts may come from it.
 ///
 /// # Errors
 ///

@@ -1,4 +1,4 @@
-//! The factor between estimated and real tokens.
+//! The factor by which real token counts may exceed estimates.
 
 use std::fmt;
 
@@ -19,17 +19,17 @@ impl SafetyFactor {
     /// Largest factor, in thousandths.
     const MAX: u32 = 1_000_000_000;
 
-    /// Creates a factor, rounded to the nearest thousandth. A value outside of the limits becomes the nearest limit,
-    /// and NaN becomes 1.
+    /// Creates a factor, rounded to the nearest thousandth. Values below 0.001 or above 1,000,000 become the nearest
+    /// limit, and NaN becomes 1.
     pub fn new(factor: f64) -> Self {
         if factor.is_nan() {
             return Self::ONE;
         }
-        // A float that is out of range becomes the nearest integer.
+        // The conversion saturates: a float out of range becomes the nearest integer.
         Self::from_thousandths((factor * 1_000.0).round() as u32)
     }
 
-    /// Creates a factor from thousandths: 1,060 is 1.06. Values outside of the limits become the nearest limit.
+    /// Creates a factor from thousandths: 1,060 is 1.06. Values outside of the type's limits become the nearest limit.
     pub const fn from_thousandths(thousandths: u32) -> Self {
         let thousandths = match thousandths {
             0 => 1,
@@ -49,13 +49,13 @@ impl SafetyFactor {
         f64::from(self.thousandths) / 1_000.0
     }
 
-    /// Returns the highest estimate that a budget of `tokens` allows: `tokens` divided by the factor, rounded down.
-    /// Saturates.
+    /// Returns the highest estimate that a budget of `tokens` real tokens allows: `tokens` divided by the factor,
+    /// rounded down. Saturates.
     pub fn divide(self, tokens: u64) -> u64 {
         saturate(u128::from(tokens) * 1_000 / u128::from(self.thousandths))
     }
 
-    /// Returns the highest real count that an estimate of `tokens` may have: `tokens` times the factor, rounded up.
+    /// Returns the highest real count to expect for an estimate of `tokens`: `tokens` times the factor, rounded up.
     /// Saturates.
     pub fn multiply(self, tokens: u64) -> u64 {
         saturate((u128::from(tokens) * u128::from(self.thousandths)).div_ceil(1_000))

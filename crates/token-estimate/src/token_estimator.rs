@@ -6,8 +6,8 @@ use crate::{EstimatorId, MessageView, SafetyFactor};
 
 /// Estimates or counts the tokens of texts and messages.
 ///
-/// Implementations are pure: the same input gives the same figure under the same [`id`]. Arithmetic saturates; methods
-/// do not panic.
+/// Implementations are pure: the same input gives the same figure under the same [`id`]. Arithmetic saturates, and
+/// methods do not panic.
 ///
 /// [`id`]: TokenEstimator::id
 pub trait TokenEstimator: Send + Sync + Debug {
@@ -15,52 +15,54 @@ pub trait TokenEstimator: Send + Sync + Debug {
     /// returns.
     fn id(&self) -> EstimatorId;
 
-    /// Returns the cost of a text by itself, in tokens. Does not allocate.
+    /// Returns the cost of a text alone, in tokens. Does not allocate memory.
     fn text(&self, text: &str) -> u64;
 
-    /// Returns the cost of a text, in tokens, if it is at most `limit`, otherwise `None`. Estimators that can stop
-    /// early do so.
+    /// Returns the cost of a text, in tokens, if it is at most `limit`. Returns `None` otherwise. Some estimators stop
+    /// reading when the limit is exceeded.
     fn fits(&self, text: &str, limit: u64) -> Option<u64> {
         let tokens = self.text(text);
         (tokens <= limit).then_some(tokens)
     }
 
-    /// Returns the cost of one message, in tokens, including its fixed costs; 0 for a note.
+    /// Returns the cost of one message, in tokens, including its fixed costs. Returns 0 for a note, which is never sent
+    /// to a model.
     fn message(&self, message: &dyn MessageView) -> u64;
 
-    /// Returns the tokens that a request costs in addition to its messages. No message's cost includes them: subtract
-    /// them from the budget.
+    /// Returns the number of tokens that a request costs in addition to its messages. The cost of a message does not
+    /// include them, so subtract them from the budget.
     fn request_overhead(&self) -> u64 {
         0
     }
 
-    /// Returns the cost of a tool's definition in a request, in tokens. It is the sum of the tool's name, description
-    /// and JSON Schema as texts, 16 for the text that providers write around it, and 2 for each element of an array.
+    /// Returns the cost of a tool's definition in a request, in tokens.
     ///
-    /// Providers render tools in their own ways: OpenAI as declarations in TypeScript, which are shorter than the JSON
-    /// of the same schema except for the items of an `enum`, Anthropic as JSON. The returned cost is an upper bound for
-    /// both if the estimator counts texts exactly; `docs/measurements/tokens.md` in the repository lists the
-    /// difference.
+    /// It is the cost of the tool's name, description and JSON Schema as texts, plus 16 for the text that providers
+    /// write around a tool, plus 2 for each element of an array.
+    ///
+    /// OpenAI renders tools as declarations in TypeScript, which are shorter than the JSON of the same schema except
+    /// for the items of an `enum`. Anthropic renders them as JSON. The returned cost is an upper bound for both if the
+    /// estimator counts texts exactly. `docs/measurements/tokens.md` in the repository lists the difference.
     fn tool(&self, tool: &ToolView<'_>) -> u64 {
         tool.cost(&|text| self.text(text))
     }
 
-    /// Returns the tokens that a request with at least one tool costs in addition to its messages, its tools and
-    /// [`request_overhead`](Self::request_overhead), such as the system prompt that Anthropic adds. Default 12, which
-    /// is OpenAI's figure.
+    /// Returns the number of tokens that a request with at least one tool costs in addition to its messages, its tools
+    /// and [`request_overhead`](Self::request_overhead). An example is the system prompt that Anthropic adds. Default
+    /// 12, which is OpenAI's figure.
     fn tools_overhead(&self) -> u64 {
         tool::REQUEST
     }
 
-    /// Returns the factor by which to divide a budget before comparing estimates with it: an upper quantile of the
-    /// ratio of real to estimated tokens of whole contexts. It is used until [`Calibration`](crate::Calibration) has
-    /// learnt a better one. Default 1, as for exact counts and heuristics.
+    /// Returns the factor by which to divide a budget before comparing estimates with it. It is an upper quantile of
+    /// the ratio of real to estimated tokens of whole contexts. [`Calibration`](crate::Calibration) replaces it by a
+    /// factor learnt from reported usage. Default 1, as for exact counts and heuristics.
     fn safety_factor(&self) -> SafetyFactor {
         SafetyFactor::ONE
     }
 }
 
-/// Extension methods for every [`TokenEstimator`].
+/// Methods that every [`TokenEstimator`] has in addition.
 pub trait TokenEstimatorExt: TokenEstimator {
     /// Returns the cost of a list of messages, in tokens: the sum of their costs.
     fn messages<M: MessageView>(&self, messages: impl IntoIterator<Item = M>) -> u64 {
@@ -69,8 +71,8 @@ pub trait TokenEstimatorExt: TokenEstimator {
             .fold(0, |sum: u64, m| sum.saturating_add(self.message(&m)))
     }
 
-    /// Returns the cost of all tools of a request, in tokens: the sum of their costs and
-    /// [`tools_overhead`](TokenEstimator::tools_overhead), or 0 without tools.
+    /// Returns the cost of all tools of a request, in tokens: the sum of their costs plus
+    /// [`tools_overhead`](TokenEstimator::tools_overhead). Returns 0 without tools.
     fn tools<'a>(&self, tools: impl IntoIterator<Item = ToolView<'a>>) -> u64 {
         tools
             .into_iter()

@@ -1,31 +1,31 @@
 //! Costs of tool definitions.
 
 /// Tokens that providers add around each tool. OpenAI's published counter adds 10 and 3 for a function of GPT-3.5 and
-/// GPT-4, less for later models; the wrapper in JSON that Anthropic's models see is as long.
+/// GPT-4, and less for later models. The JSON wrapper that Anthropic's models read is about as long.
 const TOOL: u64 = 16;
-/// Tokens that an element of an array costs more in a rendering as TypeScript (`"a" | "b"`) than as JSON (`"a","b"`):
-/// OpenAI's published counter adds 3 for an item of an `enum`, of which JSON's own marks are 1.
+/// Tokens that an element of an array costs more as TypeScript (`"a" | "b"`) than as JSON (`"a","b"`). OpenAI's
+/// published counter adds 3 for an item of an `enum`, and 1 of them is the cost of JSON's own punctuation.
 const ELEMENT: u64 = 2;
-/// Tokens that OpenAI's rendering costs once for all tools: 12 in its published counter.
+/// Tokens that OpenAI's rendering adds once for all tools. The figure is from OpenAI's published counter.
 pub(crate) const REQUEST: u64 = 12;
-/// The most tokens that Anthropic states for the system prompt that it adds to a request with tools: 804, for Claude
-/// Opus 4.7 when a call is forced.
+/// Largest number of tokens that Anthropic states for the system prompt that it adds to a request with tools: 804, for
+/// Claude Opus 4.7 when a call is forced.
 pub(crate) const ANTHROPIC_REQUEST: u64 = 804;
 
 /// A borrowed view of a tool that a model may call. Nothing is copied.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ToolView<'a> {
-    /// The name by which the model calls the tool.
+    /// Name by which the model calls the tool.
     pub name: &'a str,
     /// Description of the tool for the model. May be empty.
     pub description: &'a str,
-    /// The JSON Schema of the arguments, as JSON text without white space between its tokens: white space counts.
+    /// JSON Schema of the arguments, as JSON text without white space between its tokens. White space would be counted.
     pub parameters: &'a str,
 }
 
 impl<'a> ToolView<'a> {
-    /// Creates a view of a tool's name, description and JSON Schema of the arguments.
+    /// Creates a view of a tool from its name, its description, and the JSON Schema of its arguments.
     pub const fn new(name: &'a str, description: &'a str, parameters: &'a str) -> Self {
         Self {
             name,
@@ -34,7 +34,8 @@ impl<'a> ToolView<'a> {
         }
     }
 
-    /// Cost in tokens if `text` returns the cost of a text: see [`TokenEstimator::tool`](crate::TokenEstimator::tool).
+    /// Returns the cost of the tool in tokens, as [`TokenEstimator::tool`](crate::TokenEstimator::tool) describes.
+    /// `text` returns the cost of a text.
     pub(crate) fn cost(&self, text: &dyn Fn(&str) -> u64) -> u64 {
         [self.name, self.description, self.parameters]
             .into_iter()
@@ -43,13 +44,13 @@ impl<'a> ToolView<'a> {
     }
 }
 
-/// Depth up to which objects and arrays are distinguished; deeper containers count as arrays.
+/// Maximum depth at which objects and arrays are distinguished. Deeper containers count as arrays.
 const DEPTH: u32 = 128;
 
-/// Number of elements in all arrays of a JSON text. An empty array counts as one element.
+/// Returns the number of elements in all arrays of a JSON text. An empty array counts as one element.
 fn array_elements(json: &str) -> u64 {
     let (mut elements, mut depth) = (0_u64, 0_u32);
-    // Bit n says whether the container at depth n + 1 is an array.
+    // Bit n is set if the container at depth n + 1 is an array.
     let mut arrays = 0_u128;
     let (mut quoted, mut escaped) = (false, false);
     for byte in json.bytes() {
@@ -87,7 +88,7 @@ mod tests {
 
     use super::*;
 
-    /// The number of elements by a parser: an empty array counts as one.
+    /// Returns the number of elements, computed with a parser. An empty array counts as one.
     fn parsed(value: &Value) -> u64 {
         match value {
             Value::Array(items) => {

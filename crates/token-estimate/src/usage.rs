@@ -1,24 +1,24 @@
 use crate::{MessageView, TokenEstimator};
 
-/// Usage that a provider reported for one request, in tokens.
+/// Token usage that a provider reported for one request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(default))]
 pub struct Usage {
-    /// Input tokens that were neither read from the prompt cache nor written to it.
+    /// Number of input tokens that were neither read from the prompt cache nor written to it.
     pub input: u64,
-    /// Output tokens, reasoning included.
+    /// Number of output tokens, including reasoning.
     pub output: u64,
-    /// Input tokens read from the prompt cache.
+    /// Number of input tokens read from the prompt cache.
     pub cache_read: u64,
-    /// Input tokens written to the prompt cache.
+    /// Number of input tokens written to the prompt cache.
     pub cache_write: u64,
-    /// Total tokens of the request and its response; `None` if the provider does not report them.
+    /// Total tokens of the request and its response. `None` if the provider does not report a total.
     pub total: Option<u64>,
 }
 
 impl Usage {
-    /// Returns the tokens of the context after the response was added to it: the reported total if it is above 0,
+    /// Returns the size of the context including the response, in tokens. It is the reported total if that is above 0,
     /// otherwise the sum of input, output, cache read and cache write.
     pub fn tokens(&self) -> u64 {
         match self.total {
@@ -27,7 +27,7 @@ impl Usage {
         }
     }
 
-    /// Returns the tokens of the request: input, cache read and cache write. If these are not reported, returns the
+    /// Returns the tokens of the request: the sum of input, cache read and cache write. If this sum is 0, returns the
     /// total minus the output, or 0 if the total is unknown too.
     pub fn prompt_tokens(&self) -> u64 {
         let sent = [self.cache_read, self.cache_write]
@@ -40,7 +40,7 @@ impl Usage {
     }
 }
 
-/// Way in which a model's response ended.
+/// Outcome of a model's response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
@@ -48,17 +48,17 @@ impl Usage {
 pub enum ResponseStatus {
     /// The response is complete.
     Completed,
-    /// The response was cancelled: its usage may be partial.
+    /// The response was cancelled, so its usage may be partial.
     Aborted,
-    /// The response ended with an error: its usage may be missing or partial.
+    /// The response ended with an error, so its usage may be missing or partial.
     Failed,
 }
 
-/// Measures the size of a context: the last usage that the provider reported, plus an estimate of the messages after
+/// Measures the size of a context: the latest usage that the provider reported, plus an estimate of the messages after
 /// it.
 ///
-/// Positions are numbers that grow along the conversation, such as positions in its log. A compaction invalidates all
-/// usage reported before it, because it replaces the context that was measured.
+/// A position is a number that grows along the conversation, such as the position of a message in a log. A compaction
+/// replaces the measured context, so it invalidates all earlier usage.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(default))]
@@ -74,15 +74,15 @@ struct ReportedUsage {
     tokens: u64,
 }
 
-/// The size of a context, in tokens.
+/// Size of a context, in tokens, as a reported and an estimated part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ContextTokens {
-    /// Tokens that the provider reported for the first part of the context; 0 without a usable report.
+    /// Number of tokens that the provider reported for the first part of the context. 0 without a usable report.
     pub reported: u64,
-    /// Estimated tokens of the messages after the reported part.
+    /// Estimated number of tokens of the messages after the reported part.
     pub estimated: u64,
-    /// Position of the response that the provider reported usage for; `None` without a usable report.
+    /// Position of the response for which the provider reported usage. `None` without a usable report.
     pub reported_at: Option<u64>,
 }
 
@@ -99,9 +99,10 @@ impl UsageTracker {
         Self::default()
     }
 
-    /// Records the usage of the response at position `at`. Returns whether the usage was accepted. It is ignored if it
-    /// is 0, if the response was aborted or failed, or if `at` is not after the latest compaction or is before an
-    /// accepted response.
+    /// Records the usage of the response at position `at`. Returns whether the usage was accepted.
+    ///
+    /// Usage is ignored if it is 0, if the response was aborted or failed, if `at` is not after the latest compaction,
+    /// or if `at` is before an accepted response.
     pub fn observe(&mut self, at: u64, usage: &Usage, outcome: ResponseStatus) -> bool {
         let tokens = usage.tokens();
         let stale = self.compacted.is_some_and(|compacted| at <= compacted)
@@ -113,7 +114,8 @@ impl UsageTracker {
         true
     }
 
-    /// Records a compaction that was made when `at` was the latest position. Discards usage reported up to `at`.
+    /// Records a compaction. `at` is the latest position at the time of the compaction. Discards usage reported up to
+    /// `at`.
     pub fn compacted(&mut self, at: u64) {
         self.compacted = self.compacted.max(Some(at));
         self.last = self.last.filter(|last| Some(last.at) > self.compacted);
@@ -124,14 +126,15 @@ impl UsageTracker {
         *self = Self::default();
     }
 
-    /// Returns the position of the response with the accepted usage, which covers all messages up to there. `None`
-    /// without accepted usage.
+    /// Returns the position of the response with the accepted usage, which covers all messages up to this position.
+    /// `None` without accepted usage.
     pub fn reported_at(&self) -> Option<u64> {
         self.last.map(|last| last.at)
     }
 
-    /// Returns the size of a context of these messages, each given with its position. It is the accepted usage plus the
-    /// estimate of the messages after it. Without accepted usage, all messages are estimated.
+    /// Returns the size of a context. `messages` are the messages of the context, each with its position. The size is
+    /// the accepted usage plus the estimate of the messages after it. Without accepted usage, all messages are
+    /// estimated.
     pub fn measure<M: MessageView>(
         &self,
         estimator: &dyn TokenEstimator,
@@ -151,8 +154,8 @@ impl UsageTracker {
         }
     }
 
-    /// Returns the size of a context from estimates that the caller has already, in tokens: `all` for all messages,
-    /// `after` for the messages after [`reported_at`](Self::reported_at).
+    /// Returns the size of a context from existing estimates in tokens. `all` is the estimate of all messages, `after`
+    /// of the messages after [`reported_at`](Self::reported_at).
     pub fn measure_sums(&self, all: u64, after: u64) -> ContextTokens {
         match self.last {
             Some(last) => ContextTokens {
@@ -182,7 +185,7 @@ mod tests {
         }
     }
 
-    /// Twelve letters each: 3 tokens by bytes / 4.
+    /// Creates messages of twelve letters. Each costs 3 tokens as bytes / 4.
     fn messages(positions: std::ops::RangeInclusive<u64>) -> Vec<(u64, MessageParts<'static>)> {
         const TEXT: &[PartView<'_>] = &[PartView::Text("four letters")];
         positions
@@ -286,7 +289,7 @@ mod tests {
         assert!(!tracker.observe(8, &usage(99, 9), ResponseStatus::Failed));
         assert!(!tracker.observe(4, &usage(99, 9), ResponseStatus::Completed));
         assert_eq!(tracker.reported_at(), Some(5));
-        // The same response again, as streams give it: the later figure.
+        // The same response is reported again, as in a stream. The later figure counts.
         assert!(tracker.observe(5, &usage(11, 0), ResponseStatus::Completed));
         assert_eq!(
             tracker

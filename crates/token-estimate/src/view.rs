@@ -1,4 +1,4 @@
-//! The borrowed view of a message that estimators count and other crates group, trim and render.
+//! The borrowed view of a message, as input of estimators and of crates that group, shorten and render messages.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -8,13 +8,13 @@ use std::fmt;
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "lowercase"))]
 pub enum Role {
-    /// A system: its messages are instructions to the model.
+    /// The developer of the application or the provider: the messages are instructions to the model.
     System,
     /// The user of the application.
     User,
     /// The model.
     Assistant,
-    /// A tool: its results, in formats that have a separate role for them.
+    /// A tool: the messages are tool results. Used by formats with a separate role for them.
     Tool,
 }
 
@@ -29,7 +29,7 @@ impl Role {
         }
     }
 
-    /// Returns the role with this name; `None` for any other text.
+    /// Returns the role with this lower-case name; `None` for any other text.
     pub fn parse(name: &str) -> Option<Self> {
         [Self::System, Self::User, Self::Assistant, Self::Tool]
             .into_iter()
@@ -43,43 +43,43 @@ impl fmt::Display for Role {
     }
 }
 
-/// One part of a message, borrowed from the message that holds it.
+/// One part of a message, borrowed from the message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum PartView<'a> {
-    /// A text of the message or of a result.
+    /// A text of the message or of a tool result.
     Text(&'a str),
-    /// Reasoning that is sent back to the model.
+    /// Reasoning of the model that is sent back to the model.
     Reasoning(&'a str),
-    /// A call of a tool by the model.
+    /// A call of a tool, made by the model.
     ToolCall {
-        /// Id of the call, to which its result refers.
+        /// Id of the call, which the result repeats.
         id: &'a str,
         /// Name of the called tool.
         name: &'a str,
-        /// Arguments of the call as sent, usually JSON text.
+        /// Arguments of the call as the model wrote them, usually JSON text.
         arguments: &'a str,
     },
-    /// The result of a tool call, for the model.
+    /// Result of a tool call.
     ToolResult {
         /// Id of the call that the result answers.
         call_id: &'a str,
-        /// Name of the tool; `None` if the format does not repeat it.
+        /// Name of the tool; `None` if the tool result does not contain the name.
         name: Option<&'a str>,
-        /// Content of the result. Results nested in it come last. Each nested result is a `ToolResult` without content,
-        /// followed by its parts.
+        /// Content of the tool result. Nested results come last: each is a `ToolResult` without content, followed by
+        /// its parts.
         content: &'a [PartView<'a>],
-        /// Whether the tool failed.
+        /// Whether the tool call failed.
         is_error: bool,
     },
-    /// An image, of which only the size is known.
+    /// An image. Only its size is known.
     Image {
-        /// Length of the image's base64 text, in bytes; 0 for an image given by its address.
+        /// Length of the image's base64 text, in bytes. 0 for an image given by a URL.
         base64_len: usize,
     },
-    /// A document, of which only the size is known.
+    /// A document. Only its size is known.
     File {
-        /// Length of the document's base64 text, in bytes; 0 for a document given by its address.
+        /// Length of the document's base64 text, in bytes. 0 for a document given by a URL.
         base64_len: usize,
     },
     /// A part of any other kind, as raw text.
@@ -87,8 +87,8 @@ pub enum PartView<'a> {
 }
 
 impl<'a> PartView<'a> {
-    /// Returns the text of the part. For a result: the texts and raw parts of its content, joined by newlines, without
-    /// nested results. Empty for calls, images and files.
+    /// Returns the text of the part. For a result, returns the texts and raw parts of the content, joined by newlines,
+    /// without nested results. Empty for calls, images and files.
     pub fn text(&self) -> Cow<'a, str> {
         match *self {
             Self::Text(text) | Self::Reasoning(text) | Self::Other(text) => Cow::Borrowed(text),
@@ -112,8 +112,8 @@ impl<'a> PartView<'a> {
         }
     }
 
-    /// Calls `visit` with the part, then with every part of a result's content. The flag says whether
-    /// the part is inside a result.
+    /// Calls `visit` with the part, then with every part of a result's content. The flag is true for parts inside of a
+    /// result.
     pub(crate) fn each(&self, visit: &mut dyn FnMut(&PartView<'_>, bool)) {
         self.each_within(false, visit);
     }
@@ -127,7 +127,7 @@ impl<'a> PartView<'a> {
         }
     }
 
-    /// The texts that are counted: none for results, images and files, which have other rules.
+    /// Returns the texts of the part that are counted. None for tool results, images and files, which have other rules.
     pub(crate) fn counted(&self) -> [&'a str; 2] {
         match *self {
             Self::Text(text) | Self::Reasoning(text) | Self::Other(text) => [text, ""],
@@ -139,11 +139,11 @@ impl<'a> PartView<'a> {
     }
 }
 
-/// A borrowed view of a message. Implement it once for your own message type; nothing is copied.
+/// A borrowed view of a message. Implement this trait for your own message type. No content is copied.
 ///
-/// `token-estimate` counts any such message, and `turn-map` groups, cuts, trims and sanitizes lists of them. If a
-/// format writes a model's response over several lines, each line may be a message: give these lines the same
-/// [`response`](Self::response).
+/// `token-estimate` counts the tokens of messages, and `turn-map` groups, cuts, shortens and repairs lists of them. If
+/// a format stores a model response as several messages, return the same [`response`](Self::response) id for each of
+/// them.
 pub trait MessageView {
     /// Returns the author of the message.
     fn role(&self) -> Role;
@@ -151,19 +151,19 @@ pub trait MessageView {
     /// Calls `visit` with every part, in order.
     fn parts(&self, visit: &mut dyn FnMut(PartView<'_>));
 
-    /// Returns the index of the turn that the message belongs to; `None` if the format does not number turns.
+    /// Returns the index of the turn that contains the message. `None` if the format does not number turns.
     fn turn(&self) -> Option<u64> {
         None
     }
 
-    /// Returns the id of the model response that the message is a line of. `None` without an id: each assistant message
-    /// is then a response by itself.
+    /// Returns the id of the model response that the message is a part of. `None` without an id: each assistant message
+    /// is then a separate response.
     fn response(&self) -> Option<&str> {
         None
     }
 
-    /// Returns whether the message is a note in the log (a model change, a label) that is never sent to a model. A note
-    /// costs 0 tokens, and its calls and results are ignored.
+    /// Returns whether the message is a note in the log, such as a model change or a label. A note is never sent to a
+    /// model. It costs 0 tokens, and its calls and results are ignored.
     fn is_note(&self) -> bool {
         false
     }
@@ -191,7 +191,7 @@ impl<M: MessageView + ?Sized> MessageView for &M {
     }
 }
 
-/// A message made of borrowed parts.
+/// A message with borrowed parts.
 #[derive(Debug, Clone, Copy)]
 pub struct MessageParts<'a> {
     role: Role,

@@ -41,7 +41,8 @@ impl MessageView for Line {
     }
 }
 
-/// Ten messages a round: a question, four calls with their results in two responses, an answer.
+/// A conversation with rounds of ten messages: a question, four calls with their results in two responses, and an
+/// answer.
 fn conversation(messages: usize) -> Vec<Line> {
     (0..messages)
         .map(|n| {
@@ -77,7 +78,7 @@ fn benches(criterion: &mut Criterion) {
         group.bench_function(format!("atoms/{name}"), |bench| {
             bench.iter(|| {
                 let atoms = turn_map::atoms(black_box(&messages));
-                // Question, two groups and an answer a round.
+                // Each round has four atoms: a question, two groups and an answer.
                 assert_eq!(atoms.len(), size / 10 * 4);
                 atoms
             });

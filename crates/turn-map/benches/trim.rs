@@ -36,7 +36,8 @@ impl MessageView for Line {
     }
 }
 
-/// A question, four calls with their results, an answer; every tenth round lacks a result.
+/// A conversation with rounds: a question, four calls with their results, and an answer. Every tenth round lacks a
+/// result.
 fn conversation(messages: usize) -> Vec<Line> {
     (0..messages)
         .map(|n| {

@@ -29,24 +29,25 @@ use crate::json::{
     ElementView, headed, set, set_content_text, set_element_text, text, text_element, view_result,
 };
 
-/// Types of blocks that a user's message may hold besides results.
+/// Types of content blocks that a user's message may contain in addition to tool results.
 const TYPES: [&str; 4] = ["text", "image", "document", "search_result"];
 
-/// A message in the JSON of Anthropic's messages API.
+/// A message as JSON of Anthropic's messages API.
 ///
-/// Content may be a text or a list of blocks. Thinking is reasoning. Calls of tools that the provider runs itself, and
-/// their results, are neither calls nor results here. Unknown blocks and fields stay as they are. An assistant's
-/// message that has an `id`, as in a response, is a line of that response. JSON that is not an object has no parts.
+/// The content is a text or a list of blocks. Thinking blocks are reasoning. Calls of tools that the provider runs
+/// itself, and their results, do not count as calls and results. Unknown blocks and fields are kept unchanged. An
+/// assistant's message with an `id`, as in a response, is a part of the response with this id. JSON that is not an
+/// object has no parts.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Message(pub Value);
 
-/// A content block of a [`Message`].
+/// A content block of a [`Message`], as a part that [`apply`](crate::apply) moves and changes.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Part(Inner);
 
 #[derive(Debug, Clone, PartialEq)]
 enum Inner {
-    /// The whole content, as a text.
+    /// The whole content of a message, if it is a text instead of a list of blocks.
     Text(String),
     Block(Value),
 }

@@ -4,49 +4,53 @@ use std::ops::Range;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum AtomKind {
-    /// A message without calls and results, or all lines of a model response without calls.
+    /// A message without calls and results, or all messages of a model response without calls.
     Plain,
-    /// A tool group: the lines of a model response with calls, their results, and all messages between them.
+    /// A tool group: the messages of a model response with calls, the results of the calls, and all messages in
+    /// between.
     Group(GroupState),
-    /// A message without calls that contains a late or orphaned result: see [`Atom::late`].
+    /// A message without calls that contains a late result, which came after its tool group had ended, or an orphaned
+    /// result, which has no call. See [`Atom::late`].
     Late,
-    /// A note outside of any tool group.
+    /// A note outside of any tool group. A note is a log entry that is never sent to a model.
     Note,
 }
 
-/// State of a tool group: whether its calls have their results.
+/// State of a tool group, a response with tool calls and its results: whether each call has a result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum GroupState {
-    /// Every call of the group has its result.
+    /// Every call of the group has a result.
     Closed,
-    /// The group ended with unanswered calls: see [`Atom::unanswered`]. It does not prevent cuts after it.
+    /// The group ended although some calls have no result: see [`Atom::unanswered`]. Results that come later are not
+    /// part of the group. The list can be divided after the group.
     Interrupted,
-    /// Some calls of the group have no result yet, and results may still follow. An open group is the last one, except
-    /// that neighbouring lines with calls but without a response id may all be open at the end.
+    /// Some calls of the group have no result yet, and their results may still follow. Usually only the last group is
+    /// open. If the format gives no response ids, several neighbouring messages with calls may be open at the end of
+    /// the list.
     Open,
 }
 
-/// A call that has no result in its tool group.
+/// A tool call that has no result in its tool group.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct UnansweredCall {
     /// Position of the message that contains the call.
     pub message: usize,
-    /// Id of the call, as the message gives it.
+    /// Id of the call, as in the message.
     pub id: Box<str>,
 }
 
-/// A result outside of its call's tool group.
+/// A tool result outside of the tool group of its call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct LateResult {
-    /// Position of the message that contains the result.
+    /// Position of the message that contains the tool result.
     pub message: usize,
-    /// Id of the call, as the result gives it.
+    /// Id of the call that the result names.
     pub id: Box<str>,
-    /// Position of the message with the unanswered call that the result belongs to. `None` for an orphaned result: no
-    /// call with its id lacks a result.
+    /// Position of the message with the unanswered call that the result answers. `None` for an orphaned result: no call
+    /// with this id lacks a result.
     pub call: Option<usize>,
 }
 
@@ -56,14 +60,15 @@ pub(crate) struct Details {
     pub(crate) late: Vec<LateResult>,
 }
 
-/// A run of messages that belong together. It is kept, moved, trimmed or left out as a whole.
+/// A run of messages that must stay together, such as a tool call and its result. An atom is kept, moved, shortened or
+/// left out as a whole.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Atom {
     pub(crate) start: usize,
     pub(crate) end: usize,
     pub(crate) messages: usize,
     pub(crate) kind: AtomKind,
-    /// `None` for most atoms.
+    /// Unanswered calls and late results; `None` for an atom without either.
     pub(crate) details: Option<Box<Details>>,
 }
 
@@ -73,7 +78,8 @@ impl Atom {
         self.start..self.end
     }
 
-    /// Returns the number of messages in the atom, not counting notes; 0 for a single note.
+    /// Returns the number of messages in the atom. Notes, which are never sent to a model, do not count. Returns 0 for
+    /// an atom that is a single note.
     pub fn messages(&self) -> usize {
         self.messages
     }
@@ -83,15 +89,16 @@ impl Atom {
         self.kind
     }
 
-    /// Returns the atom's calls without a result, in order.
+    /// Returns the calls in the atom that have no result, in order.
     pub fn unanswered(&self) -> &[UnansweredCall] {
         self.details
             .as_ref()
             .map_or(&[], |details| &details.unanswered)
     }
 
-    /// Returns the late and orphaned results in the atom's messages, in order. Most are in an atom of kind
-    /// [`Late`](AtomKind::Late), but one may be between a call and a result of another group.
+    /// Returns the late and orphaned results in the atom's messages, in order. A late result came after the tool group
+    /// of its call had ended. An orphaned result has no call. Most of them are in an atom of kind
+    /// [`Late`](AtomKind::Late). A few are between a call and a result of another tool group.
     pub fn late(&self) -> &[LateResult] {
         self.details.as_ref().map_or(&[], |details| &details.late)
     }
@@ -109,19 +116,19 @@ impl Atom {
 pub struct Cut(usize);
 
 impl Cut {
-    /// Returns the position of the first message after the cut.
+    /// Returns the position of the first message after the cut, or the end of the list.
     pub fn position(self) -> usize {
         self.0
     }
 
-    /// Splits `messages`, which begin at position 0, at the cut. If the list ends before the cut, all messages are in
-    /// the first part.
+    /// Splits `messages` at the cut. The first message of the slice must have position 0. If the list ends before the
+    /// cut, all messages are in the first part.
     pub fn split<M>(self, messages: &[M]) -> (&[M], &[M]) {
         messages.split_at(self.0.min(messages.len()))
     }
 }
 
-/// The atoms of a list of messages, in order. Every message is in exactly one atom.
+/// All [`Atom`]s of a list of messages, in order. Every message is in exactly one atom.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Atoms {
     first: usize,
@@ -158,13 +165,13 @@ impl Atoms {
         self.atoms.is_empty()
     }
 
-    /// Returns the positions of all messages in the list.
+    /// Returns the range from the position of the first message to the end of the list.
     pub fn range(&self) -> Range<usize> {
         self.first..self.end().position()
     }
 
-    /// Returns the atoms that appended messages cannot change. These are all atoms, except for the latest response and
-    /// the atoms after it if that response may still get lines or results.
+    /// Returns the settled atoms, which appended messages cannot change. Only open tool groups at the end, the latest
+    /// model response and the atoms after them can be unsettled, while messages or tool results may still follow.
     pub fn settled(&self) -> &[Atom] {
         self.atoms.get(..self.settled).unwrap_or_default()
     }
@@ -191,17 +198,17 @@ impl Atoms {
         Cut(self.first)
     }
 
-    /// Returns the cut after the last atom, even if that atom is an open tool group.
+    /// Returns the cut after the last atom, even if this atom is a tool group that still waits for tool results.
     pub fn end(&self) -> Cut {
         Cut(self.atoms.last().map_or(self.first, |atom| atom.end))
     }
 
-    /// Returns the cut after the last settled atom.
+    /// Returns the cut after the last settled atom. Appended messages cannot change settled atoms.
     pub fn settled_end(&self) -> Cut {
         Cut(self.settled().last().map_or(self.first, |atom| atom.end))
     }
 
-    /// Returns the last cut at or before `position`. The atom that contains this position is after the cut.
+    /// Returns the last cut at or before `position`. If `position` is inside an atom, this atom is after the cut.
     pub fn cut_before(&self, position: usize) -> Cut {
         match self.atom_of(position) {
             Some(atom) => Cut(atom.start),
@@ -210,8 +217,7 @@ impl Atoms {
         }
     }
 
-    /// Returns the first cut at or after `position`. The atom that contains this position is before the cut, unless the
-    /// atom begins at `position`.
+    /// Returns the first cut at or after `position`. If `position` is inside an atom, this atom is before the cut.
     pub fn cut_after(&self, position: usize) -> Cut {
         match self.atom_of(position) {
             Some(atom) if atom.start == position => Cut(position),

@@ -8,16 +8,16 @@ use crate::message::results;
 /// Options of [`trim_to_budget`].
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Trim {
-    /// Maximum cost of the result in tokens, as the counter returns it.
+    /// Maximum cost of the kept messages, in tokens as returned by the counter.
     pub max_tokens: u64,
-    /// Roles that the first message of the result may have, not counting an included system message. Earlier messages
-    /// with other roles are left out. A user message with tool results counts as a tool's. Empty, the default, permits
-    /// any role.
+    /// Roles that the first kept message may have, apart from an included system message. Messages before the first one
+    /// with a permitted role are left out. A user message with tool results counts as a tool message. An empty list,
+    /// the default, permits any role.
     pub start_on: Vec<Role>,
-    /// Roles that the last message of the result may have. Later messages with other roles are left out. Empty, the
-    /// default, permits any role.
+    /// Roles that the last kept message may have. Messages after the last one with a permitted role are left out. An
+    /// empty list, the default, permits any role.
     pub end_on: Vec<Role>,
-    /// Whether to keep a system message at position 0 in any case. Default `false`.
+    /// Whether a system message at position 0 is always kept. Default `false`.
     pub include_system: bool,
 }
 
@@ -29,42 +29,45 @@ pub struct Trimmed<M> {
     pub messages: Vec<M>,
     /// Position of each kept message in the original list.
     pub positions: Vec<usize>,
-    /// Cost of the kept messages in tokens, as the counter returns it: at most the budget. 0 if no message was kept.
+    /// Cost of the kept messages, in tokens as returned by the counter. At most the budget, and 0 if no message was
+    /// kept.
     pub tokens: u64,
-    /// Reason why no message was kept, or only the system message; `None` if other messages were kept.
+    /// Reason why no message was kept, or only the system message. `None` if other messages were kept, or if the list
+    /// has no others.
     pub shortfall: Option<Shortfall>,
 }
 
-/// Reason why no message of a list fits a budget and the other options.
+/// Reason why [`trim_to_budget`] kept no message, or only the system message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Shortfall {
-    /// The system message, which must be kept, exceeds the budget by itself. No message was kept.
+    /// The system message, which must be kept, alone exceeds the budget. No message was kept.
     SystemTooLarge {
-        /// Cost of the system message by itself, in tokens.
+        /// Cost of the system message, in tokens.
         tokens: u64,
     },
     /// The latest message or tool group exceeds the budget.
     NothingFits {
-        /// Positions of the messages that do not fit.
+        /// Positions of the latest message or tool group.
         messages: Range<usize>,
-        /// Cost of these messages and the included system message, in tokens.
+        /// Cost of these messages together with the included system message, in tokens.
         tokens: u64,
     },
-    /// None of the messages that fit has a role in [`Trim::start_on`].
+    /// No message that fits the budget has a role in [`Trim::start_on`].
     NoStart,
     /// No message has a role in [`Trim::end_on`].
     NoEnd,
 }
 
-/// Returns the latest messages of a list that together cost at most `trim.max_tokens`, as the options of `trim` permit.
+/// Returns the latest messages of a list that together cost at most `trim.max_tokens`. The other options of `trim`
+/// restrict the first and the last kept message.
 ///
-/// `counter` returns the cost of a list in tokens, and is called with candidates for the result: `|list|
-/// estimator.messages(list)`, or `|list| list.len() as u64` to keep a number of messages. The result never exceeds the
-/// budget, with any counter. With a counter that returns more for fewer messages, fewer messages may be kept than would
-/// fit. The counter is called O(log messages) times.
+/// `counter` returns the cost of a list in tokens. Examples: `|list| estimator.messages(list)`, or `|list| list.len()
+/// as u64` to keep a number of messages. The counter is called O(log messages) times, with lists that may become the
+/// result. The result never exceeds the budget. If the counter returns more for fewer messages, fewer messages may be
+/// kept than would fit.
 ///
-/// Tool groups are kept or left out whole.
+/// A tool group (a response with tool calls and the results) is kept or left out as a whole.
 pub fn trim_to_budget<M: MessageView + Clone>(
     messages: &[M],
     trim: &Trim,
@@ -74,7 +77,7 @@ pub fn trim_to_budget<M: MessageView + Clone>(
         let message = messages.get(position);
         message.is_some_and(|message| is_of(message, roles))
     };
-    // Ranges that are kept or left out as a whole.
+    // Ranges of positions that are kept or left out as a whole.
     let mut units: Vec<Range<usize>> = atoms(messages).iter().map(|atom| atom.range()).collect();
     let had_units = !units.is_empty();
     let ends = |unit: &Range<usize>| is_end(unit.end - 1, &trim.end_on);
@@ -119,7 +122,7 @@ pub fn trim_to_budget<M: MessageView + Clone>(
     let Some(newest) = units.last() else {
         return trimmed(system, none, no_end);
     };
-    // The first unit of the longest run that fits.
+    // Index of the first unit of the longest run of units that fits.
     let fits = |from: usize| cost(system, from) <= trim.max_tokens;
     let (mut low, mut high) = (0, none);
     let mut probe = 0;
@@ -145,15 +148,15 @@ pub fn trim_to_budget<M: MessageView + Clone>(
         (from..none).find(starts).unwrap_or(none)
     };
     let mut from = start(high);
-    // Only a counter that counts more for fewer messages makes this necessary.
+    // Needed only for a counter that returns more for fewer messages.
     while from < none && !fits(from) {
         from = start(from + 1);
     }
     trimmed(system, from, (from == none).then_some(Shortfall::NoStart))
 }
 
-/// Whether the message is of one of these roles, or any if there are none. A user's message with results counts as a
-/// tool's, and a note has no role.
+/// Returns whether the message has one of the roles; true if `roles` is empty. A user message with tool results counts
+/// as a tool message. A note has no role.
 fn is_of(message: &impl MessageView, roles: &[Role]) -> bool {
     if roles.is_empty() {
         return true;

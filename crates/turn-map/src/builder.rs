@@ -9,44 +9,44 @@ use groups::Groups;
 
 mod groups;
 
-/// Builds atoms from messages that arrive one by one.
+/// Groups messages that arrive one by one into [`Atom`]s: runs of messages that must stay together.
 ///
-/// Its memory holds the settled atoms that were not [drained](Self::drain_settled), the unanswered calls of closed
-/// groups, and the messages that can still change: the latest response or the neighbouring lines with calls that wait
-/// for results, and everything after the first of them. Adding takes O(1) time for each message, call and result.
+/// The builder keeps three things in memory: the settled atoms that were not [drained](Self::drain_settled), the
+/// unanswered calls of ended tool groups, and the messages of the atoms that can still change. Adding takes O(1) time
+/// for each message, call and result.
 ///
-/// Begin at the start of a log or at a cut. If the first message is inside of a tool group, the results of this group
-/// become orphaned results.
+/// Begin at the start of a log or at a [`Cut`](crate::Cut). If the first message is inside of a tool group, the results
+/// of this group become orphaned results.
 #[derive(Debug, Clone)]
 pub struct AtomBuilder {
-    /// Responses that can still take results, oldest first: the latest one, and the neighbouring lines with calls
-    /// before it that also lack a response id.
+    /// Responses that can still get results, oldest first: the latest response, and the neighbouring messages with
+    /// calls before it that have no response id either.
     responses: VecDeque<Response>,
-    /// Whether the latest message that is not a note is an assistant's, with calls and without a response id. Another
-    /// such message directly after it closes no group.
+    /// Whether the latest message, without notes, is an assistant's message with calls and without a response id. If
+    /// the next message is another such message, the open groups stay open.
     after_line: bool,
-    /// Number of responses dropped from the front of `responses`: the ordinal of its first.
+    /// Number of responses removed from the front of `responses`, which is the ordinal of the first response there.
     dropped: u64,
-    /// Whether the latest response may get further lines.
+    /// Whether the latest response may get further messages.
     running: bool,
-    /// Id of the latest response, while `running`.
+    /// Id of the latest response. Valid while `running` is true.
     running_id: String,
     groups: Groups,
-    /// The latest waiting call of each id. Empty while [`scans`](Self::scans).
+    /// The latest call without a result for each call id. Empty while [`scans`](Self::scans) returns true.
     waiting: HashMap<Arc<str>, CallAt>,
-    /// The interrupted calls of each id that have no late result, by position, latest last.
+    /// Positions of the calls that have no result and are in ended groups, for each call id, the latest last.
     interrupted: HashMap<Arc<str>, Vec<usize>>,
-    /// Empty buffer for the calls of the next response.
+    /// Empty buffer to reuse for the calls of the next response.
     spare: Vec<Call>,
 }
 
-/// Maximum number of calls of the only open response that are searched one by one instead of hashed. Most responses
-/// have few calls, and this is twice as fast for them.
+/// Maximum number of calls up to which the calls of a single open response are searched one by one instead of hashed.
+/// Most responses have few calls, and searching is twice as fast for them.
 const FEW_CALLS: usize = 8;
 /// Maximum capacity of the buffer that is kept for the next response, in calls.
 const MOST_SPARE: usize = 64;
 
-/// A call, by its response's ordinal and its index there.
+/// Location of a call: the ordinal of its response, and the index of the call in the response.
 #[derive(Debug, Clone, Copy)]
 struct CallAt {
     response: u64,
@@ -58,7 +58,7 @@ struct Response {
     start: usize,
     calls: Vec<Call>,
     waiting: usize,
-    /// Whether it keeps its group open.
+    /// Whether the response can still get messages or tool results, so that its group must stay open.
     holds: bool,
 }
 
@@ -67,11 +67,12 @@ struct Call {
     id: Arc<str>,
     message: usize,
     answered: bool,
-    /// An older waiting call of the same id.
+    /// An older call with the same id that also waits for its result.
     shadows: Option<CallAt>,
 }
 
-/// Returns the atoms of a list of messages. The first message has position 0.
+/// Returns the [`Atom`]s of a list of messages: runs of messages that must stay together. The first message has
+/// position 0.
 #[must_use]
 pub fn atoms<M: MessageView>(messages: impl IntoIterator<Item = M>) -> Atoms {
     let mut builder = AtomBuilder::starting_at(0);
@@ -82,7 +83,7 @@ pub fn atoms<M: MessageView>(messages: impl IntoIterator<Item = M>) -> Atoms {
 }
 
 impl AtomBuilder {
-    /// Creates a builder for messages that begin at this position, such as a position in a log.
+    /// Creates a builder. The first message that is added has the position `position`, such as its position in a log.
     pub fn starting_at(position: usize) -> Self {
         Self {
             responses: VecDeque::new(),
@@ -122,8 +123,8 @@ impl AtomBuilder {
         self.groups.next()
     }
 
-    /// Removes and returns the settled atoms, which further messages cannot change. [`finish`](Self::finish) then
-    /// returns the other atoms.
+    /// Removes and returns the settled atoms, which further messages cannot change. A later call of
+    /// [`finish`](Self::finish) returns only the other atoms.
     pub fn drain_settled(&mut self) -> std::vec::Drain<'_, Atom> {
         self.groups.drain_settled()
     }
@@ -141,7 +142,7 @@ impl AtomBuilder {
         self.groups.finish()
     }
 
-    /// The ordinal of the latest response, or of the next one if there is none.
+    /// Returns the ordinal of the latest response, or of the next one if there is none.
     fn newest(&self) -> u64 {
         self.dropped + self.responses.len().saturating_sub(1) as u64
     }
@@ -151,7 +152,7 @@ impl AtomBuilder {
         self.responses.get_mut(index)
     }
 
-    /// Adds a line of the latest response, or begins a response.
+    /// Adds a message to the latest response if the ids are equal. Otherwise begins a new response.
     fn respond(&mut self, id: Option<&str>, is_next_line: bool, position: usize) {
         if self.running
             && id == Some(&*self.running_id)
@@ -165,7 +166,7 @@ impl AtomBuilder {
         self.release(before);
         self.groups.open(position);
         self.running = id.is_some();
-        // One buffer for all: most messages belong to a response.
+        // The buffer is reused, because most messages belong to a response.
         self.running_id.clear();
         self.running_id.push_str(id.unwrap_or_default());
         if !is_next_line {
@@ -183,7 +184,7 @@ impl AtomBuilder {
         });
     }
 
-    /// Closes the oldest response: its waiting calls are interrupted.
+    /// Removes the oldest response. Its calls without a result become interrupted.
     fn close_oldest(&mut self) {
         let Some(mut response) = self.responses.pop_front() else {
             return;
@@ -211,13 +212,13 @@ impl AtomBuilder {
         }
     }
 
-    /// Whether waiting calls are searched in the only open response.
+    /// Returns whether calls without a result are searched one by one, in the only open response.
     fn scans(&self) -> bool {
         let few = |response: &Response| response.calls.len() <= FEW_CALLS;
         self.responses.len() <= 1 && self.responses.back().is_none_or(few)
     }
 
-    /// The latest waiting call of an id.
+    /// Returns the latest call with this id that waits for its result.
     fn waiting_call(&self, id: &str) -> Option<CallAt> {
         if !self.scans() {
             return self.waiting.get(id).copied();
@@ -230,7 +231,7 @@ impl AtomBuilder {
         })
     }
 
-    /// Hashes the waiting calls, which are too many to search one by one.
+    /// Moves the calls that wait for results into the map, because there are too many to search one by one.
     fn stop_scanning(&mut self) {
         let ordinal = self.newest();
         let Some(response) = self.responses.back_mut() else {
@@ -282,7 +283,7 @@ impl AtomBuilder {
         }
     }
 
-    /// Adds a result to its call's group, or as a late one to its message.
+    /// Adds a result to the group of its call. If no call waits for it, records it as a late result of its message.
     fn result(&mut self, id: &str, position: usize) {
         let Some(at) = self.waiting_call(id) else {
             let call = self.interrupted_call(id);
@@ -313,7 +314,7 @@ impl AtomBuilder {
         self.release(at.response);
     }
 
-    /// Removes and returns the latest interrupted call of an id.
+    /// Removes and returns the position of the latest interrupted call with this id.
     fn interrupted_call(&mut self, id: &str) -> Option<usize> {
         let calls = self.interrupted.get_mut(id)?;
         let newest = calls.pop();
@@ -323,7 +324,7 @@ impl AtomBuilder {
         newest
     }
 
-    /// Ends the latest response if it has all its results, because the user speaks.
+    /// Ends the latest response if all its calls have results. Called when the user speaks.
     fn end_run_if_answered(&mut self) {
         if self
             .responses
@@ -334,7 +335,7 @@ impl AtomBuilder {
         }
     }
 
-    /// Stops holding the group of a response that cannot grow any more.
+    /// Lets the group of a response close, if the response cannot get more messages or tool results.
     fn release(&mut self, ordinal: u64) {
         let running = self.running && ordinal == self.newest();
         let Some(response) = self.response(ordinal) else {

@@ -12,7 +12,7 @@ pub struct Violation {
     pub message: usize,
     /// Index of the call or result among the message's parts.
     pub part: usize,
-    /// Id of the call; for a result, the id of the call that it names.
+    /// Id of the call, or for a result the id of the call that the result names.
     pub id: String,
     /// The rule that is broken.
     pub rule: Rule,
@@ -22,27 +22,29 @@ pub struct Violation {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Rule {
-    /// A tool call is in a message of another role than the assistant.
+    /// A tool call is in a message that is not the assistant's.
     CallByAnother,
     /// A call has an empty id.
     EmptyId,
-    /// Two calls have the same id. OpenAI's rule applies within one message, Anthropic's within the whole list.
+    /// Two calls have the same id. OpenAI forbids this within one message, Anthropic within the whole list.
     DuplicateId,
     /// A call has no result directly after the message that contains it.
     Unanswered,
-    /// A result does not belong to an unanswered call of the assistant's message before it.
+    /// A result answers no call. For example, the previous assistant message has no call with its id, this call already
+    /// has a result, or other content is in between.
     AnswersNothing,
-    /// A result is in a message of the assistant.
+    /// A tool result is in a message of the assistant instead of a tool or a user.
     ResultByAssistant,
-    /// A result is after other content in its message.
+    /// A tool result comes after other content in its message.
     ResultAfterContent,
 }
 
-/// Returns the violations of the rules of OpenAI's chat format. A message with calls must be followed by exactly one
-/// result for each of its calls. A message may contain several results. There must be no other results. Notes are
-/// ignored.
+/// Returns the violations of OpenAI's rules for calls and results in the chat format. A message with calls must be
+/// followed by exactly one result for each of its calls. A message may contain several results. Other results are
+/// forbidden. Notes are ignored.
 ///
-/// A message of a tool or a user may have other parts after its results; they are sent as a separate message.
+/// A message of a tool or a user may have other parts after its tool results. These parts are sent as a separate
+/// message.
 pub fn check_openai<M: MessageView>(messages: &[M]) -> Vec<Violation> {
     let mut violations = Vec::new();
     let mut waiting: Vec<Item> = Vec::new();
@@ -82,10 +84,10 @@ pub fn check_openai<M: MessageView>(messages: &[M]) -> Vec<Violation> {
     in_order(violations)
 }
 
-/// Returns the violations of the rules of Anthropic's messages format. Neighbouring messages of one role are one turn,
-/// and a tool's messages are the user's. The turn after a turn with calls must begin with exactly one result for each
-/// call. There must be no other results, and no two calls in the list may share an id. Notes are ignored, and so are
-/// system messages, which are sent separately.
+/// Returns the violations of Anthropic's rules for calls and results. Neighbouring messages of one role form one turn,
+/// and messages of a tool count as the user's. After a turn with calls, the next turn must begin with exactly one
+/// result for each call. Other results are forbidden, and no two calls in the list may have the same id. Notes are
+/// ignored. System messages are ignored too, because they are sent separately.
 pub fn check_anthropic<M: MessageView>(messages: &[M]) -> Vec<Violation> {
     let wire = |role| match role {
         Role::System => None,
@@ -190,11 +192,11 @@ struct Turn {
     items: Vec<Item>,
 }
 
-/// The messages as a provider receives them: neighbours to which `joined` gives the same role are one
-/// turn.
+/// Returns the turns of the messages as a provider receives them. Neighbouring messages form one turn if `joined`
+/// returns the same role for both.
 fn turns<M: MessageView>(messages: &[M], joined: impl Fn(Role) -> Option<Role>) -> Vec<Turn> {
     let mut turns: Vec<Turn> = Vec::new();
-    // Index of the latest turn that a message can join; a message that joins none does not end it.
+    // Index of the latest turn that a message can join. A message that can join no turn does not end the turn.
     let mut open: Option<usize> = None;
     for (position, message) in messages.iter().enumerate() {
         if message.is_note() {

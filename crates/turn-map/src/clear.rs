@@ -6,21 +6,20 @@ use token_estimate::{MessageView, PartView, TokenEstimator};
 use crate::clip::stub_text;
 use crate::{Edit, TrimPolicy};
 
-/// Rule that replaces old tool results by a short marker and keeps the latest ones: a pure function of a list of
-/// messages.
+/// Rule that replaces the content of old tool results by a short marker and keeps the latest results.
 ///
-/// Unlike a [`TrimPolicy`] it depends on later messages, so more is cleared as the list grows. Calls and the ids of
-/// results stay. Cleared results are not changed again.
+/// The rule is a pure function of a list of messages. Unlike a [`TrimPolicy`], it depends on later messages, so more
+/// results are cleared as the list grows. Calls and the ids of results are kept. Cleared results are not changed again.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct ClearPolicy {
-    /// Number of the latest results to keep, at any cost. Default 6.
+    /// Number of the latest tool results that are never cleared. Default 6.
     pub keep: usize,
-    /// Minimum cost of a result to be cleared, in tokens; smaller results are kept. Default 50.
+    /// Minimum cost of a tool result to be cleared, in tokens. Smaller results are kept. Default 50.
     pub min_tokens: u64,
-    /// Minimum number of messages in the list, not counting notes. Results of a shorter list are not cleared. Default
-    /// 8.
+    /// Minimum number of messages in the list. Notes, which are never sent to a model, do not count. Tool results of a
+    /// shorter list are not cleared. Default 8.
     pub min_messages: usize,
-    /// Names of the tools with results to clear and to count. Empty, the default, means all tools.
+    /// Names of the tools whose results are counted and cleared. An empty list, the default, means all tools.
     pub tools: Vec<String>,
 }
 
@@ -36,8 +35,10 @@ impl Default for ClearPolicy {
 }
 
 impl ClearPolicy {
-    /// Returns the edits that clear the old results of a list, in order. `pointer` returns, for a message's position,
-    /// the argument with which a tool can expand the message; the marker does not mention an empty one.
+    /// Returns the edits that clear the old tool results of a list, in order.
+    ///
+    /// `pointer` returns, for the position of a message, the text that names the message for a tool that can show it in
+    /// full, such as `message:7`. The marker contains the pointer unless it is empty.
     pub fn edits<M: MessageView>(
         &self,
         messages: &[M],
@@ -72,8 +73,7 @@ impl ClearPolicy {
         edits
     }
 
-    /// Returns the locations of all results in a list that are to be cleared, in order, including results that were
-    /// cleared earlier.
+    /// Returns the locations of all tool results to clear, in order. Includes results that were cleared earlier.
     pub fn clears(&self, scan: &ResultScan) -> Vec<ResultPlace> {
         if scan.messages < self.min_messages {
             return Vec::new();
@@ -88,8 +88,7 @@ impl ClearPolicy {
         large.map(|at| at.place).collect()
     }
 
-    /// Returns the policy that shortens a single message by clearing all its results. It also keeps results that cost
-    /// less than `min_tokens`.
+    /// Returns a policy for single messages that clears every tool result with a cost of at least `min_tokens` tokens.
     pub fn trim(&self) -> TrimPolicy {
         TrimPolicy::ToolOutputStub {
             tokens: self.min_tokens,
@@ -97,21 +96,21 @@ impl ClearPolicy {
     }
 }
 
-/// Location of a result in a list of messages.
+/// Location of a tool result in a list of messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ResultPlace {
-    /// Position of the message that contains the result, counted from 0.
+    /// Position of the message that contains the tool result, counted from 0.
     pub message: usize,
-    /// Index of the result among the message's parts, counted from 0.
+    /// Index of the tool result among the message's parts, counted from 0.
     pub part: usize,
 }
 
-/// Sizes, tools and locations of the results in a list, for [`ClearPolicy::clears`]. Add the list's messages one by
-/// one; their text is not kept.
+/// Sizes, tools and locations of the tool results in a list, as input of [`ClearPolicy::clears`]. Add the list's
+/// messages one by one. Their text is not kept.
 #[derive(Debug, Clone, Default)]
 pub struct ResultScan {
     results: Vec<ResultAt>,
-    /// Name of the tool of the latest call with an id.
+    /// Tool name of the latest call with each id.
     tools: HashMap<String, String>,
     /// Position of the next message.
     next: usize,
@@ -123,12 +122,12 @@ pub struct ResultScan {
 struct ResultAt {
     place: ResultPlace,
     tokens: u64,
-    /// Name of the tool of the latest earlier call with its id.
+    /// Tool name of the latest earlier call with the result's id.
     tool: Option<String>,
 }
 
 impl ResultScan {
-    /// Adds the next message of the list. `estimator` determines the cost of its results.
+    /// Adds the next message of the list. `estimator` returns the cost of the message's tool results.
     pub fn push(&mut self, message: &impl MessageView, estimator: &dyn TokenEstimator) {
         let position = self.next;
         self.next += 1;
@@ -157,7 +156,8 @@ impl ResultScan {
     }
 }
 
-/// Its id, such as `clear-old/6-50-8:Bash,Read@1`: policies with different effects have different ids.
+/// Writes the id of the policy, such as `clear-old/6-50-8:Bash,Read@1`. Policies with different effects have different
+/// ids.
 impl fmt::Display for ClearPolicy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (keep, tokens, messages) = (self.keep, self.min_tokens, self.min_messages);

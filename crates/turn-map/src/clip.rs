@@ -1,29 +1,31 @@
-//! Shortening of texts. Every function is pure, cuts between characters, and returns `None` unless its
-//! result is shorter, in bytes and by the estimator.
+//! Shortening of texts. Every function is pure and cuts only between characters. A function returns `None` if the
+//! shortened text would not be both shorter in bytes and cheaper in tokens.
 
 use token_estimate::TokenEstimator;
 
-/// Minimum excerpt length, in bytes.
+/// Minimum length of the text that an excerpt shows, in bytes.
 const LEAST_SHOWN: usize = 24;
-/// Number of interpolated guesses before a search for the longest excerpt halves the rest.
+/// Maximum number of interpolated guesses in the search for the longest excerpt that fits. After them the search halves
+/// the interval.
 const GUESSES: u32 = 12;
-/// Maximum length of the pointer in a marker that is recognised, in bytes.
+/// Maximum length of the pointer in a marker for which the marker is recognised, in bytes.
 const LONGEST_POINTER: usize = 96;
-/// Maximum length of a marker that is recognised, in bytes.
+/// Maximum length of a recognised marker, in bytes.
 const LONGEST_MARKER: usize = LONGEST_POINTER + 96;
-/// The beginning and the end of a marker between the head and the tail of a text.
+/// Beginning of the marker between the two shown parts of a text. [`CLOSES`] is its end.
 const OPENS: &str = "\n[… of ";
 const CLOSES: &str = " …]\n";
 
 /// Returns the marker that replaces an omitted text of `tokens` tokens: `[… 900 tokens left out; expand message:7 …]`.
 ///
-/// `pointer` is the argument with which a tool can expand the text; the marker does not mention an empty one.
+/// `pointer` is the argument with which a tool can show the text, such as `message:7`. If it is empty, the marker has
+/// no `expand` clause.
 pub fn left_out(tokens: u64, pointer: &str) -> String {
     format!("[… {tokens} tokens left out{} …]", expand(pointer))
 }
 
-/// Returns whether `text` is a marker written by [`left_out`], with a pointer of at most 96 bytes. Such a marker is not
-/// replaced by another one, because its number of tokens would be lost.
+/// Returns whether `text` is a marker written by [`left_out`] with a pointer of at most 96 bytes. Callers do not
+/// shorten a marker again, because a second marker would lose the number of tokens.
 pub fn is_left_out(text: &str) -> bool {
     text.strip_prefix("[… ")
         .and_then(|rest| rest.strip_suffix(" …]"))
@@ -49,7 +51,7 @@ fn expand(pointer: &str) -> String {
     }
 }
 
-/// Returns the [`left_out`] marker of the whole text; `None` unless it is shorter.
+/// Returns the [`left_out`] marker for the whole text. `None` if the marker is not shorter than the text.
 pub(crate) fn stub_text(
     text: &str,
     pointer: &str,
@@ -62,8 +64,8 @@ pub(crate) fn stub_text(
     shorter(left_out(tokens, pointer), text, tokens, estimator)
 }
 
-/// Returns the first and the last lines of a text of more than `lines` lines, with a line between them that counts the
-/// omitted lines. The first part has half of `lines`, rounded down.
+/// Returns the first and the last lines of a text with more than `lines` lines. A line between them counts the omitted
+/// lines. Half of `lines`, rounded down, is shown from the beginning.
 pub(crate) fn clip_lines(
     text: &str,
     lines: usize,
@@ -98,7 +100,7 @@ pub(crate) fn clip_lines(
     shorter(clipped, text, estimator.text(text), estimator)
 }
 
-/// Like [`clip_counted`], for a text of unknown cost.
+/// Shortens a text like [`clip_counted`], but computes the cost of the text itself.
 pub(crate) fn clip_tokens(
     text: &str,
     tokens: u64,
@@ -108,9 +110,12 @@ pub(crate) fn clip_tokens(
     clip_counted(text, estimator.text(text), tokens, pointer, estimator)
 }
 
-/// Returns the beginning and the end of a text, two thirds and one third, with a marker between them. Together they
-/// cost at most `tokens` tokens. `whole` is the cost of the whole text. If the limit is too small for any text, returns
-/// the [`left_out`] marker alone, which may cost more. `None` if the result would not be shorter than the text.
+/// Returns the beginning and the end of a text with a marker between them. Two thirds of the shown text are from the
+/// beginning, one third from the end. The result costs at most `tokens` tokens. `whole` is the cost of the whole text,
+/// in tokens.
+///
+/// If the limit is too small for any excerpt, returns only the [`left_out`] marker, which may cost more. Returns `None`
+/// if the result would not be shorter than the text.
 pub fn clip_counted(
     text: &str,
     whole: u64,
@@ -151,7 +156,7 @@ pub(crate) fn clip_chars(
     )
 }
 
-/// Whether [`clip_chars`] made the text, with `shown` characters at either end.
+/// Returns whether the text was made by [`clip_chars`] with `shown` characters on each side.
 pub(crate) fn is_clipped(text: &str, shown: usize) -> bool {
     first_and_last(text, shown, shown).is_some_and(|(head, tail)| {
         let between = text.get(head..text.len() - tail).unwrap_or("");
@@ -162,8 +167,8 @@ pub(crate) fn is_clipped(text: &str, shown: usize) -> bool {
     })
 }
 
-/// Lengths of the first `head` and the last `tail` characters of a text, in bytes; `None` if they are
-/// the whole text.
+/// Returns the lengths of the first `head` and the last `tail` characters of a text, in bytes. `None` if they are the
+/// whole text.
 fn first_and_last(text: &str, head: usize, tail: usize) -> Option<(usize, usize)> {
     let starts = || text.char_indices().map(|(at, _)| at);
     let head = starts().nth(head)?;
@@ -174,8 +179,9 @@ fn first_and_last(text: &str, head: usize, tail: usize) -> Option<(usize, usize)
     (head + tail < text.len()).then_some((head, tail))
 }
 
-/// The largest number of bytes, up to `all`, for which `count` is at most `tokens`; `all` bytes cost `whole`. Costs are
-/// nearly proportional to bytes, so each difference gives the next guess, and halving searches the rest.
+/// Returns the largest number of bytes, at most `all`, for which `count` returns at most `tokens`. `all` bytes cost
+/// `whole` tokens. Costs are nearly proportional to bytes, so interpolation gives the next guess. Halving searches the
+/// rest.
 fn longest(all: usize, whole: u64, tokens: u64, count: impl Fn(usize) -> u64) -> usize {
     let bytes_of = |tokens: u64| {
         let bytes = u128::from(tokens) * all as u128 / u128::from(whole.max(1));
@@ -204,7 +210,7 @@ fn longest(all: usize, whole: u64, tokens: u64, count: impl Fn(usize) -> u64) ->
     low
 }
 
-/// At most `head` bytes of the beginning and `tail` bytes of the end of a text, with the marker between them.
+/// Returns at most `head` bytes of the beginning and `tail` bytes of the end of a text, with the marker between them.
 fn ends(text: &str, head: usize, tail: usize, whole: u64, pointer: &str) -> String {
     let head = text.floor_char_boundary(head);
     let tail = text.ceil_char_boundary(text.len() - tail.min(text.len() - head));
@@ -216,7 +222,7 @@ fn ends(text: &str, head: usize, tail: usize, whole: u64, pointer: &str) -> Stri
     )
 }
 
-/// The new text, if it is shorter than the old one in bytes and in tokens.
+/// Returns `new` if it is shorter than `old` in bytes and in tokens, otherwise `None`.
 fn shorter(
     new: String,
     old: &str,

@@ -2,11 +2,11 @@ use std::ops::Range;
 
 use crate::{Atom, AtomKind, Atoms, Cut, TurnMap};
 
-/// Rule that decides which messages of a conversation are kept and which may be compacted.
+/// Rule that decides which messages of a conversation are kept and which may be compacted (replaced by a summary).
 ///
-/// Under every policy an atom is kept or compacted whole, atoms that are not [settled](Atoms::settled) are kept, and
-/// notes directly before kept messages are kept. An atom that alone exceeds a limit is kept if it is the latest one,
-/// and no older atom is kept then.
+/// Under every policy, an [`Atom`] (a run of messages that must stay together) is kept or compacted as a whole. Atoms
+/// that appended messages can still change are kept. Notes directly before kept messages are kept. If the latest atom
+/// alone exceeds a limit, only this atom is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(
@@ -17,23 +17,26 @@ use crate::{Atom, AtomKind, Atoms, Cut, TurnMap};
 pub enum CutPolicy {
     /// Keeps at least the last `messages` messages, or all if there are fewer.
     LastMessages {
-        /// Number of messages to keep, not counting notes. Default 20; 0 keeps none.
+        /// Number of messages to keep. Notes do not count, because they are never sent to a model. Default 20; 0 keeps
+        /// none.
         #[cfg_attr(feature = "serde", serde(default = "twenty"))]
         messages: usize,
     },
-    /// Keeps the last messages up to a number of messages and a limit in tokens, and always the latest atom.
+    /// Keeps the last messages, up to a number of messages and a cost in tokens. The latest atom is always kept.
     FreshTail {
-        /// Number of messages to keep, not counting notes. Default 20.
+        /// Number of messages to keep. Notes do not count, because they are never sent to a model. Default 20.
         #[cfg_attr(feature = "serde", serde(default = "twenty"))]
         messages: usize,
-        /// Maximum cost of the kept messages in tokens, unless the latest atom alone costs more. `None`, the default,
-        /// sets no limit.
+        /// Maximum cost of the kept messages, in tokens. The latest atom, and atoms that appended messages can still
+        /// change, are kept even if they cost more. `None`, the default, sets no limit.
         #[cfg_attr(feature = "serde", serde(default))]
         max_tokens: Option<u64>,
     },
-    /// Keeps the latest messages until they cost `tokens`. The atom with which this cost is reached is kept if the
-    /// atom's first message reaches it. If a later message of the atom does, such as a large result, the atom is kept
-    /// only if it is the latest one.
+    /// Keeps messages from the end of the list backwards until they cost `tokens`.
+    ///
+    /// The latest atom (a run of messages that must stay together) is always kept. An earlier atom is kept if the
+    /// messages after the atom's first message cost less than `tokens`. So an atom with a large tool result that
+    /// reaches the limit is not kept.
     RecentTokens {
         /// Cost of the messages to keep, in tokens. Default 16,384.
         #[cfg_attr(feature = "serde", serde(default = "recent_tokens"))]
@@ -51,7 +54,7 @@ const fn recent_tokens() -> u64 {
 }
 
 impl Default for CutPolicy {
-    /// The last 20 messages, without a limit in tokens.
+    /// Returns [`FreshTail`](Self::FreshTail) with 20 messages and without a limit in tokens.
     fn default() -> Self {
         Self::FreshTail {
             messages: twenty(),
@@ -60,7 +63,8 @@ impl Default for CutPolicy {
     }
 }
 
-/// Position at which a policy divides a list: messages before it may be compacted, messages after it are kept.
+/// Result of [`CutPolicy::cuts`]: the positions at which a list is divided. Messages before the [`tail`](Self::tail)
+/// may be compacted, messages after it are kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[must_use]
 pub struct Cuts {
@@ -80,9 +84,9 @@ impl Cuts {
         self.start.position()..self.tail.position()
     }
 
-    /// If [`tail`](Self::tail) is inside a turn, returns the cut before this turn, so that the turn's messages before
-    /// the tail can be summarized separately. An atom in which the turn begins belongs to the turn. `None` if the tail
-    /// splits no turn.
+    /// Returns the cut before the turn that [`tail`](Self::tail) splits. The messages between both cuts can be
+    /// summarized separately from older turns. If a turn begins inside an atom, the whole atom belongs to the turn.
+    /// `None` if the tail splits no turn.
     pub fn turn_start(&self) -> Option<Cut> {
         self.turn_start
     }
@@ -91,9 +95,9 @@ impl Cuts {
 impl CutPolicy {
     /// Divides `atoms` into messages that may be compacted and messages that are kept.
     ///
-    /// `turns` are the turns of the same list, at the same positions; they determine [`Cuts::turn_start`]. `cost`
-    /// returns the tokens of the message at a position, 0 for a note. It is called for the messages from the latest one
-    /// back to the first one that is not kept.
+    /// `turns` are the turns of the same list, with the same positions. They determine [`Cuts::turn_start`]. `cost`
+    /// returns the tokens of the message at a position, and 0 for a note. It is called for messages from the end of the
+    /// list back to the latest atom that is not kept, inclusive.
     pub fn cuts(&self, atoms: &Atoms, turns: &TurnMap, cost: impl Fn(usize) -> u64) -> Cuts {
         let atom_cost = |atom: &Atom| atom.range().map(&cost).fold(0, u64::saturating_add);
         let tail = match *self {
@@ -114,7 +118,7 @@ impl CutPolicy {
                 if kept == 0 {
                     return Some(without.saturating_add(atom_cost(atom)));
                 }
-                // Without its first message, which adds no cost before the limit.
+                // The atom without its first message: this message may exceed the limit.
                 let rest = atom.range().skip(1).map(&cost);
                 let rest = rest.fold(without, u64::saturating_add);
                 (rest < tokens).then(|| rest.saturating_add(cost(atom.range().start)))
@@ -129,7 +133,7 @@ impl CutPolicy {
     }
 }
 
-/// The cut before the turn that a tail splits.
+/// Returns the cut before the turn that `tail` splits; `None` if it splits none.
 fn split_turn(atoms: &Atoms, turns: &TurnMap, tail: Cut) -> Option<Cut> {
     let kept = atoms.between(tail, atoms.end());
     let first = kept.iter().find(|atom| atom.kind() != AtomKind::Note)?;
@@ -138,8 +142,8 @@ fn split_turn(atoms: &Atoms, turns: &TurnMap, tail: Cut) -> Option<Cut> {
     (cut < tail).then_some(cut)
 }
 
-/// The cut before the latest atoms that are kept. `stays` gets an atom, the number of messages kept after it and their
-/// cost, and returns the cost with the atom, or `None` if it is not kept.
+/// Returns the cut before the latest atoms that are kept. `stays` is called with an atom, the number of messages kept
+/// after the atom, and their cost. It returns the cost including the atom, or `None` if the atom is not kept.
 fn keep(atoms: &Atoms, stays: impl Fn(&Atom, usize, u64) -> Option<u64>) -> Cut {
     let (mut kept, mut tokens) = (0, 0);
     let mut cut = atoms.end();
@@ -150,7 +154,7 @@ fn keep(atoms: &Atoms, stays: impl Fn(&Atom, usize, u64) -> Option<u64>) -> Cut 
         (kept, tokens) = (kept + atom.messages(), with);
         cut = atoms.cut_before(atom.range().start);
     }
-    // Notes directly before it stay with it.
+    // Notes directly before the cut are kept too.
     let before = atoms.between(atoms.start(), cut).iter().rev();
     let notes = before.take_while(|atom| atom.kind() == AtomKind::Note);
     notes

@@ -4,14 +4,14 @@ use token_estimate::{MessageView, Role};
 
 /// One change in a plan that rewrites a list of messages.
 ///
-/// All positions refer to the original list and do not depend on other edits. The order of a plan's edits only affects
-/// the order of inserted messages. [`apply`] carries out a plan on messages of any [`EditableMessage`] type. You can
-/// also carry out the edits with code of your own.
+/// All positions refer to the original list, so they do not depend on other edits. The order of edits affects only the
+/// order of inserted messages, and edits that change the same part or role. [`apply`] carries out a plan on messages of
+/// any [`EditableMessage`] type. Your own code may also carry out the edits.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Edit {
-    /// Removes a message. Results that [`InsertResults`](Self::InsertResults) moves from it or inserts after it are
-    /// kept.
+    /// Removes a message. Results that [`InsertResults`](Self::InsertResults) moves out of the message or inserts after
+    /// it are kept.
     DropMessage {
         /// Position of the message to remove.
         message: usize,
@@ -23,8 +23,8 @@ pub enum Edit {
         /// Index of the part in the message.
         part: usize,
     },
-    /// Replaces the text of a text part or of a result. In a result that is a list of parts, the new text replaces all
-    /// texts, and images are kept.
+    /// Replaces the text of a text part or of a tool result. If a result is a list of parts, the new text replaces all
+    /// its texts, and its images are kept.
     SetText {
         /// Position of the message that contains the part.
         message: usize,
@@ -33,22 +33,23 @@ pub enum Edit {
         /// The text to set.
         text: String,
     },
-    /// Replaces the whole content of a result, including images, by a text.
+    /// Replaces the whole content of a tool result, including images, with a text.
     SetContent {
-        /// Position of the message that contains the result.
+        /// Position of the message that contains the tool result.
         message: usize,
-        /// Index of the result among the message's parts.
+        /// Index of the tool result among the message's parts.
         part: usize,
-        /// The text that becomes the content of the result.
+        /// The text that becomes the content of the tool result.
         text: String,
     },
-    /// Replaces a result by other parts: a heading as text, and then the result's content, including images.
+    /// Turns a tool result into ordinary content: a heading as text, followed by the content of the result, including
+    /// images.
     ResultToText {
-        /// Position of the message that contains the result.
+        /// Position of the message that contains the tool result.
         message: usize,
-        /// Index of the result among the message's parts.
+        /// Index of the tool result among the message's parts.
         part: usize,
-        /// Text of the heading, which becomes the first line.
+        /// Text of the heading, which is the first line.
         heading: String,
     },
     /// Changes the id of a call, or the id by which a result names its call.
@@ -67,11 +68,11 @@ pub enum Edit {
         /// The role to set.
         role: Role,
     },
-    /// Inserts results directly after a message, in new messages that [`EditableMessage::results_behind`] creates.
+    /// Inserts results directly after a message. [`EditableMessage::results_behind`] creates the new messages for them.
     InsertResults {
-        /// Position of the message after which the results are inserted.
+        /// Position of the message after which the tool results are inserted.
         after: usize,
-        /// The results to insert, in order; not empty.
+        /// The tool results to insert, in order; not empty.
         results: Vec<InsertedResult>,
     },
 }
@@ -80,24 +81,23 @@ pub enum Edit {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum InsertedResult {
-    /// A new result, which no tool returned, for an unanswered call.
+    /// An artificial result for a call that no tool has answered.
     Stub {
         /// Id of the call that the result answers.
         call_id: String,
-        /// Text of the result.
+        /// Text of the tool result.
         text: String,
     },
-    /// A result moved from another message, with the changes that other edits make to it.
+    /// A tool result that is moved from another message. Other edits of the result are applied too.
     Moved {
-        /// Position of the message that contains the result.
+        /// Position of the message that contains the tool result.
         message: usize,
-        /// Index of the result among that message's parts.
+        /// Index of the tool result among that message's parts.
         part: usize,
     },
 }
 
-/// A message that [`apply`] can rewrite. It consists of the parts that [`MessageView::parts`] visits, in the same
-/// order.
+/// A message that [`apply`] can rewrite. Its parts are the parts that [`MessageView::parts`] visits, in the same order.
 pub trait EditableMessage: MessageView + Sized {
     /// Type of a message's parts, which [`apply`] moves and changes.
     type Part;
@@ -105,23 +105,23 @@ pub trait EditableMessage: MessageView + Sized {
     /// Removes all parts from the message and returns them.
     fn take_parts(&mut self) -> Vec<Self::Part>;
 
-    /// Sets the parts of the message, replacing those that it has.
+    /// Sets the parts of the message. Replaces all existing parts.
     fn put_parts(&mut self, parts: Vec<Self::Part>);
 
     /// Sets the role of the message.
     fn set_role(&mut self, role: Role);
 
-    /// Returns new messages that contain these results, to insert after this message in order. A format in which a
-    /// message holds only one result needs one message for each; others need one message.
+    /// Returns new messages with these tool results, to insert after this message in order. If a message of the format
+    /// can contain only one result, returns one message for each result. Otherwise one message is enough.
     fn results_behind(&self, parts: Vec<Self::Part>) -> Vec<Self>;
 
-    /// Returns a new result that answers the call `call_id` with this text.
+    /// Returns a new result with this text that answers the call `call_id`.
     fn result_part(call_id: String, text: String) -> Self::Part;
 
-    /// Replaces the text of a text part or of a result: see [`Edit::SetText`].
+    /// Replaces the text of a text part or of a tool result, as [`Edit::SetText`] describes.
     fn set_text(part: &mut Self::Part, text: String);
 
-    /// Replaces the whole content of a result by a text: see [`Edit::SetContent`].
+    /// Replaces the whole content of a tool result with a text, as [`Edit::SetContent`] describes.
     fn set_content(part: &mut Self::Part, text: String) {
         Self::set_text(part, text);
     }
@@ -129,14 +129,14 @@ pub trait EditableMessage: MessageView + Sized {
     /// Sets the id of a call, or the id by which a result names its call.
     fn set_id(part: &mut Self::Part, id: String);
 
-    /// Returns parts that replace a result: the heading as text, then the result's content.
+    /// Returns the parts that replace a tool result: the heading as text, then the content of the result.
     fn result_to_text(part: Self::Part, heading: String) -> Vec<Self::Part>;
 }
 
-/// Applies a plan of edits to the list that it was made for, and returns the rewritten list. Edits of messages or parts
-/// that do not exist are ignored.
+/// Applies a plan of edits to the list for which it was made, and returns the rewritten list. Ignores edits of messages
+/// or parts that do not exist.
 pub fn apply<M: EditableMessage>(messages: Vec<M>, edits: &[Edit]) -> Vec<M> {
-    // By message: its own edits, and the messages inserted behind it.
+    // The edits of each message, and the tool results inserted after it.
     let mut plans: HashMap<usize, Plan<'_>> = HashMap::new();
     let mut parts: HashMap<(usize, usize), M::Part> = HashMap::new();
     for edit in edits {
@@ -212,15 +212,15 @@ pub fn apply<M: EditableMessage>(messages: Vec<M>, edits: &[Edit]) -> Vec<M> {
 struct Plan<'a> {
     dropped: bool,
     role: Option<Role>,
-    /// Edits of its parts.
+    /// Edits of the parts of the message.
     edits: Vec<&'a Edit>,
-    /// Parts that move elsewhere.
+    /// Indices of the parts that move to other messages.
     moved: Vec<usize>,
     behind: Vec<&'a Vec<InsertedResult>>,
 }
 
 impl Plan<'_> {
-    /// Returns the parts that stay. Those that move are put into `aside`.
+    /// Returns the parts that stay in the message. Puts the parts that move into `aside`.
     fn rewrite<M: EditableMessage>(
         &self,
         at: usize,

@@ -1,12 +1,12 @@
-//! Functions that the adapters of providers' JSON share.
+//! Functions for the JSON messages of all providers.
 
 use serde_json::{Map, Value, json};
 use token_estimate::PartView;
 
-/// The view of an element of a message's content.
+/// A borrowed view of one element of a message's content list.
 pub(crate) enum ElementView<'v> {
     Part(PartView<'v>),
-    /// An element that is shown as its JSON.
+    /// An element of unknown type, shown as its JSON text.
     Raw(String),
 }
 
@@ -19,12 +19,12 @@ impl ElementView<'_> {
     }
 }
 
-/// The text under a key, or an empty one.
+/// Returns the text under a key, or an empty text.
 pub(crate) fn text<'v>(value: &'v Value, key: &str) -> &'v str {
     value.get(key).and_then(Value::as_str).unwrap_or("")
 }
 
-/// Length of the base64 text in a `data:` address; 0 for other addresses.
+/// Returns the length of the base64 text in a `data:` address. 0 for other addresses.
 pub(crate) fn data_address_len(address: &str) -> usize {
     match address.split_once(',') {
         Some((head, data)) if head.starts_with("data:") => data.len(),
@@ -32,14 +32,14 @@ pub(crate) fn data_address_len(address: &str) -> usize {
     }
 }
 
-/// Sets the value under a key of an object; anything but an object stays.
+/// Sets the value under a key of an object. Does not change a value that is not an object.
 pub(crate) fn set(value: &mut Value, key: &str, new: impl Into<Value>) {
     if let Some(object) = value.as_object_mut() {
         object.insert(key.to_owned(), new.into());
     }
 }
 
-/// Calls `visit` with the result of a call. Its content is a text or a list.
+/// Calls `visit` with a tool result as a view. The content of the result is a text or a list of elements.
 pub(crate) fn view_result(
     (call_id, name): (&str, Option<&str>),
     is_error: bool,
@@ -65,7 +65,7 @@ pub(crate) fn text_element(text: String) -> Value {
     json!({"type": "text", "text": text})
 }
 
-/// Sets the text of an element that is a text.
+/// Sets the text of an element, which must be a text.
 pub(crate) fn set_element_text(element: &mut Value, text: String) {
     match element {
         Value::String(old) => *old = text,
@@ -80,8 +80,8 @@ pub(crate) fn set_element_text(element: &mut Value, text: String) {
     }
 }
 
-/// Sets the text of a result's content. In a list the text takes the place of the first text or raw element, the other
-/// texts and raw elements are removed, and images and documents stay.
+/// Sets the text of a tool result's content. In a list, the text replaces the first text or raw element. The other
+/// texts and raw elements are removed, and images and documents are kept.
 pub(crate) fn set_content_text(
     content: &mut Value,
     text: String,
@@ -100,9 +100,8 @@ pub(crate) fn set_content_text(
     elements.insert(first.min(elements.len()), text_element(text));
 }
 
-/// Removes a result's content from the object that holds it and returns it with a heading, as the
-/// content of a message: a text, or a list of elements. An element of a type that is not in `types`
-/// becomes a text of its JSON.
+/// Removes the content of a tool result from `object`. Returns it with a heading before it, as the content of a
+/// message: a text, or a list of elements. An element of a type that is not in `types` becomes a text with its JSON.
 pub(crate) fn headed(
     object: &mut Map<String, Value>,
     heading: String,

@@ -1,8 +1,8 @@
-//! The calls, the results and the speaker of a borrowed message.
+//! Helpers that read the calls, the results and the author of a message.
 
 use token_estimate::{MessageView, PartView, Role};
 
-/// Calls `visit` with the id of every tool call, in order.
+/// Calls `visit` with the id of every tool call in the message, in order.
 pub(crate) fn calls(message: &impl MessageView, visit: &mut dyn FnMut(&str)) {
     message.parts(&mut |part| {
         if let PartView::ToolCall { id, .. } = part {
@@ -11,7 +11,7 @@ pub(crate) fn calls(message: &impl MessageView, visit: &mut dyn FnMut(&str)) {
     });
 }
 
-/// Calls `visit` with the call id of every tool result, in order.
+/// Calls `visit` with the call id of every tool result in the message, in order.
 pub(crate) fn results(message: &impl MessageView, visit: &mut dyn FnMut(&str)) {
     message.parts(&mut |part| {
         if let PartView::ToolResult { call_id, .. } = part {
@@ -26,7 +26,7 @@ pub(crate) fn has_calls(message: &impl MessageView) -> bool {
     any
 }
 
-/// Whether the message is the user's: not a note, and without tool results.
+/// Returns whether the message was written by the user: a user message that is no note and has no tool results.
 pub(crate) fn user_speaks(message: &impl MessageView) -> bool {
     let mut any_result = false;
     results(message, &mut |_| any_result = true);

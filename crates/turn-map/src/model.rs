@@ -1,4 +1,4 @@
-//! Editing and trimming of `memory_model`'s messages.
+//! Editing and trimming of [`memory_model::Message`]s.
 
 use memory_model::{Message, Part, ResultContent, Role};
 use token_estimate::TokenEstimator;
@@ -43,7 +43,7 @@ impl EditableMessage for Message {
                 content: ResultContent::Parts(parts),
                 ..
             } => {
-                // The parts that `ResultContent::text` reads become one text at the place of the first.
+                // One text replaces all parts that `ResultContent::text` reads, at the position of the first one.
                 let is_text =
                     |part: &Part| matches!(part, Part::Text { .. } | Part::Unknown { .. });
                 let first = parts.iter().position(is_text).unwrap_or(parts.len());
@@ -89,8 +89,11 @@ impl EditableMessage for Message {
 }
 
 impl TrimPolicy {
-    /// Returns the message with shortened results or texts. `None` if it would not change, or would cost more.
-    /// `pointer` is the argument with which a tool can expand the message.
+    /// Returns the message with shortened tool results or texts. `None` if the message would not change or would cost
+    /// more.
+    ///
+    /// `pointer` names the message for a tool that can show it in full, such as `message:7`. The marker of omitted text
+    /// contains the pointer unless it is empty.
     pub fn trim(
         &self,
         message: &Message,

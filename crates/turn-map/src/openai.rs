@@ -28,31 +28,31 @@ use crate::json::{
     text_element, view_result,
 };
 
-/// Types of elements that a message's content may hold.
+/// Types of elements that the content of a message may contain.
 const TYPES: [&str; 5] = ["text", "image_url", "input_audio", "file", "refusal"];
 
-/// A message in the JSON of OpenAI's chat completions API.
+/// A message as JSON of OpenAI's chat completions API.
 ///
-/// Content may be a text or a list, `developer` is a system role, a refusal is a text, a tool's message is one result,
-/// and `reasoning_content` of compatible servers is reasoning. Unknown fields stay as they are; a `function_call`,
-/// which has no id, is such a field. JSON that is not an object has no parts.
+/// The content is a text or a list. `developer` is a system role, a refusal is a text, and a tool's message is one
+/// result. The `reasoning_content` of compatible servers is reasoning. Unknown fields are kept unchanged, among them
+/// `function_call`, which has no id. JSON that is not an object has no parts.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Chat(pub Value);
 
-/// A part of a [`Chat`] message: a text, a call, a result or another piece of content.
+/// A part of a [`Chat`] message: a text, a call, a result or other content.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Part(Inner);
 
 #[derive(Debug, Clone, PartialEq)]
 enum Inner {
     Reasoning(String),
-    /// The whole content, as a text.
+    /// The whole content of a message, if it is a text instead of a list.
     Text(String),
-    /// An element of the content.
+    /// An element of the content list.
     Element(Value),
     Refusal(String),
     Call(Value),
-    /// The whole message of a tool.
+    /// The whole message of a tool, which is one result.
     Result(Value),
 }
 
@@ -71,7 +71,7 @@ impl Chat {
         text(&self.0, "role") == "tool"
     }
 
-    /// The text under a key, unless it is empty.
+    /// Returns the text under a key; `None` if the text is empty or missing.
     fn field(&self, key: &str) -> Option<&str> {
         Some(text(&self.0, key)).filter(|text| !text.is_empty())
     }
@@ -213,7 +213,7 @@ impl EditableMessage for Chat {
         parts.into_iter().chain(calls).map(Part).collect()
     }
 
-    /// Sets the parts. A second result of one message becomes text.
+    /// Sets the parts of the message. If there are several tool results, the second and later ones become text.
     fn put_parts(&mut self, parts: Vec<Part>) {
         let was_result = self.is_result();
         let mut content: Vec<Inner> = Vec::new();

@@ -4,7 +4,7 @@ use token_estimate::{MessageView, PartView, Role};
 
 use crate::{Edit, InsertedResult, atoms};
 
-/// A call or result that a provider would refuse, and the way in which it is repaired.
+/// A call or result that a provider would refuse, and its repair.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Finding {
@@ -14,9 +14,9 @@ pub struct Finding {
     pub part: usize,
     /// Id of the call or result before the repair.
     pub id: String,
-    /// The reason why a provider would refuse the call or result.
+    /// Reason why a provider would refuse the call or result.
     pub problem: Problem,
-    /// The repair that the edits make.
+    /// Repair that the edits carry out.
     pub remedy: Remedy,
 }
 
@@ -24,15 +24,15 @@ pub struct Finding {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Problem {
-    /// A result answers no call, or answers a call that is not sent to the provider.
+    /// A result has no call, or its call is not sent to the provider.
     Orphan,
-    /// A result came after its call's tool group had closed.
+    /// A result came after its call's tool group had ended, for example after the next answer of the model.
     Late,
-    /// A result is not in a message of the user or a tool directly after its call's message.
+    /// A result is not in a message of the user or a tool directly after the message with its call.
     Misplaced,
     /// A call has no result.
     Unanswered,
-    /// A call is in a message of another role than the assistant.
+    /// A call is in a message that is not the assistant's.
     CallByAnother,
     /// A call has an empty id.
     EmptyId,
@@ -46,17 +46,17 @@ pub enum Problem {
 pub enum Remedy {
     /// The call was removed from its message.
     Dropped,
-    /// The result was replaced by text.
+    /// The tool result was turned into text.
     MadeText,
-    /// The result was moved to the place directly after its call's message.
+    /// The result was moved to directly follow the message with its call.
     Moved,
-    /// A result with the given text was inserted for the call, which had none.
+    /// The call had no result and got an artificial one, with the text that was given to [`sanitize`].
     Stubbed,
-    /// The call and its result got another id.
+    /// The call and its result got a new id.
     Renamed,
 }
 
-/// Result of [`sanitize`]: edits that repair a list of messages for a provider, and a report of the problems.
+/// Result of [`sanitize`]: the edits that repair a list of messages for a provider, and the problems that were found.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[non_exhaustive]
 #[must_use]
@@ -67,18 +67,18 @@ pub struct Sanitized {
     pub findings: Vec<Finding>,
 }
 
-/// Returns the edits that repair a list so that [`check_openai`](crate::check_openai) and
-/// [`check_anthropic`](crate::check_anthropic) find no violations, and a report of the problems. A repaired list needs
-/// no edits.
+/// Returns the edits that repair a list for providers, and the problems that were found. After the edits,
+/// [`check_openai`](crate::check_openai) and [`check_anthropic`](crate::check_anthropic) find no violations, and a
+/// second call returns no edits.
 ///
-/// No content is lost: a call without a result gets one with the text `stub`, late results and results without a call
-/// become text, other results move to the place after their call's message, and calls with an empty or duplicate id get
-/// another one. Only calls by other roles than the assistant are dropped.
+/// Content is never lost, except for calls by other roles than the assistant, which are dropped. A call without a
+/// result gets a result with the text `stub`. Late results and results without a call become text. Other results move
+/// to directly follow the message with their call. Calls with an empty or duplicate id get a new id.
 ///
-/// Calls and results pair as in [`atoms`]; of several calls with one id in a response the first gets the
-/// first result. Notes stay where they are. Appended messages change nothing before the list's
-/// [`settled_end`](crate::Atoms::settled_end), so an unchanged beginning stays the same bytes.
-/// O(messages + parts).
+/// Calls and results are paired as in [`atoms`]. If several calls of a response have the same id, the first call gets
+/// the first result. Notes are not changed. Appended messages do not change the repairs before the list's
+/// [`settled_end`](crate::Atoms::settled_end), so the beginning of a repaired list stays the same. Takes O(messages +
+/// parts) time.
 pub fn sanitize<M: MessageView>(messages: &[M], stub: &str) -> Sanitized {
     let mut work = Work::read(messages);
     work.settle();
@@ -108,7 +108,7 @@ struct Call {
     part: usize,
     id: String,
     result: Option<usize>,
-    /// Whether an assistant calls.
+    /// Whether the call is kept: true if its message is the assistant's.
     kept: bool,
     bad_id: Option<Problem>,
     new_id: Option<String>,
@@ -118,7 +118,7 @@ struct Call {
 enum Fate {
     Stays,
     Moves,
-    /// Becomes text, for this reason.
+    /// The tool result becomes text, for this reason.
     Text(Problem),
 }
 
@@ -188,10 +188,10 @@ impl Work {
         self.lines.push(MessageSlots { note, role, slots });
     }
 
-    /// Pairs calls and results atom by atom.
+    /// Pairs calls and results, one atom at a time.
     fn pair<M: MessageView>(&mut self, messages: &[M]) {
         let mut answered = vec![false; self.calls.len()];
-        // Unanswered calls of the atoms before, by id.
+        // Unanswered calls of earlier atoms, by call id.
         let mut interrupted: HashMap<&str, Vec<usize>> = HashMap::new();
         for atom in &atoms(messages) {
             let slots = || {
@@ -230,7 +230,7 @@ impl Work {
         }
     }
 
-    /// Gives each call its result. Late results and orphans become text.
+    /// Assigns a result to each call. Late and orphaned results become text.
     fn settle(&mut self) {
         for (at, answer) in self.answers.iter_mut().enumerate() {
             let call = answer.call.and_then(|call| self.calls.get_mut(call));
@@ -247,7 +247,7 @@ impl Work {
         }
     }
 
-    /// Moves the results that are not directly after their call's message.
+    /// Marks the tool results that must move because they do not directly follow the message with their call.
     fn place_results(&mut self) {
         for message in 0..self.lines.len() {
             let Some(line) = self.lines.get(message) else {
@@ -268,7 +268,7 @@ impl Work {
         }
     }
 
-    /// Keeps the results in place that follow a message's calls before any other content.
+    /// Marks the results that can stay: they follow the message with their calls before any other content.
     fn find_in_place(&mut self, message: usize) {
         for line in self
             .lines
@@ -282,7 +282,7 @@ impl Work {
             for slot in &line.slots {
                 match *slot {
                     Slot::Other => return,
-                    // Dropped: only an assistant's calls are kept.
+                    // The call is dropped: only calls of an assistant are kept.
                     Slot::Call(_) => {}
                     Slot::Result(at) => {
                         let Some(answer) = self.answers.get_mut(at) else {
@@ -291,7 +291,7 @@ impl Work {
                         let call = answer.call.and_then(|call| self.calls.get(call));
                         match answer.fate {
                             Fate::Text(_) => return,
-                            // Results of other messages' calls move.
+                            // The result belongs to a call of another message, so it moves.
                             Fate::Stays | Fate::Moves => {
                                 if call.is_some_and(|call| call.message == message) {
                                     answer.fate = Fate::Stays;
@@ -304,7 +304,7 @@ impl Work {
         }
     }
 
-    /// Renames calls with an invalid id, in order, so that no later call changes an earlier id.
+    /// Renames calls with an empty or duplicate id, in order. A later call never changes the id of an earlier one.
     fn rename(&mut self) {
         let mut used: HashSet<String> = HashSet::new();
         let mut numbers: HashMap<String, u64> = HashMap::new();
@@ -403,7 +403,7 @@ impl Work {
         }
     }
 
-    /// The result to insert after a kept call, if any.
+    /// Returns the result to insert after a kept call; `None` if the call needs none.
     fn inserted(&self, call: &Call, stub: &str) -> Option<InsertedResult> {
         let Some(result) = call.result else {
             return Some(InsertedResult::Stub {

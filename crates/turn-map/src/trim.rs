@@ -6,43 +6,45 @@ use token_estimate::{MessageView, PartView, TokenEstimator};
 use crate::Edit;
 use crate::clip::{clip_chars, clip_lines, clip_tokens, is_clipped, stub_text};
 
-/// Rule that shortens a message's texts and results: a pure function of the message, the estimator and the pointer.
+/// Rule that shortens the texts and tool results of a single message, independently of other messages.
 ///
-/// A policy's id, such as `tool-output-lines/50@1`, may be stored: an id always means the same rule, and a changed rule
-/// gets a new version. No policy makes a message larger, and none changes a call, so the calls and results of trimmed
-/// messages pair as before. Applying a policy twice equals applying it once.
+/// The id of a policy, such as `tool-output-lines/50@1`, may be stored: an id always means the same rule, and a changed
+/// rule gets a new version. No policy makes a message larger. Calls are never changed, so results still match them.
+/// Applying a policy a second time changes nothing more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum TrimPolicy {
-    /// Keeps the first and the last lines of a result.
-    /// `tool-output-lines/50@1`
+    /// Keeps the first and the last lines of a long tool result. Id: `tool-output-lines/50@1`.
     ToolOutputLines {
-        /// Maximum number of lines of a result.
+        /// Maximum number of lines of a tool result.
         lines: usize,
     },
-    /// Keeps the beginning and the end of a result. `tool-output-tokens/2000@1`
+    /// Keeps the beginning and the end of a tool result. Id: `tool-output-tokens/2000@1`.
     ToolOutputTokens {
-        /// Maximum cost of a result, in tokens. A limit that is too small for the marker may be exceeded.
+        /// Maximum cost of a tool result, in tokens. May be exceeded if it is too small for the marker of the omitted
+        /// text.
         tokens: u64,
     },
-    /// Keeps the first and the last characters of a long result, and omits one of medium length.
-    /// `tool-output-chars/200-2000-200@1`
+    /// Keeps the first and the last characters of a long result. Omits a result of medium length as a whole, and keeps
+    /// a short one. Id: `tool-output-chars/200-2000-200@1`.
     ToolOutputChars {
-        /// Maximum length of a result that is not shortened, in characters.
+        /// Maximum length of a tool result that is kept unchanged, in characters.
         untouched: usize,
-        /// Maximum length of a result that is omitted as a whole, in characters. Longer results are shown in part.
+        /// Maximum length of a tool result that is omitted as a whole, in characters. Of longer results, both ends are
+        /// shown.
         left_out: usize,
-        /// Number of characters of a longer result to show from its beginning, and as many from its end.
+        /// Number of characters shown from the beginning of a long tool result, and also from its end.
         shown: usize,
     },
-    /// Omits results that cost at least `tokens`. `tool-output-stub/50@1`
+    /// Omits tool results that cost at least `tokens`. Id: `tool-output-stub/50@1`.
     ToolOutputStub {
-        /// Minimum cost of a result to be omitted, in tokens.
+        /// Minimum cost of a tool result to be omitted, in tokens.
         tokens: u64,
     },
-    /// Keeps the beginning and the end of a text or a result. `block/8000@1`
+    /// Keeps the beginning and the end of a text or a tool result. Id: `block/8000@1`.
     Block {
-        /// Maximum cost of a text or a result, in tokens. A limit that is too small for the marker may be exceeded.
+        /// Maximum cost of a text or a tool result, in tokens. May be exceeded if it is too small for the marker of the
+        /// omitted text.
         tokens: u64,
     },
 }
@@ -56,9 +58,10 @@ const NAMES: [&str; 5] = [
 ];
 
 impl TrimPolicy {
-    /// Returns the shortened text of a result; `None` if the policy does not change it.
+    /// Returns the shortened text of a tool result. `None` if the policy does not change the text.
     ///
-    /// `pointer` is the argument with which a tool can expand the message; the marker does not mention an empty one.
+    /// `pointer` names the message for a tool that can show it in full, such as `message:7`. The marker of the omitted
+    /// text contains the pointer unless it is empty.
     pub fn trim_result(
         &self,
         text: &str,
@@ -90,8 +93,8 @@ impl TrimPolicy {
         }
     }
 
-    /// Returns the shortened text of a text part; `None` if the policy does not change it. Only [`Block`](Self::Block)
-    /// shortens text parts.
+    /// Returns the shortened text of a text part. `None` if the policy does not change the text. Only
+    /// [`Block`](Self::Block) shortens text parts. `pointer` is the same as in [`trim_result`](Self::trim_result).
     pub fn trim_text(
         &self,
         text: &str,
@@ -104,7 +107,8 @@ impl TrimPolicy {
         }
     }
 
-    /// Returns the edits that shorten a message, which is at `position` in its list. There are none for a note.
+    /// Returns the edits that shorten a message. `position` is the position of the message in its list. `pointer` is
+    /// the same as in [`trim_result`](Self::trim_result). Returns no edits for a note.
     pub fn edits(
         &self,
         position: usize,
@@ -188,7 +192,7 @@ impl FromStr for TrimPolicy {
                 ("block", [tokens]) => Self::Block { tokens: *tokens },
                 _ => return None,
             };
-            // Equal policies have equal ids: a number has one spelling.
+            // Equal policies must have equal ids, so a number has only one accepted spelling.
             (policy.to_string() == id).then_some(policy)
         };
         parsed().ok_or_else(|| UnknownTrimPolicy(id.to_owned()))

@@ -4,21 +4,22 @@ use token_estimate::MessageView;
 
 use crate::message::user_speaks;
 
-/// Rule that determines the message with which a turn begins.
+/// Rule that determines where a turn of a conversation begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum TurnBoundary {
     /// Neighbouring messages with the same turn index ([`MessageView::turn`]) form a turn. A message without an index
-    /// is a turn by itself.
+    /// is a separate turn.
     Index,
-    /// A turn begins at each user message without tool results. Messages before the first such message form a turn too.
+    /// A turn begins at each user message without tool results. Messages before the first one of these form a turn too.
     Role,
 }
 
 /// The turns of a list of messages, numbered from 0 in the order of the list. The numbers do not depend on the turn
 /// indices of the messages.
 ///
-/// Notes belong to the turn around them. Building is O(1) a message, a lookup O(log turns).
+/// Notes belong to the turn before them. A note at the beginning of the list begins the first turn. Adding a message
+/// takes O(1) time, a lookup O(log turns).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TurnMap {
     grouping: TurnBoundary,
@@ -28,7 +29,7 @@ pub struct TurnMap {
     next: usize,
     /// Turn index of the messages of the last turn.
     current: Option<u64>,
-    /// Whether turn 0 consists of the messages before the first turn by role.
+    /// Whether turn 0 does not begin with a user message. Used only for turns by role.
     headless: bool,
 }
 
@@ -38,7 +39,7 @@ impl TurnMap {
         Self::starting_at(0, grouping)
     }
 
-    /// Creates an empty map. The first message that is [added](Self::push) has this position.
+    /// Creates an empty map. The first message that is [added](Self::push) has the position `position`.
     pub const fn starting_at(position: usize, grouping: TurnBoundary) -> Self {
         Self {
             grouping,
@@ -94,7 +95,7 @@ impl TurnMap {
         self.starts.len()
     }
 
-    /// Returns the number of messages, including notes.
+    /// Returns the number of messages, including notes (log entries that are never sent to a model).
     pub fn messages(&self) -> usize {
         self.next - self.first
     }
@@ -121,8 +122,9 @@ impl TurnMap {
             .checked_sub(1)
     }
 
-    /// Returns the position of the first message of the turn that contains the message at `position`. `None` if there
-    /// is no such message, or if turns are determined by role and this turn does not begin with a user message.
+    /// Returns the position of the first message of the turn that contains the message at `position`. Returns `None` if
+    /// there is no message at `position`. Also returns `None` for turns by [`Role`](TurnBoundary::Role) if the turn
+    /// does not begin with a user message.
     pub fn start_of(&self, position: usize) -> Option<usize> {
         let turn = self.turn_of(position)?;
         if self.headless && turn == 0 {

@@ -13,7 +13,7 @@ use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use serde::de::DeserializeOwned;
 
-/// Parses a value by its name in the library.
+/// Parses a value from one of these names, as the library serializes them.
 pub(super) fn named<T>(names: &'static [&'static str]) -> impl TypedValueParser<Value = T>
 where
     T: DeserializeOwned + Clone + Send + Sync + 'static,
@@ -90,7 +90,7 @@ pub(crate) struct Vectors {
     pub(crate) table: Option<PathBuf>,
 }
 
-/// Parses a time, or a date for its beginning.
+/// Parses a time. A date is the beginning of its day in UTC.
 fn time(text: &str) -> Result<Timestamp, String> {
     let time = Timestamp::parse(text).or_else(|| Timestamp::parse(&format!("{text}T00:00:00Z")));
     time.ok_or_else(|| "give a time such as 2026-02-08T09:16:00Z, or a date".to_owned())

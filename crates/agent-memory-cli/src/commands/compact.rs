@@ -1,4 +1,4 @@
-//! `compact`: imports, compacts, verifies, and shows the result.
+//! `compact`: imports a transcript, compacts the session, verifies it, and shows the result.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -31,15 +31,15 @@ struct CompactReport {
     imported: Option<import::ImportedFiles>,
     #[serde(flatten)]
     run: CompactionResult,
-    /// Messages that the published summaries do not mention; only on request.
+    /// Messages that the published summaries do not mention; `None` unless they were requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     dropped: Option<Vec<Dropped>>,
-    /// The next step; only for a dry run.
+    /// The next step of the compaction; `None` except for a dry run.
     #[serde(skip_serializing_if = "Option::is_none")]
     plan: Option<Plan>,
 }
 
-/// The size of a session's view, and whether its log is whole.
+/// Size of a session's view before and after the compaction, and the result of the verification.
 #[derive(Debug, Serialize)]
 struct ViewChange {
     session: String,
@@ -66,22 +66,22 @@ impl ViewChange {
 #[derive(Debug, Serialize)]
 struct CompactionResult {
     summaries: SummaryCounts,
-    /// The summary that was published last.
+    /// Id of the last published summary; `None` if none was published.
     summary: Option<SummaryId>,
     calls: u64,
     /// Duration of the compaction, in milliseconds.
     duration_ms: u64,
     stop_reason: StopReason,
-    /// Number of published summaries that no model wrote.
+    /// Number of published summaries that were written without a model.
     provisional: u64,
-    /// Number of summaries that the model did not write, with the reasons.
+    /// Number of summaries that the model was asked for, and the reasons for summaries that it did not write.
     model: ModelReport,
-    /// Failure of the summarizer, if it failed.
+    /// Text of the summarizer's failure; `None` if it did not fail.
     failure: Option<String>,
 }
 
 impl CompactionResult {
-    /// The result of an empty run.
+    /// Returns the result of a run that published no summary.
     fn none(stop_reason: StopReason) -> Self {
         Self {
             summaries: SummaryCounts::default(),
@@ -115,7 +115,7 @@ struct LogSize {
     tokens: u64,
 }
 
-/// The size of a view.
+/// Size of a view: its numbers of spans and tokens.
 #[derive(Debug, Serialize)]
 pub(super) struct ViewSize {
     pub(super) spans: u64,
@@ -128,12 +128,12 @@ impl From<Measure> for ViewSize {
     }
 }
 
-/// Number of published summaries by label.
+/// Numbers of published summaries, by the label that the planner gives to each kind.
 #[derive(Debug, Default, Serialize)]
 struct SummaryCounts {
     leaf: u64,
     condensed: u64,
-    /// Labels of other planners.
+    /// Numbers for labels of other strategies, such as `handoff`.
     #[serde(flatten)]
     others: BTreeMap<String, u64>,
 }
@@ -154,10 +154,10 @@ impl SummaryCounts {
         self.leaf + self.condensed + self.others.values().sum::<u64>()
     }
 
-    /// Formats the counts: `3 leaf and 1 condensed`.
+    /// Returns the counts as text, such as `3 leaf and 1 condensed`.
     fn text(&self) -> String {
         let own = [("leaf", self.leaf), ("condensed", self.condensed)];
-        // Of another strategy only its own labels are printed.
+        // For another strategy than `dag`, only the labels of that strategy are printed.
         let own = own.into_iter().filter(|_| self.others.is_empty());
         let others = self.others.iter().map(|(label, n)| (label.as_str(), *n));
         let counts = own
@@ -176,8 +176,8 @@ pub(crate) async fn run(app: &mut App, args: &Compact) -> anyhow::Result<()> {
     let writers = Writers::find(&args.writing)?.with_policy(&args.policy);
     let progress = Arc::new(Progress::new(app.json));
     let path = Path::new(&args.target);
-    // A dangling link is a file that cannot be read, not the name of a session. A directory cannot
-    // be compacted, so its name may be a session's.
+    // A link to a missing file is a file that cannot be read, not the name of a session. A directory cannot
+    // be compacted, so its name may be the name of a session.
     if path.is_dir() || path.symlink_metadata().is_err() {
         let memory = open(app, args, &writers, &progress).await?;
         let session = app.session(&memory, &args.target).await;
@@ -205,7 +205,7 @@ pub(crate) async fn run(app: &mut App, args: &Compact) -> anyhow::Result<()> {
     compact(app, args, &session, Some(imported), &progress).await
 }
 
-/// Opens an existing database: for writing, except for a dry run.
+/// Opens an existing database: for reading in a dry run, otherwise for writing.
 async fn open(
     app: &App,
     args: &Compact,
@@ -220,7 +220,7 @@ async fn open(
         .await
 }
 
-/// Explains that the target is neither a file nor a session.
+/// Returns the error for a target that is neither a file nor a session.
 fn neither(app: &App, error: anyhow::Error, target: &str) -> anyhow::Error {
     let mut failure = match error.downcast::<Failure>() {
         Ok(failure) => failure,
@@ -239,7 +239,7 @@ fn neither(app: &App, error: anyhow::Error, target: &str) -> anyhow::Error {
     failure.into()
 }
 
-/// Returns the session with the requested strategy, which is not stored.
+/// Returns a handle on the session with the requested strategy. Does not store the strategy.
 async fn planned(session: Session, args: &Compact) -> agent_memory::Result<Session> {
     let Some(strategy) = args.strategy else {
         return Ok(session);
@@ -413,7 +413,7 @@ async fn print(
     Ok(())
 }
 
-/// Returns the command that prints a whole context.
+/// Returns the command that prints the whole context.
 fn context_command(app: &App, key: &str, args: &Compact) -> String {
     app.command(&["context", "--budget", &args.budget.to_string()], &[key])
 }
@@ -434,7 +434,7 @@ fn why(stop: StopReason) -> &'static str {
     }
 }
 
-/// Opens a file's session for a dry run: the stored one, or one imported into memory only.
+/// Opens the session of a file for a dry run: the stored session, or a session that is imported into RAM only.
 async fn open_for_dry_run(
     app: &App,
     transcript: &Transcript,
@@ -459,7 +459,7 @@ async fn open_for_dry_run(
     Ok(memory.get_session(main).await?)
 }
 
-/// The error for a file without a session.
+/// Returns the error for a file that contains no session.
 fn empty(file: &str) -> Failure {
     Failure::new(Kind::Empty, format!("{file} is empty"))
 }

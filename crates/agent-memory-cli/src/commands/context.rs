@@ -1,4 +1,4 @@
-//! `context`: assembles the context for a model.
+//! `context`: assembles the context for a model call.
 
 use std::path::Path;
 
@@ -80,7 +80,7 @@ fn answer<'a>(session: &'a Session, context: &'a Context) -> ContextReport<'a> {
     }
 }
 
-/// Renders the receipt as text.
+/// Renders the receipt (report of a context's assembly) as text.
 pub(crate) fn receipt(context: &Context) -> String {
     let receipt = &context.receipt;
     let limit = match receipt.limit {
@@ -158,7 +158,7 @@ pub(crate) fn receipt(context: &Context) -> String {
             "  shown whole, because its trim policy is unknown: {trim}"
         ));
     }
-    // Ids of calls are the transcript's.
+    // The ids of calls come from the transcript, so they may contain control characters.
     let ends = |line: &String| format!("{}\n", one_line(line));
     lines.iter().map(ends).collect()
 }

@@ -1,4 +1,4 @@
-//! Messages that new summaries do not mention, and the commands that show them.
+//! Messages that new summaries do not mention, and commands that show these messages.
 
 use agent_memory::compaction::LeftOut;
 use serde::Serialize;
@@ -6,12 +6,12 @@ use serde::Serialize;
 use crate::app::App;
 use crate::output::{count, number, one_line, table};
 
-/// A message that its summary does not mention.
+/// A message that a summary covers but does not mention.
 #[derive(Debug, Serialize)]
 pub(super) struct Dropped {
     #[serde(flatten)]
     message: LeftOut,
-    /// Argument of `expand` that shows it.
+    /// Argument for the command `expand`, which prints the message.
     expand: String,
 }
 
@@ -22,7 +22,7 @@ impl From<LeftOut> for Dropped {
     }
 }
 
-/// Prints the messages that summaries do not mention, with the commands that show them.
+/// Prints the messages that summaries do not mention, with commands that show these messages.
 pub(super) fn print(app: &mut App, key: &str, dropped: &[Dropped]) -> anyhow::Result<()> {
     const LISTED: usize = 20;
     let tokens = dropped.iter().map(|dropped| dropped.message.tokens).sum();

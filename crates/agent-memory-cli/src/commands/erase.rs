@@ -1,4 +1,4 @@
-//! `erase` and `delete`: erase words of a session for ever, and record the erasure and its reason.
+//! `erase` and `delete`: erase words of a session permanently, and record the erasure and its reason.
 
 use std::time::Duration;
 
@@ -23,12 +23,13 @@ struct EraseReport {
     logs: Vec<SessionRange>,
     seen_by: Vec<SessionRange>,
     copies: Vec<SessionRange>,
-    /// Figures of the archived entries, if they were requested.
+    /// Number, cost and age of the erased archived messages. `None` without `--archived`.
     #[serde(skip_serializing_if = "Option::is_none")]
     archived: Option<Archived>,
 }
 
-/// Figures of the archived entries that are old enough.
+/// Number, cost in tokens, and earliest and latest time of the archived messages that are at least as old as requested.
+/// A message is archived if contexts show a summary in its place, or omit it.
 #[derive(Debug, Serialize)]
 struct Archived {
     messages: u64,
@@ -48,7 +49,7 @@ impl From<&PurgeReport> for Archived {
     }
 }
 
-/// A range of a session.
+/// A range of positions in a session.
 #[derive(Debug, Serialize)]
 struct SessionRange {
     session: String,
@@ -85,7 +86,7 @@ pub(crate) async fn erase(app: &mut App, args: &Erase) -> anyhow::Result<()> {
     print(app, &session, &erased, None, args.dry_run)
 }
 
-/// Erases archived entries, and prints their figures.
+/// Erases the archived messages, which contexts do not show verbatim, and prints their number, cost and times.
 async fn purge(app: &mut App, session: &Session, args: &Erase) -> anyhow::Result<()> {
     let age = Duration::from_secs(u64::from(args.older_than.unwrap_or(0)) * 24 * 60 * 60);
     let purged = session
@@ -95,7 +96,7 @@ async fn purge(app: &mut App, session: &Session, args: &Erase) -> anyhow::Result
     print(app, session, &purged.erased, Some(archived), args.dry_run)
 }
 
-/// The reason of an erasure; `None` for a dry run.
+/// Returns the reason of an erasure; `None` for a dry run.
 fn reason(dry_run: bool, reason: &Option<String>) -> Option<&str> {
     (!dry_run).then(|| reason.as_deref().unwrap_or_default())
 }

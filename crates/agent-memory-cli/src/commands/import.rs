@@ -1,4 +1,4 @@
-//! `import`: transcripts into sessions.
+//! `import`: imports transcripts as sessions.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::path::{Path, PathBuf};
@@ -17,33 +17,33 @@ use crate::error::{Failure, Kind, from_format};
 use crate::output::{clip, count, note, number, one_line, table};
 use crate::progress::Progress;
 
-/// Maximum number of skipped files, and of warnings about a file's lines, that are shown to a person.
+/// Maximum number of skipped files in text output, and of warnings about one file's lines in any output.
 const NAMED: usize = 20;
 
-/// Result of an import, as JSON.
+/// Result of an import in the form of `--json`.
 #[derive(Debug, Default, Serialize)]
 pub(crate) struct ImportedFiles {
     pub(crate) sessions: Vec<ImportedSession>,
-    /// Skipped files of directories.
+    /// Files that were skipped in directories.
     pub(crate) skipped_files: Vec<SkippedFile>,
-    /// Results for the summaries in transcripts; empty unless requested.
+    /// Reports of the import of summaries from transcripts, one for each session. Empty without `--summaries`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) summaries: Vec<SummaryImport>,
 }
 
-/// One session of one file.
+/// Report of the import of one session of a file.
 #[derive(Debug, Serialize)]
 pub(crate) struct ImportedSession {
     file: String,
     #[serde(flatten)]
     session: SessionImport,
-    /// Skipped lines of the whole file, reported with its first session.
+    /// Numbers of skipped lines in the whole file, by kind. Only the first session of a file has them.
     skipped: BTreeMap<String, u64>,
-    /// Whether it is [`ImportReport::main`], the session that the file's agent continues.
+    /// Whether the session is [`ImportReport::main`], the session that the file's agent continues.
     in_use: bool,
 }
 
-/// A file that is not a transcript.
+/// A file of a directory that was skipped, with the reason.
 #[derive(Debug, Serialize)]
 pub(crate) struct SkippedFile {
     file: String,
@@ -52,8 +52,8 @@ pub(crate) struct SkippedFile {
 }
 
 impl ImportedFiles {
-    /// Imports a transcript, and returns the key of its main session. Lines that may have been part of a conversation
-    /// and did not become messages are listed on stderr.
+    /// Imports a transcript, and returns the key of its main session. Prints warnings on stderr for lines that look
+    /// like parts of a conversation but did not become messages.
     pub(crate) async fn take(
         &mut self,
         memory: &Memory,
@@ -98,7 +98,7 @@ impl ImportedFiles {
         }
     }
 
-    /// Skipped lines and files, for a person; empty if there are none.
+    /// Returns a text about skipped lines and files; empty if none were skipped.
     pub(crate) fn losses(&self) -> String {
         let mut lines = Vec::new();
         for row in &self.sessions {
@@ -141,7 +141,7 @@ impl ImportedFiles {
         lines.sum::<u64>() + self.skipped_files.len() as u64
     }
 
-    /// The sessions as a table.
+    /// Returns the sessions as a table in text form.
     pub(crate) fn table(&self) -> String {
         let header = ["session", "format", "messages", "notes", "new", "known"];
         let mut rows = vec![header.map(str::to_owned).to_vec()];
@@ -163,7 +163,7 @@ impl ImportedFiles {
     }
 }
 
-/// Warnings about the lines of a file that did not become messages.
+/// Returns warnings about the lines of a file that did not become messages.
 fn warnings(file: &str, transcript: &Transcript) -> Vec<String> {
     let warnings = transcript.report.warnings.iter();
     let mut lines: Vec<String> = warnings
@@ -195,12 +195,12 @@ fn warnings(file: &str, transcript: &Transcript) -> Vec<String> {
     lines
 }
 
-/// Whether a file can be read again: a pipe cannot.
+/// Returns whether a path is a regular file, which can be read twice. A pipe can be read only once.
 fn is_regular(path: &Path) -> bool {
     path.metadata().is_ok_and(|meta| meta.is_file())
 }
 
-/// Reads one file.
+/// Reads one transcript. `session` is the key for lines that name no session.
 pub(crate) fn read(path: &Path, session: Option<&str>) -> Result<Transcript, Failure> {
     let name = path.display().to_string();
     let mut options = ReadOptions::default();
@@ -227,8 +227,8 @@ pub(crate) async fn run(app: &mut App, args: &Import) -> anyhow::Result<()> {
             sources.push((path.clone(), true));
         }
     }
-    // No session is written if one of the named files is not a transcript. Of many files, only those that cannot be
-    // read again (pipes) are kept meanwhile.
+    // If one of the named files is not a transcript, no session is written, so all of them are read first. To save
+    // memory, only those that cannot be read again (pipes) are kept until they are imported.
     let mut kept: VecDeque<Option<Transcript>> = VecDeque::new();
     for (path, named) in &sources {
         let transcript = match *named {
@@ -272,7 +272,7 @@ pub(crate) async fn run(app: &mut App, args: &Import) -> anyhow::Result<()> {
     }
     progress.done();
     let Some(memory) = memory else {
-        // If no file could be read, report that.
+        // If no file could be read, the first failure is the error.
         let mut skipped = answer.skipped_files.iter();
         if let Some(first) = skipped.find(|skipped| skipped.kind == Kind::Unreadable) {
             return Err(Failure::new(Kind::Unreadable, first.reason.clone())
@@ -320,8 +320,8 @@ pub(crate) async fn run(app: &mut App, args: &Import) -> anyhow::Result<()> {
     }
 }
 
-/// All files of a directory: files before the files of subdirectories, and sub-agents' files last, so that a parent
-/// comes before its children.
+/// Returns all files of a directory and its subdirectories. Files come before the files of subdirectories, and
+/// sub-agents' files come last, so that a parent is imported before its children.
 fn files_of(directory: &Path, unreadable: &mut Vec<SkippedFile>) -> Vec<PathBuf> {
     let mut skip = |path: &Path, error: &std::io::Error| {
         let file = path.display().to_string();
@@ -350,7 +350,7 @@ fn files_of(directory: &Path, unreadable: &mut Vec<SkippedFile>) -> Vec<PathBuf>
                 }
             };
             let path = entry.path();
-            // A linked directory is not followed: it may lead back up.
+            // A link to a directory is not followed, because it may lead to a parent directory.
             match entry.file_type() {
                 Ok(kind) if kind.is_dir() => directories.push(path),
                 Ok(kind) if kind.is_file() => files.push(path),

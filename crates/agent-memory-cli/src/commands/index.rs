@@ -13,7 +13,7 @@ struct IndexReport {
     summaries: u64,
     segments: u64,
     indexed: u64,
-    /// Messages that got a vector, if a table was given.
+    /// Number of messages that got a vector; `None` if no table was given.
     #[serde(skip_serializing_if = "Option::is_none")]
     vectors: Option<u64>,
 }

@@ -1,4 +1,4 @@
-//! `mcp`: the retrieval tools for clients of the Model Context Protocol. Stdout carries the protocol alone.
+//! `mcp`: serves the retrieval tools to clients of the Model Context Protocol. Stdout contains only the protocol.
 
 use std::time::Duration;
 
@@ -35,7 +35,7 @@ pub(crate) async fn run(app: &App, args: &Mcp) -> anyhow::Result<()> {
     Ok(http.serve().await?)
 }
 
-/// The only session of a database.
+/// Returns the only session of the database. Fails if there is none or more than one.
 async fn only(memory: &Memory) -> anyhow::Result<Session> {
     let filter = ConversationFilter::default();
     let page = memory.store().list(&filter, None, 2).await?;

@@ -1,4 +1,4 @@
-//! The commands, one module each.
+//! The commands of the program, each in a module.
 
 mod compact;
 mod context;

@@ -1,4 +1,4 @@
-//! `redo`: rewrites provisional summaries with a model.
+//! `redo`: rewrites provisional summaries (written without a model) with a model.
 
 use std::sync::Arc;
 
@@ -26,21 +26,21 @@ struct RedoResult {
     before: ViewSize,
     after: ViewSize,
     provisional: Provisional,
-    /// Number of summaries that were rewritten because one below them was rewritten.
+    /// Number of summaries that were rewritten because a summary from which they were made was rewritten.
     rebuilt: u64,
     replaced: Vec<ReplacedSummary>,
-    /// Number of model calls; each retry counts.
+    /// Number of model calls. Each retry counts as one.
     calls: u64,
-    /// Number of summaries written in this run, published or kept for the next run.
+    /// Number of summaries that were written in this run. They are published, or kept for the next run.
     written: u64,
     failures: Vec<RedoFailure>,
-    /// Number of summaries that the model was asked for, and the reasons for missing ones.
+    /// Number of summaries that the model was asked for, and the reasons for summaries that it did not write.
     model: ModelReport,
-    /// Minimum number of calls for one summary; known under `--max-calls`.
+    /// Minimum number of model calls for one summary; `None` without `--max-calls`.
     needed_calls: Option<u64>,
     stop_reason: &'static str,
     verify: Verified,
-    /// The summaries to rewrite; only for a dry run.
+    /// The summaries to rewrite; `None` except for a dry run.
     #[serde(skip_serializing_if = "Option::is_none")]
     plan: Option<RedoPlan>,
 }
@@ -172,7 +172,7 @@ fn answer(session: &Session, redone: RedoReport, verify: Verified) -> RedoResult
     }
 }
 
-/// Returns the name of a reason to stop, and its meaning.
+/// Returns the name of a stop reason, and a description of it.
 fn stop(stop: RedoStop) -> (&'static str, &'static str) {
     match stop {
         RedoStop::Done => ("done", "every summary was written by a model"),
@@ -241,7 +241,7 @@ fn print(app: &mut App, args: &Redo, answer: &RedoResult, why: &str) -> anyhow::
     answer.verify.print(app)
 }
 
-/// Returns the line for a redo with no summaries to rewrite.
+/// Returns the output line for the case that no summary has to be rewritten.
 fn nothing(args: &Redo) -> &'static str {
     match args.extracts {
         true => "Nothing is left to do: the view has no extracts of older versions.",

@@ -1,4 +1,4 @@
-//! `replay`: a transcript message by message, as a live agent would have seen it.
+//! `replay`: replays a transcript message by message, as a live agent would process it.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use crate::error::{Failure, Kind};
 use crate::output::{clip, count, number, one_line, table};
 use crate::progress::Progress;
 
-/// Maximum number of broken laws that are listed for a person.
+/// Maximum number of violations that the text output lists.
 const NAMED: usize = 20;
 
 #[derive(Debug, Serialize)]
@@ -29,14 +29,14 @@ struct FileReplay {
     together: ReplayTotals,
 }
 
-/// One session of the file.
+/// Report of the replay of one session of the file.
 #[derive(Debug, Serialize)]
 struct SessionReplay {
     leaf: u64,
     condensed: u64,
-    /// Published summaries of the strategy handoff, including summaries of turns' beginnings.
+    /// Number of published summaries with the strategy handoff, including summaries of the beginnings of turns.
     handoff: u64,
-    /// Published summaries, shortened turns and omissions of the strategy blocks.
+    /// Number of changes of the view with the strategy blocks: summaries, shortened turns and omissions.
     blocks: u64,
     #[serde(flatten)]
     replayed: ReplayReport,
@@ -57,7 +57,7 @@ impl From<ReplayReport> for SessionReplay {
     }
 }
 
-/// All sessions of the file.
+/// Totals over all sessions of the file.
 #[derive(Debug, Default, Serialize)]
 struct ReplayTotals {
     steps: u64,
@@ -72,7 +72,7 @@ pub(crate) async fn run(app: &mut App, args: &args::Replay) -> anyhow::Result<()
     let transcript = import::read(Path::new(&args.file), args.session.as_deref())?;
     let window = Window::new(args.window);
     let progress = Arc::new(Progress::new(app.json));
-    // A temporary database, so that a replay leaves no data behind.
+    // The database is temporary, so that a replay leaves no data behind.
     let folder = tempfile::tempdir()?;
     let store = Arc::new(SqliteStore::open(folder.path().join("replay.db")).await?);
     let builder = Memory::builder().store(store.clone());

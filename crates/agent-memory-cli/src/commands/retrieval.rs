@@ -1,4 +1,5 @@
-//! `grep`, `recall`, `files`, `describe` and `expand`: read the messages behind summaries.
+//! `grep`, `recall`, `files`, `describe` and `expand`: search and read messages, including those that summaries
+//! replace.
 
 use agent_memory::{
     Retrieval,
@@ -12,12 +13,12 @@ use crate::args::{Describe, Expand, Files, Grep, Recall};
 use crate::error::{Failure, Kind};
 use crate::table::Table;
 
-/// The tools without limits, because the caller is the host.
+/// Returns the retrieval tools of a session without limits on the size of answers, because a person reads them.
 fn tools(session: &Session) -> Retrieval {
     session.retrieval().with_limits(RetrievalLimits::none())
 }
 
-/// Prints an answer, and the command that continues after it.
+/// Prints an answer. If the answer is incomplete, also prints the command that continues it.
 fn print(
     app: &mut App,
     answer: &impl Serialize,
@@ -34,7 +35,7 @@ fn print(
     Ok(())
 }
 
-/// The text without its last line, which names a tool for a model: a person gets the command.
+/// Returns the text without its last line. For a model this line names a tool, and a person gets a command instead.
 fn for_people(text: &str) -> &str {
     let text = text.trim_end();
     text.rfind('\n')
@@ -146,7 +147,7 @@ pub(crate) async fn expand(app: &mut App, args: &Expand) -> anyhow::Result<()> {
     print(app, &answer, &answer.to_text(), answer.cursor.as_deref())
 }
 
-/// The error for a missing summary, with the commands that find one.
+/// Returns the error for a summary that does not exist, with commands that list summaries.
 fn not_found(error: Error, target: &str) -> anyhow::Error {
     let summary = !target.trim_start().starts_with("message");
     if error.kind() == ErrorKind::NotFound && summary {

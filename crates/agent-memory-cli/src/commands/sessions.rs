@@ -28,7 +28,7 @@ struct Listed {
     updated_at: String,
 }
 
-/// Size of a view.
+/// Size and version of a view.
 #[derive(Debug, Serialize)]
 pub(crate) struct ViewSize {
     pub(crate) name: String,
@@ -40,7 +40,7 @@ pub(crate) struct ViewSize {
 pub(crate) async fn run(app: &mut App, args: &Sessions) -> anyhow::Result<()> {
     let memory = app.open().await?;
     let mut filter = ConversationFilter::default();
-    // Parents are looked up among all.
+    // A parent may be archived, so archived sessions are read too.
     filter.archived = true;
     let all = memory.sessions(&filter).await?;
     let sessions: Vec<Listed> = all
@@ -99,14 +99,14 @@ fn listed(info: &SessionInfo, all: &[SessionInfo]) -> Listed {
     }
 }
 
-/// Returns a session's channel: the member `channel` of its metadata.
+/// Returns a session's channel: the field `channel` of its metadata.
 pub(crate) fn channel(conversation: &Conversation) -> Option<String> {
     let facts: serde_json::Value =
         serde_json::from_str(conversation.meta.as_ref()?.as_str()).ok()?;
     Some(facts.get("channel")?.as_str()?.to_owned())
 }
 
-/// Returns a session's views.
+/// Returns the sizes and versions of a session's views.
 pub(crate) fn views(info: &SessionInfo) -> Vec<ViewSize> {
     let view = |view: &ViewInfo| ViewSize {
         name: view.name.to_string(),
@@ -117,7 +117,7 @@ pub(crate) fn views(info: &SessionInfo) -> Vec<ViewSize> {
     info.views.iter().map(view).collect()
 }
 
-/// Returns the cost of a view: the log's cost minus the view's saving, in tokens.
+/// Returns the cost of a view, in tokens: the cost of the log minus the tokens that the view saves.
 pub(crate) fn shown(log: u64, saved: i64) -> u64 {
     u64::try_from(i128::from(log) - i128::from(saved)).unwrap_or(0)
 }

@@ -59,7 +59,7 @@ fn or_none(text: &Option<String>) -> &str {
     text.as_deref().unwrap_or("-")
 }
 
-/// Returns a session's metadata with another channel, otherwise unchanged.
+/// Returns a session's metadata with the given channel. The other fields stay unchanged.
 fn with_channel(conversation: &Conversation, channel: &str) -> anyhow::Result<RawJson> {
     let mut facts = match &conversation.meta {
         None => Map::new(),

@@ -1,4 +1,4 @@
-//! Output of `compact`: the tree, a context, and the next commands.
+//! Text output of `compact`: the tree of summaries, a context, and commands to continue with.
 
 use std::fmt::Write as _;
 
@@ -14,17 +14,17 @@ use agent_memory::{
 use super::context::receipt;
 use crate::output::{clip, count, number};
 
-/// Number of newest spans that are shown.
+/// Maximum number of spans in the tree. The latest are shown.
 const SPANS: usize = 16;
-/// Number of newest children of a summary that are shown.
+/// Maximum number of children below a summary in the tree. The latest are shown.
 const CHILDREN: usize = 4;
-/// Numbers of messages of a context that are shown, from its beginning and its end.
+/// Maximum numbers of messages shown from the beginning and from the end of a context.
 const MESSAGES: (usize, usize) = (4, 12);
-/// Number of lines of a message that are shown.
+/// Maximum number of lines shown of a message.
 const LINES: usize = 6;
-/// Number of lines of a summary that are shown.
+/// Maximum number of lines shown of a summary.
 const SUMMARY_LINES: usize = 16;
-/// Number of characters of a line that are shown.
+/// Maximum number of characters shown of a line.
 const CHARS: usize = 100;
 
 /// Renders the latest spans of the view as a tree.
@@ -56,7 +56,7 @@ pub(crate) async fn tree(session: &Session) -> anyhow::Result<String> {
             ("├─", "│  ")
         };
         let _ = writeln!(out, "{branch} {}", label(node));
-        // The label of a leaf names its messages.
+        // A summary of messages alone has their range in its own line, so its children are not printed.
         if node.children.iter().all(|child| child.summary.is_none()) {
             continue;
         }
@@ -97,7 +97,7 @@ pub(crate) fn label(node: &TreeNode) -> String {
     )
 }
 
-/// Renders a context, clipped; `command` prints all of it.
+/// Renders a context in shortened form. `command` is the command that prints the whole context.
 pub(crate) fn context(command: String, context: &Context) -> String {
     let messages = &context.messages;
     let mut out = format!(
@@ -129,7 +129,7 @@ pub(crate) fn context(command: String, context: &Context) -> String {
     out
 }
 
-/// Writes the beginning of a message. Returns whether a part was omitted.
+/// Writes the beginning of a message. Returns whether lines, or parts of lines, were omitted.
 fn write_clipped(message: &ContextMessage, out: &mut String) -> bool {
     let text = render_text(std::slice::from_ref(message));
     let lines = match message.source {
@@ -151,7 +151,7 @@ fn write_clipped(message: &ContextMessage, out: &mut String) -> bool {
     clipped
 }
 
-/// Returns commands to continue with, each with its argument: ids and a word of this session.
+/// Returns commands to continue with, each with arguments from this session: ids, or a word to search for.
 pub(crate) async fn next_commands(
     session: &Session,
 ) -> anyhow::Result<Vec<(&'static str, String)>> {
@@ -172,7 +172,7 @@ pub(crate) async fn next_commands(
     Ok(out)
 }
 
-/// Returns a word to search for: the longest of the user's first message.
+/// Returns a word to search for: the longest word of the user's first message; `None` if there is no word.
 async fn search_word(session: &Session) -> anyhow::Result<Option<String>> {
     let Some(range) = SeqRange::new(Seq::FIRST, Seq(50)) else {
         return Ok(None);
@@ -187,7 +187,7 @@ async fn search_word(session: &Session) -> anyhow::Result<Option<String>> {
     let text = message.text();
     let words = text.split(|c: char| !c.is_alphanumeric());
     let words = words.filter(|word| (2..=20).contains(&word.chars().count()));
-    // The first of several longest words.
+    // If several words are longest, the first of them is used.
     let longest = words.fold("", |longest, word| {
         if word.chars().count() > longest.chars().count() {
             word

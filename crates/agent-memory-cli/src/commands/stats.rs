@@ -19,17 +19,18 @@ struct StatsReport {
     tokens: u64,
     summaries: u64,
     views: Vec<ViewTotals>,
-    /// Time since which erased words may still be in the database's files.
+    /// Start time of an erasure that was interrupted, so that erased words may still be in the database's files. `None`
+    /// if no erasure was interrupted.
     pending_wipe: Option<String>,
 }
 
-/// Totals of all views with one name.
+/// Totals over the views with one name in all conversations.
 #[derive(Debug, Default, Serialize)]
 struct ViewTotals {
     name: String,
     conversations: u64,
     spans: u64,
-    /// Cost of the conversations' logs, in tokens.
+    /// Total cost of the conversations' logs, in tokens.
     log_tokens: u64,
     tokens: u64,
 }
@@ -55,7 +56,7 @@ pub(crate) async fn run(app: &mut App) -> anyhow::Result<()> {
     for info in memory.sessions(&filter).await? {
         let conversation = &info.conversation;
         answer.conversations += 1;
-        // A fork's own log begins after the shared part.
+        // The entries of a fork begin after the part that it shares with its parent.
         let shared = u64::from(conversation.own_first().prev().0);
         answer.messages += u64::from(conversation.head.0).saturating_sub(shared);
         let before = memory
@@ -78,7 +79,7 @@ pub(crate) async fn run(app: &mut App) -> anyhow::Result<()> {
             let store = memory.store();
             let page = store.summary_log(conversation.id, after.as_ref(), 256);
             let page = page.await?;
-            // A fork sees summaries of the shared part.
+            // A fork also lists the summaries of the part that it shares with its parent.
             let ids = page.items.into_iter().map(|summary| summary.id);
             summaries.extend(ids.map(|id| (conversation.family, id)));
             after = page.next;

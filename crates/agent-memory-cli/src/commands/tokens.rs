@@ -42,7 +42,7 @@ pub(crate) fn run(app: &mut App, args: &Tokens) -> anyhow::Result<()> {
     if app.json {
         return Ok(app.out.json(&TokenCounts { files })?);
     }
-    // One column a file: there are more estimators than files.
+    // Each file is a column, because there are usually more estimators than files.
     let column = |name: &str, of: &dyn Fn(&Counted) -> String| {
         std::iter::once(name.to_owned())
             .chain(files.iter().map(of))

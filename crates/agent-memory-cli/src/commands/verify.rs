@@ -8,7 +8,7 @@ use crate::args::Verify;
 use crate::error::{Failure, Kind};
 use crate::output::count;
 
-/// The findings of a verification, in the answers of commands that write.
+/// Result of a verification, as part of the output of commands that write.
 #[derive(Debug, Serialize)]
 pub(super) struct Verified {
     pub(super) ok: bool,
@@ -25,7 +25,7 @@ impl From<VerifyReport> for Verified {
 }
 
 impl Verified {
-    /// Prints the findings.
+    /// Prints the report.
     pub(super) fn print(&self, app: &mut App) -> anyhow::Result<()> {
         if self.ok {
             app.out.line("verified: every word is there")?;
@@ -50,7 +50,8 @@ struct DatabaseReport {
     ok: bool,
     #[serde(flatten)]
     report: VerifyReport,
-    /// Time since which erased words may still be in the database's files.
+    /// Start time of an erasure that was interrupted, so that erased words may still be in the database's files. `None`
+    /// if no erasure was interrupted.
     pending_wipe: Option<String>,
 }
 
@@ -96,7 +97,7 @@ pub(crate) async fn run(app: &mut App, args: &Verify) -> anyhow::Result<()> {
     }
 }
 
-/// Returns the text about an interrupted erasure.
+/// Returns the text about an erasure at the time `since` that was interrupted.
 pub(crate) fn unwiped(since: &str) -> String {
     format!(
         "not wiped: words that were erased at {since} may still be in the database's files; the next command that writes \

@@ -1,4 +1,4 @@
-//! `view`: shows the versions of a session's view, and reverts to them.
+//! `view`: shows the versions of a session's view, and reverts to earlier ones.
 
 use agent_memory::{
     Seq, Session,
@@ -14,7 +14,7 @@ use crate::args::View;
 use crate::error::{Failure, Kind};
 use crate::output::{count, number, one_line};
 
-/// Number of publications in one read.
+/// Number of publications (changes to a view) in one read.
 const PAGE: usize = 256;
 
 #[derive(Debug, Serialize)]
@@ -191,7 +191,7 @@ fn heading(answer: &ViewReport) -> String {
     )
 }
 
-/// Writes a line for each node and each node below it.
+/// Writes a line for each of the nodes and for all nodes below them.
 fn branches(nodes: &[TreeNode], indent: &str, out: &mut String) {
     for (index, node) in nodes.iter().enumerate() {
         let (branch, below) = match index + 1 == nodes.len() {
@@ -199,7 +199,7 @@ fn branches(nodes: &[TreeNode], indent: &str, out: &mut String) {
             false => ("├─", "│  "),
         };
         out.push_str(&format!("{indent}{branch} {}\n", label(node)));
-        // The label of a leaf names its messages.
+        // A summary of messages alone has their range in its own line, so its children are not printed.
         if node.children.iter().any(|child| child.summary.is_some()) {
             branches(&node.children, &format!("{indent}{below}"), out);
         }

@@ -1,4 +1,4 @@
-//! Every command but `compact`, and its JSON field by field.
+//! Every command except `compact`, and the fields of its JSON output.
 
 use std::collections::BTreeSet;
 
@@ -360,7 +360,7 @@ fn an_export_comes_back_as_it_was() {
     assert_eq!(other.ok(&["export", key]).out, exported);
 }
 
-/// In the order of the alphabet, as in JSON.
+/// Names of the estimators in alphabetical order, as in JSON.
 const ESTIMATORS: [&str; 11] = [
     "anna",
     "anna-handoff",

@@ -1,4 +1,4 @@
-//! The main job.
+//! The command `compact`.
 
 use serde_json::{Value, json};
 
@@ -79,12 +79,12 @@ fn what_a_person_sees() {
     }
 }
 
-/// Everything from the tree on, but for what to do next.
+/// Returns the part of the output from the tree on, without the next commands.
 fn tree_of(out: &str) -> &str {
     out.split_once("\nView ").unwrap().1
 }
 
-/// Output without what differs from machine to machine.
+/// Returns the output without parts that differ between machines.
 fn redacted(home: &Home, out: &str) -> String {
     let program = assert_cmd::cargo::cargo_bin!("agent-memory");
     let program = program.to_str().unwrap();

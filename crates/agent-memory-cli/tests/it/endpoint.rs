@@ -1,4 +1,4 @@
-//! A model's endpoint on a port of 127.0.0.1 that behaves as badly as a test wants.
+//! A model's endpoint on a port of 127.0.0.1 that misbehaves in ways that a test chooses.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -9,31 +9,31 @@ use serde_json::{Value, json};
 
 use crate::support::PATIENCE;
 
-/// A request as it arrived.
+/// A received request.
 #[derive(Debug, Clone)]
 pub struct Request {
-    /// Its number, from 1.
+    /// Number of the request, from 1.
     pub number: usize,
     pub body: String,
 }
 
-/// What the endpoint does with a request.
+/// Reaction of the endpoint to a request.
 pub enum Answer {
     /// A summary that passes the gate.
     Summary,
-    /// This status, these header lines and this body.
+    /// An answer with this status, these header lines and this body.
     Status(u16, String, String),
-    /// Nothing, until the client goes away.
+    /// No answer until the client closes the connection.
     Silence,
     /// A head, then one byte of the body for each wait of the client, without an end.
     Drip,
-    /// A part of an answer, then the connection is closed.
+    /// A part of an answer. The connection is then closed.
     CutOff,
-    /// A body that never ends, as fast as it is read.
+    /// A body without an end, as fast as the client reads it.
     Flood,
     /// The connection is closed without an answer.
     Nothing,
-    /// Bytes that are no HTTP.
+    /// Bytes that are not HTTP.
     Noise,
 }
 
@@ -42,17 +42,17 @@ struct Shared {
     requests: Mutex<Vec<Request>>,
     arrived: Condvar,
     stopped: AtomicBool,
-    /// Bytes of floods that clients took.
+    /// Number of bytes of endless bodies that clients have read.
     flooded: AtomicU64,
 }
 
-/// A running endpoint. It ends when it is dropped.
+/// A running endpoint. Dropping it stops it.
 pub struct Endpoint {
     address: SocketAddr,
     shared: Arc<Shared>,
 }
 
-/// A model's answer in the form of the protocol.
+/// Returns a model's answer in the form of the API.
 pub fn completion(text: &str) -> String {
     json!({
         "id": "chatcmpl-1", "object": "chat.completion", "created": 1, "model": "m",
@@ -67,7 +67,7 @@ const SUMMARY: &str =
     "They talked about the weather, the boat and the garden, and what the neighbours said.";
 
 impl Endpoint {
-    /// Starts an endpoint that does with each request what `answer` says.
+    /// Starts an endpoint. `answer` chooses its reaction to each request.
     pub fn start(answer: impl Fn(&Request) -> Answer + Send + Sync + 'static) -> Self {
         let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
         let address = listener.local_addr().unwrap();
@@ -88,7 +88,7 @@ impl Endpoint {
         Self { address, shared }
     }
 
-    /// An endpoint that answers every request well.
+    /// Starts an endpoint that answers every request correctly.
     pub fn well() -> Self {
         Self::start(|_| Answer::Summary)
     }
@@ -97,7 +97,7 @@ impl Endpoint {
         format!("http://{}/v1", self.address)
     }
 
-    /// A command line by which the program asks this endpoint.
+    /// Returns a command line with options that make the program call this endpoint.
     pub fn asked_by(&self, command: &[&str]) -> Vec<String> {
         let url = self.url();
         let options = ["--summarizer", "compatible:model", "--base-url", &url];
@@ -110,7 +110,7 @@ impl Endpoint {
         self.lock().clone()
     }
 
-    /// How many requests arrived so far.
+    /// Returns the number of requests received so far.
     pub fn count(&self) -> usize {
         self.lock().len()
     }
@@ -130,7 +130,7 @@ impl Endpoint {
         );
     }
 
-    /// Bytes of endless bodies that clients took.
+    /// Returns the number of bytes of endless bodies that clients have read.
     pub fn flooded(&self) -> u64 {
         self.shared.flooded.load(Ordering::SeqCst)
     }
@@ -243,7 +243,7 @@ fn read(shared: &Shared, stream: &TcpStream) -> std::io::Result<Option<Request>>
     Ok(Some(request))
 }
 
-/// What a request asks the model, without settings that may differ between attempts.
+/// Returns the prompt of a request, without settings that may differ between attempts.
 pub fn question(request: &Request) -> String {
     let body: Value = serde_json::from_str(&request.body).unwrap();
     body["messages"].to_string()

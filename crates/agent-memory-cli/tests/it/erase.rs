@@ -1,15 +1,15 @@
-//! `erase` and `delete`.
+//! The commands `erase` and `delete`.
 
 use serde_json::{Value, json};
 
 use crate::support::{Home, has, is, words};
 
-/// A word that stands in one message alone.
+/// Returns a word that occurs only in message `n`.
 fn secret(n: u32) -> String {
     format!("passphrase-{}z", n * 7919)
 }
 
-/// A session of 120 messages, compacted, and a fork of it at 70.
+/// Returns a home with a compacted session of 120 messages, and a fork of it at position 70.
 fn home() -> Home {
     let home = Home::new();
     let line = |n: u32| {
@@ -23,7 +23,7 @@ fn home() -> Home {
     home
 }
 
-/// Everything that the program shows of a session.
+/// Returns all that the program can print of a session.
 fn shown(home: &Home, session: &str) -> String {
     let mut all = String::new();
     for arguments in [
@@ -37,7 +37,7 @@ fn shown(home: &Home, session: &str) -> String {
     all
 }
 
-/// The sessions and ranges of a list in an answer.
+/// Returns the sessions and ranges in a list of the JSON output.
 fn ranges(list: &Value) -> Vec<(String, u64, u64)> {
     let range = |range: &Value| {
         let session = range["session"].as_str().unwrap().to_owned();

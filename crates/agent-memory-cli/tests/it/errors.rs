@@ -1,8 +1,8 @@
-//! Bad input: a clear error, its own exit code, and nothing changed.
+//! Invalid input. The program prints a clear error, ends with a specific exit code, and changes nothing.
 
 use crate::support::{Home, fixture, sql};
 
-/// Runs a command that must fail; checks the code, the texts and the JSON.
+/// Runs a command that must fail. Checks the exit code, the texts and the JSON.
 fn fails(home: &Home, arguments: &[&str], code: i32, kind: &str) -> String {
     let plain = home.fails(arguments, code);
     plain.says("error: ");

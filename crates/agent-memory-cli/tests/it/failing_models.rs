@@ -1,4 +1,4 @@
-//! What a person sees of a model that fails or whose answers are refused.
+//! Output for a model that fails or gives answers that are rejected.
 
 use serde_json::{Value, json};
 use wiremock::{Mock, MockServer, Request, Respond, ResponseTemplate};
@@ -6,14 +6,14 @@ use wiremock::{Mock, MockServer, Request, Respond, ResponseTemplate};
 use crate::providers::{Writer, completion, run, server};
 use crate::support::{Home, fixture, is, tells, words};
 
-/// The lines on stderr that tell how many summaries no model wrote.
+/// Returns the lines on stderr with the number of summaries that no model wrote.
 fn told(err: &str) -> Vec<&str> {
     let tells =
         |line: &&str| line.contains("written without the model") || line.contains("not made");
     err.lines().filter(tells).collect()
 }
 
-/// Compacts a fixture with a model that gives this answer to everything.
+/// Compacts a fixture with a model that gives this answer to every request.
 async fn compact(answer: impl Respond + 'static) -> (Home, MockServer, Value, String) {
     let home = Home::new();
     let server = server(answer).await;
@@ -81,7 +81,7 @@ async fn a_model_that_writes_everything_is_not_mentioned() {
     is(&answer["model"], json!({"without_model": 0, "causes": []}));
 }
 
-/// A session whose summaries were all written without a model, and how many they are.
+/// Returns a session in which all summaries were written without a model, and their number.
 async fn provisional() -> (Home, String, u64) {
     let (home, _down, answer, _) = compact(ResponseTemplate::new(401)).await;
     let session = answer["session"].as_str().unwrap().to_owned();
@@ -123,7 +123,7 @@ async fn redo_with_one_call_at_a_time_ends() {
     assert_eq!(server.received_requests().await.unwrap().len() as u64, all);
 }
 
-/// Refuses the key phrase's source in every style, and writes every other one well.
+/// A model that refuses sources with the key phrase in every style, and summarizes all others correctly.
 struct Picky(String);
 
 impl Respond for Picky {

@@ -1,10 +1,10 @@
-//! `fork` and `view`.
+//! The commands `fork` and `view`.
 
 use serde_json::{Value, json};
 
 use crate::support::{Home, has, is};
 
-/// A session of 120 messages, compacted.
+/// Returns a home with a compacted session of 120 messages.
 fn home() -> Home {
     let home = Home::new();
     let line = |n: u32| {

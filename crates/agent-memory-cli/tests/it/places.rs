@@ -1,4 +1,4 @@
-//! Where the database is: who may read it, places that cannot be written, locks, and what is on the disk afterwards.
+//! Location of the database: its permissions, places that cannot be written, locks, and the files on the disk.
 #![cfg(unix)]
 #![allow(clippy::print_stderr)]
 
@@ -9,7 +9,7 @@ use std::process::Command;
 
 use crate::support::{Home, Ran, fixture, program, sql, tells};
 
-/// The user that owns nothing.
+/// Id of a user that owns no files.
 const NOBODY: &str = "65534";
 
 fn mode(path: &Path) -> u32 {
@@ -31,7 +31,7 @@ fn is_root() -> bool {
     id.stdout == b"0\n"
 }
 
-/// Everything that can be seen of a folder from outside: names, modes, times of change and content.
+/// Returns all visible properties of a folder's files: names, modes, modification times and contents.
 fn contents(folder: &Path) -> BTreeMap<PathBuf, (u32, std::time::SystemTime, Vec<u8>)> {
     let entries = std::fs::read_dir(folder).unwrap();
     let paths = entries.map(|entry| entry.unwrap().path());
@@ -44,7 +44,7 @@ fn contents(folder: &Path) -> BTreeMap<PathBuf, (u32, std::time::SystemTime, Vec
     paths.map(look).collect()
 }
 
-/// A database with one compacted session, and every command that only reads it.
+/// A database with one compacted session, and all commands that only read it.
 struct Reading {
     home: Home,
     key: String,
@@ -84,8 +84,8 @@ impl Reading {
         self.home.database().parent().unwrap().to_owned()
     }
 
-    /// Runs every reading command through `run`: it succeeds, prints what it prints in a place that can be written
-    /// (`before`), and leaves the folder as it is.
+    /// Runs every reading command through `run`. Asserts that it succeeds, prints the same as in a writable place
+    /// (`before`), and leaves the folder unchanged.
     fn change_nothing(&self, before: &[String], run: &dyn Fn(&[&str]) -> Ran) {
         let seen = contents(&self.folder());
         for (arguments, before) in self.commands().iter().zip(before) {
@@ -101,14 +101,14 @@ impl Reading {
         }
     }
 
-    /// What the commands print.
+    /// Returns the output of the commands.
     fn answers(&self) -> Vec<String> {
         let commands = self.commands();
         let answers = commands.iter().map(|arguments| self.home.ok(arguments).out);
         answers.collect()
     }
 
-    /// Leaves a change in the write-ahead log, as a process does that is killed.
+    /// Leaves a change in the write-ahead log, as a killed process does.
     fn leave_a_log(&self) {
         let database = self.home.database();
         // Whoever reads an older state keeps newer ones in the log.
@@ -136,7 +136,8 @@ impl Reading {
         set_mode(self.home.path(), 0o755);
     }
 
-    /// Runs the program as a user for whom permissions count: this one, or nobody where this one is root.
+    /// Runs the program as a user for whom permissions apply: the current user, or `nobody` if the current user is
+    /// root.
     fn run_without_privileges(&self, arguments: &[&str]) -> Ran {
         if !is_root() {
             return self.home.run(arguments);
@@ -209,7 +210,7 @@ fn a_database_that_others_may_read_is_reported_once_and_left_unchanged() {
     }
 }
 
-/// To take rights from a folder, a device or another program's file would do harm.
+/// The program must not remove permissions from a folder, a device or the file of another program.
 #[test]
 fn only_a_database_is_reported_as_open_to_others() {
     let home = Home::new();
@@ -396,7 +397,7 @@ fn a_database_that_stays_locked_ends_every_command_with_a_separate_code() {
     home.ok(&["import", &other]);
 }
 
-/// Runs the program under strace; `None` where that is not installed, unless it must be.
+/// Runs the program under strace. Returns `None` if strace is not installed and not required.
 fn traced(home: &Home, options: &[&str], arguments: &[&str]) -> Option<(Ran, String)> {
     let log = home.path().join("strace.log");
     let mut command = home.process("strace");
@@ -418,7 +419,7 @@ fn traced(home: &Home, options: &[&str], arguments: &[&str]) -> Option<(Ran, Str
     }
 }
 
-/// Commands that write, in an order in which each finds what it needs.
+/// Returns the commands that write, in an order in which each finds the data that it needs.
 fn writing<'a>(file: &'a str, key: &'a str) -> [Vec<&'a str>; 4] {
     [
         vec!["import", file],

@@ -1,4 +1,4 @@
-//! Summaries by a model, from the command line, against a server of our own.
+//! Summaries by a model, requested on the command line, with a local server.
 
 use serde_json::{Value, json};
 use wiremock::matchers::{body_partial_json, header, method, path};
@@ -17,8 +17,8 @@ pub(crate) fn completion(text: &str, finish: &str) -> ResponseTemplate {
     }))
 }
 
-/// A model that names what its source names: file names, identifiers, codes; as much of them as is
-/// such a part of the source.
+/// A model with summaries that repeat the names in its source: file names, identifiers and codes. The number is the
+/// part of the source that is kept.
 pub(crate) struct Writer(pub(crate) &'static str, pub(crate) usize);
 
 impl Respond for Writer {
@@ -58,7 +58,7 @@ pub(crate) async fn server(answer: impl Respond + 'static) -> MockServer {
     server
 }
 
-/// Runs a command with the key in the environment; it must never be shown.
+/// Runs a command with a key in the environment. Asserts that the key is never printed.
 pub(crate) fn run(home: &Home, arguments: &[&str]) -> Ran {
     let mut command = home.command(arguments);
     let ran = Ran::from(command.env("OPENAI_API_KEY", KEY).output().unwrap());
@@ -193,7 +193,7 @@ async fn the_fallback_writes_when_the_cheap_model_fails() {
     assert_eq!(described["model"], "large");
 }
 
-/// What became of a compaction by a model that always says the same, and what it was asked.
+/// Compacts with a model that always gives the same answer. Returns the result and the prompts.
 async fn vaguely(arguments: &[&str]) -> (Value, Vec<String>) {
     let home = Home::new();
     let server = server(completion("Work went on, and well.", "stop")).await;

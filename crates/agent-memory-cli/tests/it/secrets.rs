@@ -1,4 +1,4 @@
-//! Keys, user info and queries of addresses: who gets them, and that nobody sees them.
+//! Keys, and the user info and queries of addresses: they are sent only to their server, and never shown.
 
 use serde_json::json;
 use wiremock::matchers::method;
@@ -10,10 +10,10 @@ const KEY: &str = "sk-very-secret-0123456789";
 const USER: &str = "hidden-user-1";
 const PASSWORD: &str = "hidden-pass-2";
 const QUERY: &str = "hidden-query-3";
-/// `hidden-user-1:hidden-pass-2` as a header has it.
+/// `hidden-user-1:hidden-pass-2` in the form of a `Basic` header.
 const BASIC: &str = "aGlkZGVuLXVzZXItMTpoaWRkZW4tcGFzcy0y";
 
-/// Quotes the request's headers: in an error, or in the text of a summary.
+/// A server that repeats the headers of the request, in an error or in the text of a summary.
 struct Quotes {
     status: u16,
 }
@@ -42,7 +42,7 @@ async fn server(answer: impl Respond + 'static) -> MockServer {
     server
 }
 
-/// The values of a header in all requests that a server got.
+/// Returns the values of a header in all requests that a server received.
 async fn sent(server: &MockServer, name: &str) -> Vec<Option<String>> {
     let requests = server.received_requests().await.unwrap();
     let value = |request: &Request| {
@@ -52,7 +52,7 @@ async fn sent(server: &MockServer, name: &str) -> Vec<Option<String>> {
     requests.iter().map(value).collect()
 }
 
-/// Compacts a fixture by a model, with these variables in the environment.
+/// Compacts a fixture with a model, and with these variables in the environment.
 fn compact(home: &Home, variables: &[(&str, &str)], model: &[&str], stdin: &str) -> Ran {
     let file = fixture("claude-code/release-week");
     // Whatever is written is taken.
@@ -64,7 +64,7 @@ fn compact(home: &Home, variables: &[(&str, &str)], model: &[&str], stdin: &str)
     Ran::from(command.write_stdin(stdin).output().unwrap())
 }
 
-/// Nothing secret is on the terminal, in a context, in an export, or in the database.
+/// Asserts that no secret is in the output, in a context, in an export, or in the database.
 fn assert_hidden(home: &Home, ran: &Ran, secrets: &[&str]) {
     let mut shown = format!("{}{}", ran.out, ran.err);
     if home.database().exists() {
@@ -85,7 +85,7 @@ fn assert_hidden(home: &Home, ran: &Ran, secrets: &[&str]) {
     }
 }
 
-/// As a name of a model it would be printed in errors and commands, kept in summaries, and sent.
+/// A key in place of a model's name would be printed in errors and commands, stored in summaries, and sent.
 #[test]
 fn a_key_in_place_of_a_name_is_refused_and_not_repeated() {
     let hexadecimal = "5f4dcc3b5aa765d61d8327deb882cf99";

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::support::{Home, program};
 
-/// A server that ends with the test.
+/// A server process that is stopped at the end of the test.
 struct Server {
     process: Child,
     stderr: BufReader<std::process::ChildStderr>,
@@ -44,7 +44,7 @@ fn start(home: &Home, arguments: &[&str], token: Option<&str>) -> Server {
 }
 
 impl Server {
-    /// The rest of the line on stderr that has this text in it, behind it.
+    /// Returns the rest of the line on stderr after this text.
     fn told(&mut self, text: &str) -> String {
         let mut line = String::new();
         loop {

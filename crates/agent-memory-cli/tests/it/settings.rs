@@ -1,10 +1,10 @@
-//! Policies, and what the user says about a session.
+//! Compaction policies, and settings of a session.
 
 use serde_json::json;
 
 use crate::support::{Home, fixture, is, words};
 
-/// Sequence numbers of the first raw span of a session's view.
+/// Returns the first position of the first raw span in a session's view.
 fn raw_from(home: &Home, session: &str) -> u64 {
     let view = home.json(&["view", session]);
     let spans = view["spans"].as_array().unwrap();
@@ -12,7 +12,8 @@ fn raw_from(home: &Home, session: &str) -> u64 {
     raw["first"].as_u64().unwrap()
 }
 
-/// Compacts a transcript of 60 short messages with these options; the summaries and where the tail begins.
+/// Compacts a transcript of 60 short messages with these options. Returns the number of summaries, and the position at
+/// which the uncompacted messages begin.
 fn compacted(options: &[&str]) -> (u64, u64) {
     let home = Home::new();
     let lines: String = (0..60)

@@ -1,4 +1,4 @@
-//! Being stopped: SIGINT, SIGTERM and kill, and what a run afterwards finds.
+//! SIGINT, SIGTERM and SIGKILL during a command, and the state that the next run finds.
 #![cfg(unix)]
 
 use std::io::{BufRead as _, BufReader, Read as _};
@@ -7,7 +7,7 @@ use std::process::{Child, Command};
 use crate::endpoint::{Answer, Endpoint};
 use crate::support::{Home, Ran, fixture, program, sql};
 
-/// A home with a session that needs several summaries.
+/// Returns a home with a session that needs several summaries.
 fn home() -> (Home, String) {
     let home = Home::new();
     home.ok(&["import", &fixture("claude-code/release-week")]);
@@ -21,7 +21,7 @@ fn compact(home: &Home, key: &str, endpoint: &Endpoint) -> Command {
     command
 }
 
-/// Starts a compaction, and comes back when it waits for the model.
+/// Starts a compaction, and returns when it waits for the model.
 fn waiting(home: &Home, key: &str, endpoint: &Endpoint) -> Child {
     let child = compact(home, key, endpoint).spawn().unwrap();
     endpoint.wait_for(1);
@@ -39,7 +39,7 @@ fn end(child: Child) -> Ran {
     Ran::from(child.wait_with_output().unwrap())
 }
 
-/// Compacts once more, with a model that answers: nobody stands in the way.
+/// Compacts again, with a model that answers. Asserts that no lease prevents it.
 fn completes(home: &Home, key: &str) {
     let endpoint = Endpoint::well();
     let ran = end(compact(home, key, &endpoint).spawn().unwrap()).ended(0);

@@ -1,7 +1,7 @@
-//! Databases that earlier versions wrote: each opens, verifies, and gives back what it held.
+//! Databases that earlier versions wrote. Each opens, verifies, and returns its recorded content.
 //!
-//! `NAME.json` beside a database holds what it must give back. Where it is missing it is written, and the test fails
-//! once, so that nobody mistakes a new record for an old one.
+//! `NAME.json` next to a database is the recorded content. If the record is missing, it is written and the test fails
+//! once, so that a new record is not mistaken for an old one.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -40,7 +40,7 @@ fn every_stored_database_returns_its_data() {
     }
 }
 
-/// Everything that a database holds, by the program: entries, spans and summaries of each session.
+/// Returns the content of a database as the program prints it: entries, spans and summaries of each session.
 fn contents(database: &Path) -> Value {
     let home = Home::new();
     let copy = home.path().join("copy.db");
@@ -73,7 +73,7 @@ fn contents(database: &Path) -> Value {
     Value::Object(sessions)
 }
 
-/// The ids of summaries that stand anywhere in a value.
+/// Returns the ids of summaries anywhere in a value.
 fn summary_ids(value: &Value) -> BTreeSet<String> {
     match value {
         Value::String(text) if text.starts_with("sum_") => BTreeSet::from([text.clone()]),
@@ -83,7 +83,7 @@ fn summary_ids(value: &Value) -> BTreeSet<String> {
     }
 }
 
-/// The ranges of spans, and what stands for them.
+/// Returns the ranges of spans, and the content that they show.
 fn ranges(spans: &Value) -> Vec<Value> {
     let spans = spans.as_array().unwrap().iter();
     let fields = ["kind", "first", "last", "summary_id"];

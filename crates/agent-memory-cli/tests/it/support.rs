@@ -1,4 +1,4 @@
-//! A home of its own for every test.
+//! Helpers of the tests. Every test has a separate home.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -11,16 +11,16 @@ use serde_json::Value;
 use sqlx::{Connection as _, SqliteConnection};
 use tempfile::TempDir;
 
-/// Time after which a process or a fact that is waited for is given up, and the test fails.
+/// Maximum wait for a process or a fact. After it, the test fails.
 #[cfg(unix)]
 pub const PATIENCE: Duration = Duration::from_secs(120);
 
-/// A directory with nothing in it, where the program keeps its data.
+/// An empty directory in which the program keeps its data.
 pub struct Home {
     directory: TempDir,
 }
 
-/// What a run left behind.
+/// Result of a run of the program.
 pub struct Ran {
     pub code: i32,
     pub out: String,
@@ -56,7 +56,8 @@ impl Home {
         Command::from_std(command)
     }
 
-    /// Another program with the home's data and nothing of the developer's. Its output is kept.
+    /// Returns a process of another program with the home's data, without the developer's environment. Its output is
+    /// captured.
     pub fn process(&self, program: impl AsRef<OsStr>) -> Process {
         let mut command = Process::new(program);
         for name in ["XDG_DATA_HOME", "HOME", "APPDATA"] {
@@ -88,7 +89,7 @@ impl Home {
         ran
     }
 
-    /// Runs a command that must fail with this code.
+    /// Runs a command that must fail with this exit code.
     pub fn fails(&self, arguments: &[&str], code: i32) -> Ran {
         self.run(arguments).ended(code)
     }
@@ -98,7 +99,7 @@ impl Home {
         self.ok(&[&["--json"], arguments].concat()).json()
     }
 
-    /// The key of the first session.
+    /// Returns the key of the first session.
     pub fn session(&self) -> String {
         let sessions = self.json(&["sessions"]);
         sessions["sessions"][0]["session"]
@@ -119,42 +120,42 @@ impl From<Output> for Ran {
 }
 
 impl Ran {
-    /// Asserts that it ended with this code.
+    /// Asserts that the run ended with this exit code.
     pub fn ended(self, code: i32) -> Self {
         assert_eq!(self.code, code, "{}\n{}", self.out, self.err);
         self
     }
 
-    /// Its output, as JSON.
+    /// Parses the output as JSON.
     pub fn json(&self) -> Value {
         let value = serde_json::from_str(&self.out);
         value.unwrap_or_else(|_| panic!("{}\n{}", self.out, self.err))
     }
 
-    /// The error that it printed under `--json`.
+    /// Returns the error that `--json` printed.
     pub fn error(&self) -> Value {
         let line = self.err.lines().last().unwrap_or_default();
         let value: Value = serde_json::from_str(line).unwrap_or_else(|_| panic!("{}", self.err));
         value["error"].clone()
     }
 
-    /// Asserts that standard error has this text.
+    /// Asserts that standard error contains this text.
     pub fn says(&self, text: &str) {
         assert!(self.err.contains(text), "{text:?} in {}", self.err);
     }
 
-    /// Asserts that standard output has this text.
+    /// Asserts that standard output contains this text.
     pub fn shows(&self, text: &str) {
         assert!(self.out.contains(text), "{text:?} in {}", self.out);
     }
 }
 
-/// The program that is tested.
+/// Returns the path of the tested program.
 pub fn program() -> &'static Path {
     assert_cmd::cargo::cargo_bin!("agent-memory")
 }
 
-/// Runs statements on a database as a stranger would, and stays connected.
+/// Executes SQL statements on a database outside of the program, and stays connected.
 pub fn sql(path: &Path, statements: &'static str) -> Connected {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -185,12 +186,12 @@ impl Connected {
     }
 }
 
-/// The words of a command line, which are separated by spaces.
+/// Splits a command line at spaces.
 pub fn words(line: &str) -> Vec<&str> {
     line.split(' ').collect()
 }
 
-/// A fixture's file.
+/// Returns the path of a fixture.
 pub fn fixture(name: &str) -> String {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures");
     let path = root
@@ -202,7 +203,7 @@ pub fn fixture(name: &str) -> String {
     path.to_str().unwrap().to_owned()
 }
 
-/// The names of an object's fields, sorted.
+/// Returns the names of an object's fields, sorted.
 pub fn fields(value: &Value) -> Vec<&str> {
     let mut names: Vec<&str> = value
         .as_object()
@@ -214,7 +215,7 @@ pub fn fields(value: &Value) -> Vec<&str> {
     names
 }
 
-/// Asserts that an object has these fields, separated by spaces, and perhaps more.
+/// Asserts that an object has these fields, separated by spaces. It may have more fields.
 pub fn has(value: &Value, names: &str) {
     let found = fields(value);
     for name in names.split(' ') {
@@ -222,7 +223,7 @@ pub fn has(value: &Value, names: &str) {
     }
 }
 
-/// Asserts that a value is the recorded one, except that objects may have more fields.
+/// Asserts that a value equals the recorded value. Objects may have more fields.
 pub fn covers(held: &Value, recorded: &Value, at: &str) {
     match (held, recorded) {
         (Value::Object(held), Value::Object(recorded)) => {
@@ -241,12 +242,12 @@ pub fn covers(held: &Value, recorded: &Value, at: &str) {
     }
 }
 
-/// Asserts that an object has these fields with these values, and perhaps more.
+/// Asserts that an object has these fields with these values. It may have more fields.
 pub fn is(value: &Value, expected: Value) {
     covers(value, &expected, "");
 }
 
-/// Asserts that a text has this part.
+/// Asserts that a text contains this part.
 pub fn tells(value: &Value, part: &str) {
     let text = value.as_str().unwrap_or_default();
     assert!(text.contains(part), "{part:?} in {value}");

@@ -1,4 +1,4 @@
-//! What reaches a terminal, and a reader that goes away.
+//! Output to a terminal, and a reader that closes the pipe.
 
 use std::io::Read as _;
 

@@ -1,10 +1,10 @@
-//! Searches that count a table of vectors.
+//! Searches that also use a table of word vectors.
 
 use agent_memory::search::StaticTable;
 
 use crate::support::{Home, tells};
 
-/// Five messages about different things; one says `port`.
+/// Five messages about different subjects. One of them contains the word `port`.
 const CHAT: [&str; 5] = [
     "the port opens at six",
     "bread is baked on monday",
@@ -13,7 +13,7 @@ const CHAT: [&str; 5] = [
     "rain is expected tonight",
 ];
 
-/// A home with the chat, and a table in which a harbour is nearly a port.
+/// Returns a home with the chat, and a table in which `harbour` and `port` have similar vectors.
 fn home() -> Home {
     let home = Home::new();
     let lines =
@@ -65,7 +65,7 @@ fn a_question_finds_texts_of_nearly_the_same_meaning() {
     recalled.shows(CHAT[0]);
 }
 
-/// The command that an answer names for its next page counts vectors, too.
+/// The command for the next page of an answer also uses the vectors.
 #[test]
 fn the_next_page_counts_them_too() {
     let home = home();

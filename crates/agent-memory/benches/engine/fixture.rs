@@ -1,4 +1,4 @@
-//! Conversations of several lengths that end alike, in SQLite files.
+//! Generated conversations of several lengths with the same end, in SQLite files.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -17,27 +17,27 @@ use compaction_plan::{BoxError, JobSink, Label, PassInput, ViewSource};
 use memory_model::Part;
 use summarize_escalation::{Error, Ladder, Source, Summarizer, SummarizerResponse, SummaryRequest};
 
-/// The seed of everything.
+/// Seed of all random choices.
 const SEED: u64 = 1;
-/// The last messages are the same in all conversations, so that what is read at the end is.
+/// Number of last messages that are the same in all conversations, so that reads at the end have the same cost.
 const END: usize = 200;
-/// How many messages make a pending chunk: they cost less than a leaf takes.
+/// Number of messages of a pending chunk. They cost less than the maximum source of one leaf.
 const CHUNK: usize = 70;
-/// Length of the large result near the head, in bytes.
+/// Length of the large tool result near the end, in bytes.
 const LARGE: usize = 500_000;
-/// Messages of one transaction while a conversation is made.
+/// Number of messages in one transaction while a conversation is generated.
 const BATCH: usize = 640;
-/// The session's key.
+/// Key of the session.
 const KEY: &str = "bench";
 
-/// The messages of a conversation of this length.
+/// Returns the messages of a conversation of this length.
 pub(crate) fn messages(size: usize) -> impl Iterator<Item = Message> {
     let end = Generated::new(SEED + 1).take(END);
     Generated::new(SEED).take(size - END).chain(end)
 }
 
-/// A model that costs nothing: the beginning of each piece of its source, as it is. The gate measures what it loses, and
-/// lets it pass.
+/// A model without cost: it returns the beginning of each part of its source unchanged. The gate checks its summaries
+/// and accepts them.
 #[derive(Debug)]
 struct Heads;
 
@@ -71,7 +71,7 @@ fn lenient() -> Ladder {
     }
 }
 
-/// A view that nothing was published to: every message as it is.
+/// A planner for a view that shows every message unchanged.
 #[derive(Debug, Default)]
 struct Untouched(DagPlanner);
 
@@ -103,34 +103,33 @@ impl Planner for Untouched {
     }
 }
 
-/// What a first full sweep took.
+/// Figures of the first full compaction.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Swept {
     pub(crate) seconds: f64,
     pub(crate) summaries: u64,
-    /// The most memory that its process ever had, in MB; 0 where the system does not say.
+    /// Peak memory of the process, in MB; 0 if the system does not report it.
     pub(crate) peak: u64,
 }
 
-/// A conversation of one length that was compacted until nothing was left to do: what the states of benches are
-/// copies of.
+/// A conversation of one length that is completely compacted. The states of benches are copies of it.
 pub(crate) struct Base {
     pub(crate) name: &'static str,
     pub(crate) swept: Swept,
     path: PathBuf,
 }
 
-/// The state of one bench at one length: a copy of the conversation that no other bench reads or writes.
+/// State of one bench at one length: a copy of the conversation that only this bench uses.
 pub(crate) struct Fixture {
     pub(crate) path: PathBuf,
-    /// Compacts by the default policy.
+    /// Session that compacts by the default policy.
     pub(crate) session: Session,
-    /// Makes leaves and never condenses, so that a pass with a chunk pending is one leaf.
+    /// Session that makes leaves and never condenses them, so that a pass with a pending chunk makes one leaf.
     pub(crate) leaves: Session,
     pub(crate) untouched: Session,
-    /// Leaves from the middle of the log, to be expanded.
+    /// Leaves in the middle of the log, for benches that expand them.
     pub(crate) made: Vec<SummaryId>,
-    /// How many chunks were appended.
+    /// Number of chunks that were appended.
     chunks: u64,
     pub(crate) more: Generated,
 }
@@ -145,7 +144,7 @@ async fn opened(path: &Path) -> Memory {
         .unwrap()
 }
 
-/// Writes a conversation that was never compacted.
+/// Writes a conversation without compacting it.
 async fn raw(size: usize, path: &Path) {
     let memory = opened(path).await;
     let session = memory.session(KEY).await.unwrap();
@@ -158,7 +157,7 @@ async fn raw(size: usize, path: &Path) {
     memory.close().await.unwrap();
 }
 
-/// What [`sweep`] prints, from a process of its own, so that the memory is its own.
+/// Runs [`sweep`] in a separate process, so that its peak memory is measured separately. Returns its output.
 fn sweep_elsewhere(path: &Path) -> Swept {
     let mut command = Command::new(std::env::current_exe().unwrap());
     let output = command.arg("sweep").arg(path).output().unwrap();
@@ -172,7 +171,7 @@ fn sweep_elsewhere(path: &Path) -> Swept {
     }
 }
 
-/// Compacts a file's conversation until nothing is left to do, and prints seconds, summaries, and peak memory.
+/// Compacts the conversation of a file completely, and prints the seconds, the summaries and the peak memory.
 pub(crate) async fn sweep(path: &Path) {
     let memory = opened(path).await;
     let session = memory.get_session(KEY).await.unwrap();
@@ -197,7 +196,7 @@ impl Base {
         Self { name, swept, path }
     }
 
-    /// The state that a bench begins with.
+    /// Returns the initial state of a bench.
     pub(crate) async fn state(&self, bench: &str) -> Fixture {
         let path = self
             .path
@@ -249,7 +248,7 @@ impl Fixture {
         }
     }
 
-    /// Appends a call whose result has 500 kB, and what the assistant says of it.
+    /// Appends a tool call with a result of 500 kB, and the assistant's reply to it.
     async fn end_with_large_result(&self) {
         let line = "src/lib.rs:42: error: the value moved here was borrowed before\n";
         let arguments = RawJson::parse("{\"path\":\"build.log\"}").unwrap();
@@ -263,7 +262,7 @@ impl Fixture {
         assert_eq!(stored.inserted(), count);
     }
 
-    /// Appends what will be one leaf.
+    /// Appends a chunk of messages from which one leaf will be made.
     pub(crate) async fn pend(&mut self) {
         self.chunks += 1;
         let chunk = Generated::new(SEED + 100 + self.chunks).take(CHUNK);
@@ -272,7 +271,7 @@ impl Fixture {
     }
 }
 
-/// A few leaves around the middle of the log that expand to about as much in every conversation.
+/// Returns a few leaves around the middle of the log. They expand to about the same size in every conversation.
 async fn middle(session: &Session) -> Vec<SummaryId> {
     let store = session.memory().store();
     let middle = session.info().await.unwrap().conversation.head.0 / 2;

@@ -1,12 +1,14 @@
-//! `engine/{append,append_batch,plan,leaf_pass,assemble,…}/{1k,10k,100k}`: what the engine costs on a generated
-//! conversation, in an SQLite file, at several lengths.
+//! `engine/{append,append_batch,plan,leaf_pass,assemble,…}/{1k,10k,100k}`: measures operations of the engine on
+//! generated conversations of several lengths, in SQLite files.
 //!
-//! `cargo bench -p agent-memory --bench engine` measures everything twice: in rounds that take the lengths in turn, so
-//! that what else the machine does falls on all of them alike (the tables, medians, with the ratio to the first), and by
-//! criterion. Every bench begins each of its measurements with a copy of the compacted conversation of its own, so both
-//! ways measure the same state. With `-- table` only the first, with `-- table 1k 1m` for these lengths, with
-//! `-- profile assemble 500 100k` one operation alone. `-- --quick` takes two lengths and fewer rounds, `-- --test` runs
-//! each bench once. The conversations are made once and kept below the target folder.
+//! `cargo bench -p agent-memory --bench engine` measures everything in two ways. The first measures in rounds that
+//! alternate between the lengths, so that other load on the machine affects all lengths alike, and prints tables of
+//! medians with their ratios to the first length. The second is criterion. Each measurement of a bench begins with a
+//! separate copy of the compacted conversation, so both ways measure the same state.
+//!
+//! `-- table` measures only in the first way, `-- table 1k 1m` only these lengths, and `-- profile assemble 500 100k`
+//! runs one operation. `-- --quick` measures two lengths in fewer rounds, and `-- --test` runs each bench once. The
+//! conversations are generated once and kept in the target folder.
 #![allow(
     clippy::unwrap_used,
     clippy::print_stdout,
@@ -32,14 +34,14 @@ const SIZES: [(usize, &str); 4] = [
     (100_000, "100k"),
     (1_000_000, "1m"),
 ];
-/// The budget of a context, in tokens. The shortest conversation costs more than five times as much.
+/// Budget of a context, in tokens. The shortest conversation costs more than five times this budget.
 const BUDGET: u64 = 32_000;
-/// Messages of a batch.
+/// Number of messages in a batch.
 const BATCH: usize = 64;
 
-/// The lengths that are measured unless others are named: a million messages take minutes to make.
+/// Lengths that are measured by default. A conversation of a million messages takes minutes to generate.
 const USUAL: [&str; 3] = ["1k", "10k", "100k"];
-/// What is measured, and the rounds that it gets.
+/// Names of the benches, and their numbers of rounds.
 const BENCHES: [(&str, u32); 10] = [
     ("assemble", 101),
     ("assemble_compacted", 101),
@@ -53,7 +55,7 @@ const BENCHES: [(&str, u32); 10] = [
     ("append_batch", 61),
 ];
 
-/// One sample of a bench: an operation's time, in the state that the bench has in this round.
+/// Measures one sample of a bench: the duration of the operation in this round.
 async fn sample(bench: &str, of: &mut Fixture, round: usize) -> Duration {
     macro_rules! time {
         ($work:expr) => {{
@@ -124,7 +126,7 @@ fn median(mut of: Vec<Duration>) -> f64 {
     of[of.len() / 2].as_secs_f64() * 1e6
 }
 
-/// A bench's state at each length.
+/// Returns the state of a bench at each length.
 async fn states(bench: &str, bases: &[Base]) -> Vec<Fixture> {
     let mut states = Vec::new();
     for base in bases {

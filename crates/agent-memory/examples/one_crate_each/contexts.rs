@@ -1,4 +1,4 @@
-//! `context-assembler`: the newest messages that fit a budget.
+//! `context-assembler`: selects the latest messages that fit a budget.
 
 use context_assembler::{Budget, assemble_messages};
 use memory_model::Message;

@@ -1,5 +1,4 @@
-//! One crate at a time: what each is good for without the others. Each module uses one crate of this workspace, and those
-//! that it is built on.
+//! Examples of using single crates. Each module uses one crate of this workspace and the crates on which it depends.
 
 #![allow(clippy::print_stdout)]
 

@@ -1,4 +1,4 @@
-//! `store-sqlite`: an append-only log of messages in a file, or in memory.
+//! `store-sqlite`: stores messages in an append-only log, in a file or in memory.
 
 use memory_model::{Clock as _, Message, Seq, SeqRange, SystemClock};
 use memory_store::{Append, LogRead, NewConversation, Store as _};

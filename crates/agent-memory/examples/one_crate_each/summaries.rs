@@ -1,4 +1,4 @@
-//! `summarize-escalation`: a text within a budget of tokens, with a model or without.
+//! `summarize-escalation`: summarizes a text within a budget of tokens, with or without a model.
 
 use summarize_escalation::{ExtractiveSummarizer, summarize_text};
 

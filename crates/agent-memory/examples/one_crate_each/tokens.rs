@@ -1,4 +1,4 @@
-//! `token-estimate`: what a request costs, and whether it fits into a model's window.
+//! `token-estimate`: estimates the cost of a request, and whether the request fits into a model's window.
 
 use token_estimate::{
     MessageParts, PartView, Role, TokenEstimator as _, TokenEstimatorExt as _, ToolView, estimator,

@@ -1,4 +1,4 @@
-//! `message-formats`: a transcript of an agent, as a request to a provider.
+//! `message-formats`: reads a transcript of an agent, and converts it into a request to a provider.
 
 use message_formats::providers::Provider;
 use message_formats::{ReadOptions, read};

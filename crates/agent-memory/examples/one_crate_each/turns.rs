@@ -1,4 +1,4 @@
-//! `turn-map`: cutting a conversation without splitting a call from its result.
+//! `turn-map`: cuts a conversation without separating a tool call from its result.
 
 use memory_model::{Message, RawJson};
 use turn_map::{CutPolicy, TurnMap, atoms};

@@ -1,4 +1,4 @@
-//! Stored and new branches of one conversation, and the positions of a transcript's records in them.
+//! The stored and new branches of one conversation, and the positions of a transcript's records in them.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -9,12 +9,12 @@ use message_formats::{Origin, SessionBuilder, SessionLog};
 
 use super::source::{Place, course, own_id};
 
-/// A conversation of the source as it will be imported.
+/// A session that an import writes: its branch, and the records of the source that become its entries.
 pub(super) struct Row {
     pub(super) target: usize,
-    /// Records that are imported with it. Each record of the source is imported once.
+    /// Records that become entries of the session. Each record of the source is in one row only.
     pub(super) places: Vec<Place>,
-    /// Conversations of the source that end in it.
+    /// Indices of the source's conversations that end in this session.
     pub(super) logs: Vec<usize>,
 }
 
@@ -60,25 +60,26 @@ impl Row {
 pub(super) struct Map {
     /// The conversation's key.
     pub(super) key: SessionKey,
-    /// Parents before their forks.
+    /// Branches. A parent comes before its forks.
     pub(super) branches: Vec<Branch>,
-    /// The branch with the key.
+    /// Index of the branch that has the conversation's key.
     pub(super) base: usize,
-    /// Branches that have an entry as their own, by external id.
+    /// Indices of the branches that contain an entry after their shared part, by the entry's external id.
     pub(super) owners: HashMap<String, Vec<usize>>,
 }
 
 #[derive(Debug)]
 pub(super) struct Branch {
     pub(super) key: SessionKey,
-    /// The branch that it forks off, and the last position that both share.
+    /// Index of the parent branch, and the last position that both branches share; `None` for a root.
     pub(super) parent: Option<(usize, Seq)>,
-    /// External id of the entry at that position.
+    /// External id of the entry at the last shared position.
     pub(super) after: Option<String>,
-    /// Positions of its own entries by external id. For a stored root, only of entries that the source has.
+    /// Positions of the entries after the shared part, by external id. For a stored root, only entries that are also in
+    /// the source.
     pub(super) own: BTreeMap<String, Seq>,
     pub(super) head: Seq,
-    /// The stored conversation and its head; `None` for a branch that is to be created.
+    /// The stored conversation, and the last position of its log; `None` for a branch that is to be created.
     pub(super) stored: Option<(ConversationId, Seq)>,
 }
 
@@ -98,7 +99,7 @@ impl Branch {
         self.parent.map_or(Seq::NONE, |(_, at)| at)
     }
 
-    /// Returns the head of its log before anything is appended.
+    /// Returns the last position of the branch's log before this import appends entries.
     pub(super) fn stored_head(&self) -> Seq {
         self.stored.map_or(self.shared(), |(_, head)| head)
     }
@@ -136,14 +137,14 @@ impl Map {
         self.owners.entry(id).or_default().push(index);
     }
 
-    /// Whether the store has an entry of a log.
+    /// Returns whether the store has an entry of this conversation.
     pub(super) fn knows(&self, log: &SessionLog) -> bool {
         let mut ids = log.messages.iter().filter_map(own_id);
         ids.any(|id| self.owners.contains_key(id))
     }
 
-    /// Returns the records that earlier versions passed over and that are not stored, though a neighbouring record is.
-    /// They cannot be inserted any more, and do not form another course.
+    /// Returns the records that earlier versions did not read and that can no longer be inserted: the records are not
+    /// stored, and a neighbouring record is. They do not make a conversation differ from the stored one.
     pub(super) fn passed_over(&self, family: &[&SessionLog]) -> HashSet<Place> {
         let mut gone = HashSet::new();
         let is_known = |place: &Place| {
@@ -170,8 +171,8 @@ impl Map {
         gone
     }
 
-    /// Whether a record is a note without an id that another branch holds. No branch has more claim to it than another,
-    /// so that it is kept once.
+    /// Returns whether a record is a note without an id that another branch has. The note belongs to no branch in
+    /// particular, and is kept once.
     pub(super) fn has_elsewhere(
         &self,
         index: usize,
@@ -194,7 +195,8 @@ impl Map {
         index
     }
 
-    /// Returns the branch that has an entry as its own among those that `index` shows, and the entry's position.
+    /// Returns the branch that contains an entry after its shared part, and the entry's position. Searches the branch
+    /// `index` and its parents.
     pub(super) fn shown_by(&self, mut index: usize, id: &str) -> Option<(usize, Seq)> {
         let mut until = Seq(u32::MAX);
         loop {
@@ -214,8 +216,8 @@ impl Map {
         self.shown_by(index, id).map(|(_, seq)| seq)
     }
 
-    /// Returns the branch that has an entry as its own, and the entry's position. Of several branches, the one that
-    /// shows most of a course.
+    /// Returns the branch that contains an entry after its shared part, and the entry's position. Of several branches,
+    /// returns the branch that shows the most of the records `places`.
     pub(super) fn owner(
         &self,
         id: &str,
@@ -249,12 +251,13 @@ impl Map {
     }
 }
 
-/// New keys of a transcript's conversations, to relink the sub-agents that they started.
+/// New keys of a transcript's conversations. They are needed to link sub-agents to their parents.
 #[derive(Debug, Default)]
 pub(super) struct Moves {
-    /// New keys of conversations.
+    /// New key of a conversation, by its key in the source.
     pub(super) keys: HashMap<SessionKey, SessionKey>,
-    /// Index of the arranged family of a conversation, and the branch that the conversation ends in.
+    /// For each conversation, by its key in the source: the index of its map in `maps`, and the branch in which it
+    /// ends.
     pub(super) ends: HashMap<SessionKey, (usize, usize)>,
     pub(super) maps: Vec<Map>,
 }
@@ -270,7 +273,7 @@ impl Moves {
         self.maps.push(map);
     }
 
-    /// Replaces the parent of a sub-agent's conversation by its name in the store.
+    /// Replaces the parent's key in a sub-agent's conversation by the parent's key in the store.
     pub(super) fn relink(&self, log: &mut Cow<'_, SessionLog>) {
         let Origin::Spawn { parent, after, .. } = &log.origin else {
             return;

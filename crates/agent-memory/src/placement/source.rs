@@ -1,4 +1,4 @@
-//! The conversations of a transcript: families of forks, and the records that each conversation shows.
+//! The conversations of a transcript: each conversation with its forks, and the records that a conversation shows.
 
 use std::collections::HashMap;
 
@@ -8,19 +8,19 @@ use message_formats::{EarlierReading, Origin, SessionLog};
 
 use crate::earlier::was_passed_over;
 
-/// Whether an entry names its predecessor, or may have named one before it was erased.
+/// Returns whether an entry names its predecessor, or may have named one before its words were erased.
 pub(super) fn is_linked(entry: &LogEntry) -> bool {
     let is_message = entry.kind == EntryKind::Message && entry.external_id.is_some();
     is_message && (message_formats::is_linked(&entry.message) || is_erased(entry))
 }
 
-/// Whether an entry may be erased: it has no words.
+/// Returns whether an entry may be erased: it has no parts, or only the text of erased messages.
 pub(super) fn is_erased(entry: &LogEntry) -> bool {
     entry.parts.is_empty() || (entry.meta.is_none() && entry.text() == ERASED)
 }
 
-/// Whether a record of a source without a session name is an entry of a log. Generated ids are not enough, because two
-/// sources may number their records from 1.
+/// Returns whether a record of a source without a session name is the same as an entry of a log. Equal generated ids
+/// are not sufficient, because two sources may both number their records from 1.
 pub(super) fn is_same(message: &Message, entry: &LogEntry) -> bool {
     if message.external_id != entry.external_id {
         return false;
@@ -29,20 +29,20 @@ pub(super) fn is_same(message: &Message, entry: &LogEntry) -> bool {
         let unread = |part: &Part| matches!(part, Part::Unknown { .. });
         !message.parts.iter().any(unread)
     };
-    // Another version of a format may read a part that is unknown to this one.
+    // A part that this version does not know may be read by another version, so the texts cannot be compared.
     let is_comparable = is_read(message) && is_read(entry) && !is_erased(entry);
     own_id(message).is_none()
         || !is_comparable
         || (message.role == entry.role && message.text() == entry.text())
 }
 
-/// Returns the external id of a record, unless it was generated.
+/// Returns the external id of a record; `None` if the record has none or the id was generated.
 pub(super) fn own_id(message: &Message) -> Option<&str> {
     let id = message.external_id.as_deref()?;
     (!message_formats::is_made_id(id)).then_some(id)
 }
 
-/// Position of a record in a source: its conversation in the family, and its index there.
+/// Position of a record in a source: the index of its conversation in the family, and its index in the conversation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct Place {
     pub(super) log: usize,
@@ -58,7 +58,7 @@ impl Place {
         self.message(family)?.external_id.as_deref()
     }
 
-    /// Whether it is an entry of a log, as read by this version or by earlier ones.
+    /// Returns whether the record is the same as an entry of a log, as read by this version or by earlier versions.
     pub(super) fn is(&self, family: &[&SessionLog], entry: &LogEntry) -> bool {
         let (Some(log), Some(message)) = (family.get(self.log), self.message(family)) else {
             return false;
@@ -75,7 +75,8 @@ impl Place {
     }
 }
 
-/// Groups the conversations of a source, in its order: each root or sub-agent's conversation with its forks.
+/// Groups the conversations of a source into families, in the order of the source. A family is a root or a sub-agent's
+/// conversation, followed by its forks.
 pub(super) fn families(logs: &[SessionLog]) -> Vec<Vec<&SessionLog>> {
     let mut families: Vec<Vec<&SessionLog>> = Vec::new();
     let mut family_of: HashMap<&SessionKey, usize> = HashMap::new();
@@ -96,7 +97,8 @@ pub(super) fn families(logs: &[SessionLog]) -> Vec<Vec<&SessionLog>> {
     families
 }
 
-/// Returns the records that a conversation of a family shows, including those shared with its parent.
+/// Returns the records that a conversation of a family shows, in order. They include the records that it shares with
+/// its parent.
 pub(super) fn course(family: &[&SessionLog], index: usize) -> Vec<Place> {
     let mut shown: Vec<Place> = Vec::new();
     let mut until: Option<&str> = None;
@@ -122,7 +124,7 @@ pub(super) fn course(family: &[&SessionLog], index: usize) -> Vec<Place> {
                 after: Some(after),
             } => {
                 until = Some(after);
-                // A fork comes behind its parent.
+                // A fork comes after its parent.
                 let before = family.get(..index).unwrap_or_default();
                 before.iter().position(|log| log.key == *parent)
             }
@@ -133,7 +135,7 @@ pub(super) fn course(family: &[&SessionLog], index: usize) -> Vec<Place> {
     shown
 }
 
-/// Returns a fork's key with the root's key in the store in place of the root's key in the source.
+/// Returns a fork's key in which `root`, the root's key in the store, replaces the root's key in the source.
 pub(super) fn renamed(key: &SessionKey, family: &[&SessionLog], root: &SessionKey) -> SessionKey {
     let tail = family
         .first()

@@ -1,4 +1,4 @@
-//! Laws that must hold after every step, checked without the assembler's types.
+//! Laws: invariants that must hold after every step of a replay.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -12,32 +12,32 @@ use crate::error::Result;
 use crate::replay::step::Step;
 use crate::session::Session;
 
-/// A property that must hold after every step of a replay.
+/// An invariant that must hold after every step of a replay.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Law {
-    /// The last entry of the log equals the message that was just stored, word for word.
+    /// The last entry of the log equals the message that was just appended, word for word.
     Kept,
-    /// The cost that a context reports is correct, and does not exceed the budget.
+    /// The reported cost of a context is correct, and does not exceed the budget.
     Budget,
-    /// A context shows messages in the order of the log, except for tool results that the receipt lists as moved. No
-    /// two of its messages show the same part of the log.
+    /// A context shows messages in the order of the log, except for tool results that follow their calls directly. No
+    /// part of the log is shown twice.
     Order,
-    /// In a context, the results of each tool call directly follow the message with the call, in tool messages, as
-    /// providers require. There are no other results.
+    /// In a context, tool messages with the results directly follow the message with the tool calls, as providers
+    /// require. Every call has a result, and every result has a call.
     Pairs,
-    /// The context shows every message of the log, or the receipt lists the message as left out.
+    /// The context shows every message of the log, or its receipt lists the message as left out.
     Accounted,
-    /// The context shows the last group of messages.
+    /// The context shows the last message of the log.
     Newest,
-    /// The view's spans cover the log without gap or overlap, and their costs add up to the view's cost.
+    /// The view's spans cover the log without gap or overlap, and the sum of their costs is the view's cost.
     Tiled,
-    /// A compaction makes the view cheaper.
+    /// A compaction that publishes makes the view (the compacted log) cheaper. No compaction makes it more expensive.
     Shrinks,
     /// No step executes more database statements than [`Replay::most_statements`](super::Replay::most_statements).
     Statements,
-    /// The verification of the session finds no violation.
+    /// [`Session::verify`] finds no violation.
     Verified,
 }
 
@@ -51,7 +51,7 @@ pub struct Broken {
     pub head: Seq,
     /// The law that the step violated.
     pub law: Law,
-    /// Description of the violation.
+    /// Description of the violation, for people.
     pub found: String,
 }
 
@@ -67,19 +67,19 @@ impl fmt::Display for Broken {
     }
 }
 
-/// The laws, and the facts about the log that are needed to check them.
+/// Checker of the laws, with the data about the log that the checks need.
 #[derive(Debug)]
 pub(super) struct Laws {
     step: u64,
     head: Seq,
-    /// For each entry of the log, in order: whether it is a message.
+    /// For each entry of the log, in order: whether the entry is a message, not a note.
     messages: Vec<bool>,
     tokens: u64,
     broken: Vec<Broken>,
 }
 
 impl Laws {
-    /// Reads the entries that the session already has.
+    /// Creates the checker from the entries that the session already has.
     pub(super) async fn open(session: &Session) -> Result<Self> {
         let log = session.entries().await?;
         Ok(Self {
@@ -272,13 +272,15 @@ fn within(
     ))
 }
 
-/// Checks that messages are in the log's order and that none lies inside the range of a summary, an omission or a group
-/// that was made one text. Two kinds of messages may begin before the end of a preceding one: results, which follow
-/// their calls, and messages between the lines of one response, which are shown joined.
+/// Checks that messages are in the log's order, and that no message is inside the range of a summary, of an omission or
+/// of a group that was made one text. Two kinds of messages may begin before the end of a preceding message: results,
+/// which follow their calls, and messages between the lines of one response, because these lines are shown joined.
 fn in_order(messages: &[ContextMessage]) -> std::result::Result<(), String> {
-    // Position through which the messages reach that are no results, and the one through which nothing may follow.
+    // Last position of the shown messages other than tool results, and last position of shown ranges that no message
+    // may enter.
     let (mut last, mut closed) = (Seq::NONE, Seq::NONE);
-    // The newest message with calls, and the newest response whose lines are joined, with what was shown between them.
+    // Range of the last message with calls, of the last response with joined lines, and of the messages shown between
+    // them.
     let (mut calls, mut joined): (Option<SeqRange>, Option<SeqRange>) = (None, None);
     let mut between: Vec<SeqRange> = Vec::new();
     let mut before: Option<&ContextMessage> = None;
@@ -288,7 +290,7 @@ fn in_order(messages: &[ContextMessage]) -> std::result::Result<(), String> {
         };
         let has = |is: fn(&Part) -> bool| message.parts.iter().any(is);
         let outside = || Err(format!("{range} stands after {}", last.max(closed)));
-        // One message of the log, or one summary, may be several of a context.
+        // One message of the log, or one summary, may become several messages of a context.
         let again = before.is_some_and(|before| before.source == message.source);
         before = Some(message);
         if again {
@@ -305,7 +307,7 @@ fn in_order(messages: &[ContextMessage]) -> std::result::Result<(), String> {
             continue;
         }
         if has(|part| matches!(part, Part::ToolResult { .. })) {
-            // A stub says that it is where its call is.
+            // The source of a stub is the range of its call.
             if calls.is_none_or(|calls| range.first < calls.first) {
                 return outside();
             }
@@ -393,7 +395,7 @@ mod tests {
 
     use super::*;
 
-    /// A context's message from a range of the log, by its kind.
+    /// Returns a message of a context that shows a range of the log, from its kind and the range's ends.
     fn message(&(kind, first, last): &(&str, u32, u32)) -> ContextMessage {
         let (first, last) = (Seq(first), Seq(last));
         let (role, part) = match kind {
@@ -452,7 +454,7 @@ mod tests {
                 assert!(!holds(&[span, inside]), "{kind} {inside:?}");
             }
         }
-        // A span over what is shown already.
+        // A summary or an omission over messages that are already shown.
         assert!(!holds(&[("user", 5, 5), ("summary", 1, 10)]));
         assert!(!holds(&[("user", 1, 1), ("user", 5, 5), ("omitted", 3, 8)]));
     }
@@ -468,7 +470,7 @@ mod tests {
             result(13),
             user(14)
         ]));
-        // A result that was moved behind its call, before what the user said meanwhile.
+        // A result that directly follows its call, before a message that the user sent in between.
         assert!(holds(&[
             ("call", 1, 1),
             result(3),

@@ -1,4 +1,4 @@
-//! The share of a context that is the beginning of the next one, which a provider's prompt cache keeps.
+//! The beginning of a context that the next context repeats, so that a provider's prompt cache can reuse it.
 
 use std::collections::VecDeque;
 
@@ -6,11 +6,11 @@ use context_assembler::{Context, ContextMessage, MessageOrigin};
 use memory_model::Seq;
 use serde::Serialize;
 
-/// Tokens of contexts that the next context began with unchanged, so that a provider's prompt cache can reuse them.
+/// Tokens of contexts that the next context repeats at its beginning, so that a provider's prompt cache can reuse them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Reuse {
-    /// Number of tokens that the next context began with unchanged.
+    /// Number of tokens that the next context repeats at its beginning.
     pub kept: u64,
     /// Cost of all contexts that were followed by another context, in tokens.
     pub of: u64,
@@ -32,7 +32,7 @@ impl Reuse {
     }
 }
 
-/// Contexts that are filled with the last messages: the baseline.
+/// Baseline without compaction: a context that is filled with the last messages.
 #[derive(Debug, Default)]
 pub(super) struct NewestFirst {
     /// Costs of the messages, in tokens.
@@ -41,7 +41,8 @@ pub(super) struct NewestFirst {
 }
 
 impl NewestFirst {
-    /// Adds a message, and drops the oldest ones beyond `limit` tokens.
+    /// Adds a message, and drops the oldest messages until the context costs at most `limit` tokens. Returns the reuse
+    /// of the context before.
     pub(super) fn next(&mut self, tokens: u64, limit: u64) -> Reuse {
         let mut reuse = Reuse {
             kept: self.tokens,
@@ -59,27 +60,27 @@ impl NewestFirst {
     }
 }
 
-/// Tokens of contexts that the next context did not begin with, by the cause of the difference.
+/// Tokens of contexts that the next context does not repeat, by the cause of the difference.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Breaks {
-    /// Tokens after a place at which the oldest part was left out or shortened to fit the budget, by a step of the
-    /// policy.
+    /// Tokens after the position at which the next context leaves out or shortens the oldest part to fit the budget.
     pub stepped: u64,
-    /// Tokens after a place at which a group of messages was shortened to fit the budget, or shortened differently.
+    /// Tokens after the position of a group of messages that the next context shortens, or shortens differently, to
+    /// fit the budget.
     pub shortened: u64,
-    /// Tokens after a place at which the last group of messages got further messages.
+    /// Tokens after the position at which the next context adds messages to the last group of messages.
     pub growing: u64,
 }
 
-/// The context of the step before.
+/// Context that was assembled after the previous replayed message.
 #[derive(Debug, Default)]
 pub(super) struct Previous {
     messages: Vec<ContextMessage>,
     stepped_tokens: u64,
 }
 
-/// Part of a context that the next one reused, and the cause of the change after it.
+/// The reused tokens of one context, and the cause of the first difference in the next context.
 #[derive(Debug)]
 pub(super) struct Reused {
     pub(super) reuse: Reuse,
@@ -94,7 +95,7 @@ enum Cause {
 }
 
 impl Previous {
-    /// Compares a context with the previous one, and stores it.
+    /// Compares a context with the previous context, and stores it as the previous one.
     pub(super) fn next(&mut self, context: &Context) -> Reused {
         let same = self
             .messages
@@ -112,7 +113,7 @@ impl Previous {
         let cause = self.messages.get(same).map(|was| {
             let first = |m: &ContextMessage| m.source.range().map_or(Seq::NONE, |r| r.first);
             let trimmed = |m: &ContextMessage| matches!(m.source, MessageOrigin::Trimmed { .. });
-            // The group that the last context ended with goes on.
+            // The last group of the previous context continues.
             let grows = newest.is_some_and(|newest| first(was) >= newest.first);
             match context.messages.get(same) {
                 Some(_) if stepped && !grows => Cause::Stepped,
@@ -127,7 +128,7 @@ impl Previous {
 }
 
 impl Reused {
-    /// Adds the tokens that were not reused to their cause.
+    /// Adds the tokens that were not reused to the count of their cause.
     pub(super) fn blame(&self, breaks: &mut Breaks) {
         let lost = self.reuse.of - self.reuse.kept;
         match self.cause {

@@ -1,10 +1,10 @@
-//! Results of a replay's step.
+//! Outcome of one step of a replay: one message appended, the compactions run, and the next context.
 
 use compaction_runner::Outcome;
 use context_assembler::Context;
 use memory_store::EntryOutcome;
 
-/// Results of a step.
+/// Outcome of one step of a replay: one message appended, the compactions run, and the next context.
 #[derive(Debug)]
 pub(super) struct Step {
     pub(super) ingested: EntryOutcome,

@@ -4,12 +4,12 @@ use std::fmt::Write as _;
 
 use message_formats::{ReadOptions, Transcript};
 
-/// How the forks of a transcript hang together.
+/// Arrangement of the forks in a transcript.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Shape {
-    /// Every fork begins in the root's log.
+    /// Every fork begins in the log of the root.
     Star,
-    /// Every fork begins in the log of the fork before it.
+    /// Every fork begins in the log of the previous fork.
     Chain,
     /// A chain in which a second fork begins at each step.
     Comb,
@@ -17,7 +17,7 @@ pub(crate) enum Shape {
 
 pub(crate) const SHAPES: [Shape; 3] = [Shape::Star, Shape::Chain, Shape::Comb];
 
-/// Messages of the root's log.
+/// Number of messages in the log of the root.
 pub(crate) const TRUNK: usize = 40;
 
 /// A pi transcript: a root of [`TRUNK`] messages and `forks` forks of two messages each.

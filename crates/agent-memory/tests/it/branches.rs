@@ -1,4 +1,4 @@
-//! Transcripts with many branches: importing and verifying them takes a number of statements that grows linearly.
+//! Importing and verifying transcripts with many branches takes a number of statements that grows linearly.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use store_sqlite::{SqliteOptions, SqliteStore};
 
 use crate::branched::{Branched, SHAPES, Shape, TRUNK};
 
-/// Statements that importing and verifying take.
+/// Numbers of statements for importing and for verifying.
 #[derive(Debug, PartialEq, Eq)]
 struct Statements {
     import: u64,
@@ -31,7 +31,7 @@ async fn open(store: &Arc<SqliteStore>) -> Memory {
     builder.open().await.unwrap()
 }
 
-/// Imports a root, compacts it, and imports it again with its forks, which inherit its view.
+/// Imports a root, compacts it, and imports it again with its forks, which inherit its view. Counts the statements.
 async fn statements(shape: Shape, forks: usize) -> Statements {
     let store = Arc::new(SqliteOptions::new().in_memory().await.unwrap());
     let memory = open(&store).await;

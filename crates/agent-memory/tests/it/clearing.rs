@@ -1,4 +1,4 @@
-//! Old results as placeholders, with each strategy.
+//! Old tool results as placeholders, with each strategy.
 
 use agent_memory::compaction::CutPolicy;
 use agent_memory::compaction::{CLEAR, ClearFigures, ClearPolicy};
@@ -22,7 +22,7 @@ fn read(n: usize, lines: usize) -> [Message; 2] {
     ]
 }
 
-/// A turn in which nine files are read, and a second request.
+/// Appends a turn in which nine files are read, and a second request of the user.
 async fn nine_files(session: &Session) {
     let mut messages = vec![Message::user("Compare the nine modules.")];
     messages.extend((1..=9).flat_map(|n| read(n, 40)));
@@ -35,7 +35,7 @@ fn builder(strategy: Strategy) -> Builder {
     tailed(strategy, 40).clear_results(ClearPolicy::default())
 }
 
-/// A memory whose strategies leave the newest messages as they are.
+/// Returns a memory whose strategies keep the last messages unchanged.
 fn tailed(strategy: Strategy, messages: usize) -> Builder {
     let tail = FreshTail::messages(messages);
     let keep = CutPolicy::LastMessages { messages };

@@ -1,5 +1,5 @@
-//! What must hold of every context, checked from outside: from the log, the view and the context,
-//! without the assembler's own notion of groups' costs.
+//! Properties of every context, checked from outside: from the log, the view and the context, without the assembler's
+//! costs of groups.
 
 use std::collections::BTreeSet;
 
@@ -13,7 +13,7 @@ use turn_map::AtomBuilder;
 
 use crate::provider::accepted;
 
-/// A span or a group: what a budget takes or leaves as a whole.
+/// A span or a group of messages, which a budget includes or excludes as a whole.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Block {
     pub(crate) range: SeqRange,
@@ -21,7 +21,7 @@ pub(crate) struct Block {
     pub(crate) shows: bool,
 }
 
-/// The blocks of a view.
+/// Returns the blocks of a view.
 pub(crate) fn blocks(log: &[LogEntry], spans: &[Span]) -> Vec<Block> {
     let head = log.last().map_or(Seq(0), |entry| entry.seq);
     let mut blocks = Vec::new();
@@ -59,7 +59,7 @@ pub(crate) fn blocks(log: &[LogEntry], spans: &[Span]) -> Vec<Block> {
     blocks
 }
 
-/// Checks budget, order, pairs and the presence of the newest group.
+/// Checks the budget, the order, the pairs of calls and results, and that the last group is shown.
 pub(crate) fn check(
     context: &Context,
     budget: u64,
@@ -107,8 +107,8 @@ pub(crate) fn check(
     Ok(())
 }
 
-/// Checks that providers accept the messages, and that they stand in the log's order but for
-/// results that the receipt names as moved.
+/// Checks that providers accept the messages, and that the messages are in the log's order, except for results that the
+/// receipt lists as moved.
 pub(crate) fn check_order(context: &Context) -> Result<(), String> {
     accepted(&context.messages)?;
     let moved: BTreeSet<Seq> = context
@@ -130,8 +130,8 @@ pub(crate) fn check_order(context: &Context) -> Result<(), String> {
     Ok(())
 }
 
-/// Checks that a stepped context uses its budget: everything fits, or at least three quarters are
-/// used, less the one block that the cut fell in.
+/// Checks that a stepped context uses its budget: either all content fits, or at least three quarters of the budget are
+/// used, minus the one block at the cut.
 pub(crate) fn check_use(context: &Context, blocks: &[Block]) -> Result<(), String> {
     if context.receipt.dropped.is_empty() && context.receipt.degraded.is_empty() {
         return Ok(());

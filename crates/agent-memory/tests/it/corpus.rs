@@ -1,4 +1,4 @@
-//! Every real transcript, from import to context and back to the exact words.
+//! Every real transcript, from the import to a context, and back to the original words.
 
 use std::path::{Path, PathBuf};
 
@@ -13,7 +13,7 @@ use crate::laws::random::Random;
 use crate::support::Inspect as _;
 use crate::support::exports;
 
-/// The folder of real transcripts, unless it is not there.
+/// Returns the folder of real transcripts; `None` if it does not exist.
 pub(crate) fn corpus() -> Option<PathBuf> {
     match std::env::var_os("AGENT_MEMORY_CORPUS") {
         Some(path) => Some(PathBuf::from(path)),

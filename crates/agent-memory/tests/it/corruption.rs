@@ -1,4 +1,4 @@
-//! A database that was damaged behind our back: `verify` says what is wrong and where.
+//! Damaged databases: `verify` reports the kind and the place of the damage.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Weak};
@@ -20,7 +20,7 @@ struct Case {
     name: &'static str,
     sql: &'static str,
     kind: ViolationKind,
-    /// What the message must hold. `{top}`, `{leaf}` and `{main}` stand for what they name.
+    /// Text that the violation must contain. `{top}`, `{leaf}` and `{main}` are replaced by their ids.
     names: &'static str,
 }
 
@@ -38,8 +38,8 @@ const fn case(
     }
 }
 
-/// Conversation 1 is the imported one, 2 its fork, 3 another. `TOP` is a condensed summary of
-/// conversation 1, `LEAF` the first that it was made from.
+/// Conversation 1 is the imported one, 2 its fork, and 3 another conversation. `TOP` is a condensed summary of
+/// conversation 1, and `LEAF` the first summary from which it was made.
 const CASES: &[Case] = &[
     case(
         "a row is gone",
@@ -569,7 +569,7 @@ impl Original {
         }
     }
 
-    /// The one that all tests which run at a time damage copies of. Nothing has it open.
+    /// Returns the original that all running tests share. Tests damage copies of it, and no test has it open.
     async fn get() -> Arc<Self> {
         static SHARED: Mutex<Weak<Original>> = Mutex::const_new(Weak::new());
         let mut shared = SHARED.lock().await;
@@ -583,7 +583,7 @@ impl Original {
         }
     }
 
-    /// A copy to be damaged.
+    /// Returns a copy for a test to damage.
     fn copy(&self, name: &str) -> PathBuf {
         let path = self.folder.path().join(format!("{name}.db"));
         std::fs::copy(self.folder.path().join("original.db"), &path).unwrap();
@@ -620,7 +620,7 @@ async fn run(db: &mut SqliteConnection, sql: &str) {
     done.await.unwrap_or_else(|error| panic!("{sql}: {error}"));
 }
 
-/// Runs statements with the triggers out of the way, and puts those back.
+/// Executes statements without the triggers, and creates the triggers again.
 async fn damage(path: &Path, sql: &str) {
     let mut db = open(path).await;
     let triggers = sqlx::query("select name, sql from sqlite_schema where type = 'trigger'")
@@ -693,7 +693,7 @@ async fn every_damage_is_named() {
     );
 }
 
-/// Some messages recounted with another estimator, with all sums put right.
+/// Some messages are counted again with another estimator, and all sums are corrected.
 #[tokio::test]
 async fn recounting_a_part_is_noticed() {
     let original = Original::get().await;
@@ -735,7 +735,7 @@ async fn recounting_a_part_is_noticed() {
     }
 }
 
-/// A user's own tables in the same file, and what `analyze` leaves behind.
+/// A user's tables in the same file, and the tables of `analyze`, are not damage.
 #[tokio::test]
 async fn foreign_tables_are_accepted() {
     let original = Original::get().await;
@@ -775,7 +775,7 @@ async fn a_trigger_that_is_gone_is_noticed() {
     );
 }
 
-/// An index that does not hold what its table does.
+/// An index with other content than its table.
 #[tokio::test]
 async fn a_damaged_index_is_noticed() {
     let original = Original::get().await;
@@ -818,7 +818,7 @@ async fn a_damaged_index_is_noticed() {
     }
 }
 
-/// Pages of garbage, a file cut short: named, or refused on opening; never taken for sound.
+/// Pages of garbage and a truncated file are reported, or the database is refused when it is opened.
 #[tokio::test]
 async fn a_damaged_file_is_noticed() {
     let original = Original::get().await;
@@ -845,7 +845,7 @@ async fn a_damaged_file_is_noticed() {
     }
 }
 
-/// Whether `verify` noticed; `false` when opening did.
+/// Returns whether `verify` found the damage; `false` if opening the database failed.
 async fn noticed(path: &Path) -> bool {
     let name = path.file_name().unwrap().to_str().unwrap();
     let memory = match memory().sqlite(path).open().await {

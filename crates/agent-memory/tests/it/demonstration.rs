@@ -1,5 +1,5 @@
-//! Real transcripts with a model that fails six times out of ten, in ten ways: nothing is lost, and
-//! once the model is sound again every summary is what it would have been.
+//! Real transcripts with a model that fails in 60 of 100 calls, in ten ways. Nothing is lost. When the model works
+//! again, every summary becomes the summary of a model that never failed.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -24,21 +24,21 @@ use crate::corpus::{corpus, parse, transcripts};
 use crate::redo::{assert_sound_by, provisional, reached};
 use crate::support::Inspect as _;
 
-/// Of a hundred calls so many fail.
+/// Number of failing calls out of a hundred.
 const FAILING: u64 = 60;
-/// The most calls that one summary takes: two tiers ask the model, three times at most each.
+/// Maximum number of calls for one summary: two tiers ask the model, with at most three attempts each.
 const CALLS_A_SUMMARY: u64 = 6;
-/// Summaries that may be made ahead and not be published: what one preparation makes.
+/// Maximum number of summaries that are prefetched and never published: the summaries of one prefetch.
 const AHEAD: u64 = 8;
-/// Addresses, paths and identifiers that a good model names.
+/// Number of addresses, paths and identifiers that the model's summaries repeat.
 const ADDRESSES: usize = 2;
 const PATHS: usize = 4;
 const IDENTIFIERS: usize = 4;
-/// Bytes of an extract to each sentence of a model's own, in languages other than English.
+/// Number of bytes of an extract for each sentence of the model, in languages other than English.
 const QUOTED: usize = 1_000;
 const WINDOW: u64 = 32_000;
 
-/// A model that writes good extracts, and that fails by its dice unless it is healed.
+/// A model that writes good extracts, and fails in random calls until it is healed.
 #[derive(Debug, Clone)]
 struct Unreliable {
     bad: Vec<Scripted>,
@@ -68,7 +68,7 @@ impl Unreliable {
         made
     }
 
-    /// The dice: the mixing function of splitmix64.
+    /// Returns the random number of a call, by the mixing function of splitmix64.
     fn roll(&self, call: u64) -> u64 {
         let mut z = (self.seed.wrapping_add(call)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -97,7 +97,7 @@ impl Summarizer for Unreliable {
     }
 }
 
-/// An extract with sentences in the language of the conversation, as a good model would write; it names some of the
+/// Returns a good summary: an extract with sentences in the language of the conversation. It repeats some of the
 /// addresses, paths and identifiers of its source.
 async fn good(request: &SummaryRequest<'_>) -> Result<SummarizerResponse, Error> {
     let extracts = ExtractiveSummarizer::new().with_conventions(Arc::new(KnownAgents));
@@ -120,13 +120,13 @@ async fn good(request: &SummaryRequest<'_>) -> Result<SummarizerResponse, Error>
     Ok(extract)
 }
 
-/// Whether a word is a name with an underscore in it.
+/// Returns whether a word is an identifier with an underscore.
 fn is_identifier(word: &str) -> bool {
     let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
     word.len() > 3 && word.chars().all(is_name) && word.trim_matches('_').contains('_')
 }
 
-/// Adds words to a text until it holds `most` of them.
+/// Adds words to a text until the text contains `most` of them.
 fn name(text: &mut String, words: Vec<String>, most: usize) {
     let mut held = words.iter().filter(|word| text.contains(*word)).count();
     for word in words {
@@ -137,7 +137,7 @@ fn name(text: &mut String, words: Vec<String>, most: usize) {
     }
 }
 
-/// The different words of a source's messages or summaries that are of a kind, in order.
+/// Returns the different words of one kind in a source's messages or summaries, in order.
 fn words(
     request: &SummaryRequest<'_>,
     of_messages: bool,
@@ -163,7 +163,7 @@ fn words(
     found
 }
 
-/// In memory, so that nothing but time is waited for, and time is under control.
+/// Opens a memory in RAM with a fake timer, so that the test controls all waits.
 async fn open(model: &Unreliable, policy: DagPolicy, timer: &Arc<FakeTimer>) -> Memory {
     let guards = GuardPolicy {
         breaker: None,
@@ -228,7 +228,7 @@ fn nothing_is_lost_and_redo_makes_it_good() {
     }
 }
 
-/// Compacts whenever so many tokens of messages have come, whatever the view costs.
+/// Appends messages, and compacts whenever messages of `every` tokens were appended, regardless of the view's cost.
 async fn by_raw_tokens(session: &Session, messages: &[Message], every: u64) {
     let mut since = 0;
     for message in messages {
@@ -250,7 +250,8 @@ fn shape(nodes: &BTreeMap<SummaryId, Summary>) -> Vec<(String, u32, String)> {
     shape
 }
 
-/// Leaves by raw tokens, condensed summaries by number: what a summary costs decides nothing.
+/// Returns a policy that makes leaves by raw tokens and condensed summaries by number, regardless of the summaries'
+/// cost.
 fn by_messages() -> DagPolicy {
     DagPolicy {
         max_source_tokens: Some(4_000),

@@ -1,10 +1,10 @@
-//! The policies of the document about a DAG of summaries, as values.
+//! The policies in the document about DAGs of summaries.
 
 use agent_memory::summaries::{OnError, Tier};
 use agent_memory::{DagPolicy, compaction::FreshTail, summaries::Ladder};
 
-/// 20 messages stay, each run of 10 or more becomes one leaf, each run of 2 or more summaries of equal depth one
-/// condensed summary, at most 10 iterations.
+/// Keeps 20 messages. Each run of 10 or more messages becomes one leaf, and each run of 2 or more summaries of equal
+/// depth one condensed summary. Runs at most 10 iterations.
 pub(crate) fn dag() -> DagPolicy {
     DagPolicy {
         fresh_tail: FreshTail::messages(20),
@@ -18,7 +18,7 @@ pub(crate) fn dag() -> DagPolicy {
     }
 }
 
-/// Normal, aggressive, cut, by length alone. A model that fails makes no summary.
+/// Tries normal, aggressive, then cut, and checks only the length. If the model fails, no summary is made.
 pub(crate) fn ladder() -> Ladder {
     Ladder {
         tiers: vec![Tier::Normal, Tier::Aggressive, Tier::Cut],

@@ -1,11 +1,11 @@
-//! Files that an earlier version imported, and read otherwise.
+//! Files that an earlier version imported and read differently.
 
 use agent_memory::{Memory, store::ConversationFilter};
 use message_formats::{EarlierReading, ReadOptions, Transcript, read};
 
 use crate::support::plain;
 
-/// Claude Code's: words of the queue, attachments, a client's error, half a surrogate pair, and a time of another form.
+/// Claude Code lines: queued words, attachments, a client's error, half a surrogate pair, and a time in another form.
 const CLAUDE_CODE: &[&str] = &[
     r#"{"type":"user","uuid":"u0","sessionId":"s","timestamp":"2026-05-04T10:00:00Z","isCompactSummary":true,"message":{"role":"user","content":"what was"}}"#,
     r#"{"type":"user","uuid":"u1","sessionId":"s","timestamp":1780000000,"message":{"role":"user","content":"start \ud83d"}}"#,
@@ -43,7 +43,7 @@ fn transcript(lines: &[&str]) -> Transcript {
     read(lines.join("\n").as_bytes(), &ReadOptions::default()).unwrap()
 }
 
-/// The transcript as the first version read it.
+/// Returns the transcript in the reading of the first version.
 fn first(transcript: &Transcript) -> Transcript {
     let mut transcript = transcript.clone();
     for log in &mut transcript.sessions {
@@ -98,7 +98,7 @@ async fn what_a_store_has_stays_and_is_no_conflict() {
     }
 }
 
-/// Line by line, as a hook imports a file that grows: all is stored in the order of the file.
+/// An import line by line, as by a hook for a growing file, stores all entries in the order of the file.
 #[tokio::test]
 async fn a_file_that_grows_is_stored_as_a_whole_one() {
     for place in plain().await {
@@ -114,7 +114,7 @@ async fn a_file_that_grows_is_stored_as_a_whole_one() {
     }
 }
 
-/// A message that really differs under the same id is still a conflict.
+/// A message with different content under the same id is still a conflict.
 #[tokio::test]
 async fn another_message_is_a_conflict_still() {
     let now = transcript(CLAUDE_CODE);
@@ -126,7 +126,8 @@ async fn another_message_is_a_conflict_still() {
     }
 }
 
-/// Claude Code's lines of a turn that was taken back. Both the abandoned branch and its replacement have queued words.
+/// Claude Code lines of a turn that the user took back. The abandoned branch and its replacement both have queued
+/// words.
 const REWOUND: &[&str] = &[
     r#"{"type":"user","uuid":"u1","parentUuid":null,"sessionId":"r","message":{"role":"user","content":"hello"}}"#,
     r#"{"type":"assistant","uuid":"a1","parentUuid":"u1","sessionId":"r","message":{"id":"a","role":"assistant","content":[{"type":"text","text":"hi"}]}}"#,
@@ -143,8 +144,8 @@ const REWOUND: &[&str] = &[
     r#"{"type":"assistant","uuid":"a3","parentUuid":"u3","sessionId":"r","message":{"id":"c","role":"assistant","content":[{"type":"text","text":"blue"}]}}"#,
 ];
 
-/// An earlier version stored the abandoned branch and its replacement in one line. Neither this order nor the records
-/// that it passed over make another session, and a compaction of the file finds the session with nothing new to store.
+/// An earlier version stored the abandoned branch and its replacement in one log. Neither this order nor the records
+/// that it did not read lead to a new session, and an import finds nothing new to store.
 #[tokio::test]
 async fn a_course_that_an_earlier_version_stored_in_line_is_known() {
     let unnamed: Vec<String> = REWOUND

@@ -1,4 +1,4 @@
-//! Searches of a memory that has an embedder.
+//! Searches in a memory with an embedder.
 
 use std::sync::Arc;
 

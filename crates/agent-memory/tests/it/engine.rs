@@ -1,4 +1,4 @@
-//! What the engine of the seed promised, asked of ours, on both stores.
+//! Properties that an older engine promised, tested with this one on both stores.
 
 use agent_memory::testing::memory;
 use agent_memory::{
@@ -23,7 +23,7 @@ fn messages(entries: Vec<LogEntry>) -> Vec<Message> {
     entries.into_iter().map(|entry| entry.message).collect()
 }
 
-/// Every part of every message, in order.
+/// Returns every part of every message, in order.
 async fn parts(session: &Session) -> Vec<Part> {
     let entries = session.entries().await.unwrap();
     entries.into_iter().flat_map(|e| e.message.parts).collect()
@@ -146,7 +146,7 @@ async fn text_and_images_come_back() {
     }
 }
 
-/// What the seed skipped silently is kept, and shown as what it is.
+/// Content that the older engine skipped without notice is kept and shown.
 #[tokio::test]
 async fn messages_without_content_are_kept() {
     for place in plain().await {
@@ -239,7 +239,7 @@ async fn a_large_budget_shows_everything() {
     }
 }
 
-/// The newest message is there, or the error says truly what would do.
+/// The context shows the last message, or the error has the smallest sufficient budget.
 #[tokio::test]
 async fn a_tiny_budget_is_kept_or_refused() {
     for place in plain().await {
@@ -325,7 +325,7 @@ async fn three_messages_are_not_compacted() {
     }
 }
 
-/// The seed's engine protected nothing when there were fewer messages than its tail.
+/// With fewer messages than the tail, all messages are protected. The older engine protected none.
 #[tokio::test]
 async fn fewer_messages_than_the_tail_are_all_kept() {
     for place in both(|| memory().dag(crate::documents::dag())).await {

@@ -1,4 +1,4 @@
-//! Erasures of random ranges of real transcripts: nothing that was erased is found anywhere.
+//! Erasures of random ranges in real transcripts. No erased word is found anywhere.
 
 use std::collections::BTreeSet;
 
@@ -12,22 +12,22 @@ use crate::corpus::{corpus, parse, transcripts};
 use crate::laws::random::Random;
 use crate::support::Inspect as _;
 
-/// Erasures of each session in each store.
+/// Number of erasures in each session of each store.
 const ERASURES: u32 = 8;
-/// Words of each erasure that are looked for.
+/// Number of words to search for after each erasure.
 const WORDS: usize = 24;
 
 fn json(message: &Message) -> String {
     serde_json::to_string(message).unwrap()
 }
 
-/// Long words of a text.
+/// Returns the long words of a text.
 fn words(text: &str) -> impl Iterator<Item = &str> {
     text.split(|c: char| !c.is_ascii_alphanumeric())
         .filter(|word| (10..60).contains(&word.len()))
 }
 
-/// What is left of an erased message on purpose: ids, and what belongs to its place.
+/// Returns the data of an erased message that stays: its ids and the data of its position.
 fn kept(message: &Message) -> String {
     let mut kept = message.clone();
     (kept.parts, kept.meta, kept.name) = (Vec::new(), None, None);

@@ -1,4 +1,4 @@
-//! What a summary says of how much it stands for, where the log holds more than messages.
+//! The figures of a summary about its messages, in logs with notes.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use agent_memory::{
 use crate::redo::reached;
 use crate::support::{both, json, said};
 
-/// Rows of the older engine by the way a message was made here.
+/// Returns the number of rows that the older engine has for a message.
 fn rows(entry: &LogEntry) -> u64 {
     let id = entry.message.external_id.as_deref().unwrap();
     match id.split_once('-').unwrap().0 {
@@ -26,7 +26,7 @@ fn rows(entry: &LogEntry) -> u64 {
     }
 }
 
-/// 200 messages, some of them several rows, and 200 notes.
+/// Appends 200 messages, some of which are several rows, and 200 notes.
 async fn mixed(session: &Session) {
     let mut messages = Vec::new();
     for n in 1..=200_usize {
@@ -62,7 +62,7 @@ async fn mixed(session: &Session) {
     assert_eq!(ingested.inserted(), 400);
 }
 
-/// messages, their tokens, descendants, their tokens, tokens of rows: by another walk.
+/// Returns the numbers of messages, their tokens, descendants, their tokens, and tokens of rows, counted independently.
 fn expected(summary: &Summary, nodes: &BTreeMap<SummaryId, Summary>, log: &[LogEntry]) -> [u64; 5] {
     let mut sum = [0; 5];
     for child in &summary.children {

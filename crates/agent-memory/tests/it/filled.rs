@@ -1,4 +1,4 @@
-//! A context that is assembled once fills its budget, and is within it by the tokenizer's own count.
+//! A context that is assembled once fills its budget, and is within it by the exact count of the tokenizer.
 
 use agent_memory::testing::memory;
 use agent_memory::{
@@ -9,7 +9,7 @@ use agent_memory::{
 use context_assembler::ContextAccounting;
 use memory_model::Accounting as _;
 
-/// Two hundred turns of prose, code, tables and Japanese.
+/// Appends two hundred turns of prose, code, tables and Japanese.
 async fn told(strategy: Strategy) -> Session {
     let memory = memory().strategy(strategy).open().await.unwrap();
     let session = memory.session("s").await.unwrap();
@@ -87,7 +87,7 @@ async fn a_context_fills_its_budget_and_is_within_it() {
     }
 }
 
-/// Rules of a user among talk, in five parts that are compacted one after the other.
+/// Rules of a user within a conversation, in five parts that are compacted one after the other.
 #[tokio::test]
 async fn a_context_with_room_shows_what_a_summary_was_condensed_from() {
     let memory = memory().open().await.unwrap();

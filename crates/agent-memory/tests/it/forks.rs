@@ -1,4 +1,4 @@
-//! Forks: they begin where their parent is, and then neither sees what becomes of the other.
+//! Forks: they begin at a position of their parent. Later changes of one are not visible in the other.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ async fn shown(session: &Session) -> String {
     agent_memory::testing::render_context(&context)
 }
 
-/// Everything that a session shows and keeps, but the list of summaries that it sees.
+/// Returns all data of a session, except for the list of summaries that it sees.
 async fn state(session: &Session) -> String {
     let log = session.entries().await.unwrap();
     let spans = session.spans().await.unwrap();

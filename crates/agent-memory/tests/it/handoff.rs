@@ -1,4 +1,4 @@
-//! Handoffs of real transcripts as they grow, beside another reader of the same files.
+//! Handoffs of real transcripts as they grow, compared with an independent reader of the same files.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -20,7 +20,7 @@ use crate::support::export;
 
 /// Number of messages between two handoffs.
 const STEP: usize = 20;
-/// Size of the window, in tokens: each transcript needs many handoffs.
+/// Size of the window, in tokens. With this size, each transcript needs many handoffs.
 const WINDOW: u64 = 16_000;
 
 #[tokio::test]
@@ -35,7 +35,7 @@ async fn every_transcript_grows_by_handoffs() {
     assert!(handoffs > 500, "{handoffs}");
 }
 
-/// Plays a transcript, hands over every few messages, and holds each state against the laws. Returns the number of
+/// Appends a transcript, hands over every few messages, and checks the laws in each state. Returns the number of
 /// published summaries.
 async fn grow(path: &Path, scripted: bool) -> usize {
     let bytes = std::fs::read(path).unwrap();
@@ -81,7 +81,7 @@ async fn grow(path: &Path, scripted: bool) -> usize {
     published
 }
 
-/// Changes the strategy to and fro: the log and the other view stay as they are.
+/// Changes the strategy and changes it back. The log and the other view stay unchanged.
 async fn switch(session: &Session, name: &str) {
     let (log, before) = (export(session).await, State::read(session).await);
     let dag = session.use_strategy(Strategy::Dag).await.unwrap();
@@ -98,7 +98,7 @@ async fn switch(session: &Session, name: &str) {
     assert_eq!(State::read(&back).await.spans, before.spans, "{name}");
 }
 
-/// What a session holds and shows.
+/// Stored and shown data of a session.
 struct State {
     log: Vec<LogEntry>,
     spans: Vec<Span>,
@@ -121,8 +121,8 @@ impl State {
         }
     }
 
-    /// Every position is shown once, by at most two summaries and then by the messages themselves; a
-    /// summary unfolds to its messages alone, and no cut splits a call from its result.
+    /// Checks that every position is shown once, by at most two summaries and then by the messages. A summary must
+    /// expand to exactly its messages, and no cut may separate a call from its result.
     fn check(&self, name: &str, budget: u64) -> Result<(), String> {
         let mut next = Seq::FIRST;
         let mut raw = false;
@@ -150,7 +150,7 @@ impl State {
         Ok(())
     }
 
-    /// The ledgers of the summaries say what the raw file says about the same lines.
+    /// Checks that the ledgers of the summaries agree with the same lines of the raw file.
     fn check_files(&self, bytes: &[u8], name: &str) {
         let Some(last) = self.summaries.last().map(|summary| summary.range.last) else {
             return;
@@ -180,7 +180,7 @@ impl State {
     }
 }
 
-/// Whether a cut behind `last` parts a call from a result that came before the next answer.
+/// Returns an error if a cut after `last` separates a call from a result that came before the next answer.
 fn split_calls(log: &[LogEntry], last: Seq, name: &str) -> Result<(), String> {
     use agent_memory::Part;
     let mut open: BTreeSet<&str> = BTreeSet::new();
@@ -212,7 +212,7 @@ fn split_calls(log: &[LogEntry], last: Seq, name: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// Summaries stand before all messages.
+/// Checks that summaries come before all messages.
 fn summaries_come_first(messages: &[agent_memory::context::ContextMessage], name: &str) {
     let is_summary = |source: &MessageOrigin| matches!(source, MessageOrigin::Summary { .. });
     let last = messages.iter().rposition(|m| is_summary(&m.source));
@@ -223,8 +223,8 @@ fn summaries_come_first(messages: &[agent_memory::context::ContextMessage], name
     }
 }
 
-/// The files that the lines with these ids read and modified, by the raw JSON of the file alone. In a file without ids it is the first
-/// `messages` lines.
+/// Returns the files that the lines with these ids read and modified, from the raw JSON of the file. In a file without
+/// ids, uses the first `messages` lines.
 fn raw_files(
     bytes: &[u8],
     ids: &BTreeSet<String>,

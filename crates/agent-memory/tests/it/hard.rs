@@ -1,5 +1,5 @@
-//! Content that breaks lesser systems, all the way: transcript, database, summaries, context,
-//! export, and back into a second database.
+//! Content that is difficult to process, in all steps: transcript, database, summaries, context, export, and an import
+//! of the export into a second database.
 
 use std::path::Path;
 
@@ -37,15 +37,15 @@ async fn open(folder: &Path, name: &str) -> Memory {
         .unwrap()
 }
 
-/// What a log holds, without what the store numbers.
+/// Returns the content of a log, without the numbers that the store assigns.
 fn said(log: &[LogEntry]) -> Vec<String> {
     log.iter()
         .map(|entry| format!("{} {:?} {}", entry.seq, entry.message, entry.tokens))
         .collect()
 }
 
-/// A transcript's way through everything. Returns the skipped lines and the first session, whose
-/// database is left open in `folder`.
+/// Runs a transcript through all steps. Returns the skipped lines and the first session. The database of the session
+/// stays open in `folder`.
 async fn round_trip(bytes: &[u8], folder: &Path) -> (Transcript, Session) {
     let transcript = parse(bytes, "hard");
     let first = open(folder, "first.db").await;
@@ -103,7 +103,7 @@ async fn round_trip(bytes: &[u8], folder: &Path) -> (Transcript, Session) {
     (transcript, first.get_session(main).await.unwrap())
 }
 
-/// Lines of plain JSON, as bytes.
+/// Returns lines of plain JSON as bytes.
 fn lines(lines: &[&[u8]]) -> Vec<u8> {
     lines.join(&b'\n')
 }
@@ -160,7 +160,7 @@ async fn odd_text_comes_through() {
     assert_eq!(session.entries().await.unwrap().len(), 17);
 }
 
-/// A response that came as use, result, use, result is one message when it is shown.
+/// A response that was stored as call, result, call, result is shown as one message.
 #[tokio::test]
 async fn use_result_use_result_under_one_response() {
     let mut bytes = br#"{"role":"user","content":"Look at three files."}"#.to_vec();

@@ -1,4 +1,4 @@
-//! Time travel: every version of a view stays as it was.
+//! Versions of a view: every version stays unchanged.
 
 use agent_memory::testing::render_context;
 use agent_memory::{
@@ -121,7 +121,7 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// What was assembled, and of what.
+/// An assembled context, and the version and log from which it was assembled.
 struct Seen {
     version: ViewVersion,
     head: Seq,
@@ -174,7 +174,7 @@ async fn play(session: &Session, steps: &[Step]) {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(32))]
 
-    /// Each version assembles to what was assembled when it was the newest, over the log of then.
+    /// Each version over its earlier log gives the same context as when it was the latest.
     #[test]
     fn every_version_assembles_as_it_did(steps in prop::collection::vec(step(), 1..14)) {
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();

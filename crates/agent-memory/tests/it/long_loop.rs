@@ -10,15 +10,15 @@ use crate::provider::accepted;
 use crate::support::json;
 
 const TURNS: usize = 60;
-/// The turn with the large result.
+/// Index of the turn with the large result.
 const LARGE: usize = 30;
 
 const FIRST: &str = "FIRST LINE of the log";
 const LAST: &str = "LAST LINE of the log";
-/// A message that the user types while the turn with the large result goes on.
+/// A message that the user sends during the turn with the large result.
 const MEANWHILE: &str = "And which worker was the slowest one?";
 
-/// The request of a turn, some twenty tokens long.
+/// Returns the request of a turn, about twenty tokens long.
 fn request(turn: usize) -> String {
     let line = turn * 7;
     format!("Look into module_{turn}: why does check_{turn} fail, and must line {line} change?")
@@ -29,7 +29,7 @@ fn answer(turn: usize) -> String {
     format!("check_{turn} fails because case {turn} was never handled; line {line} handles it now.")
 }
 
-/// Lines of a log of some `bytes` bytes.
+/// Returns lines of a log file, about `bytes` bytes long.
 fn large_result(bytes: usize) -> String {
     let line = |n: usize| {
         let (worker, took) = (n % 17, n * 37 % 1_009);
@@ -61,12 +61,12 @@ fn text(context: &Context) -> String {
     all
 }
 
-/// A loop, in one window.
+/// A loop of turns in one window.
 struct Loop {
     session: Session,
-    /// Requests that are being worked on.
+    /// Requests that are not answered yet.
     open: Vec<String>,
-    /// The context of the newest call, as text, with its cost and the most that it might cost.
+    /// Context of the last call as text, with its cost and its maximum cost.
     text: String,
     tokens: u64,
     limit: u64,
@@ -99,7 +99,7 @@ impl Loop {
         self.open.push(text.to_owned());
     }
 
-    /// Calls the model: every request that is being worked on is in the context, word for word.
+    /// Calls the model. Every request that is not answered yet must be in the context, word for word.
     async fn call(&mut self) {
         let prepared = self.session.context().await.unwrap();
         let context = prepared.context;
@@ -129,8 +129,8 @@ impl Loop {
     }
 }
 
-/// Turns of `reads` ordinary results each. Returns the largest share of the limit that a context has after the turn with the
-/// large result, in percent.
+/// Runs turns of `reads` ordinary results each. Returns the largest share of the limit that a context has after the
+/// turn with the large result, in percent.
 async fn turns(strategy: Strategy, window: u64, bytes: usize, reads: usize) -> u64 {
     let mut agent = Loop::new(strategy, window).await;
     let mut share = 0;
@@ -182,7 +182,7 @@ async fn a_result_of_a_megabyte_in_a_large_window() {
     }
 }
 
-/// All but the large result fits: nothing else is left out, before or afterwards.
+/// All content except the large result fits, and no other content is left out at any time.
 #[tokio::test]
 async fn a_large_result_among_short_turns_hides_none_of_them() {
     for strategy in STRATEGIES {

@@ -1,4 +1,4 @@
-//! Models with small windows under the default policies: every summary is a model's.
+//! Models with small windows under the default policies. A model writes every summary.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -12,11 +12,11 @@ use token_estimate::{Exact, TokenEstimator as _};
 
 use crate::redo::reached;
 
-/// Tokens that a server adds to a request of two messages.
+/// Number of tokens that a server adds to a request of two messages.
 const FRAMING: usize = 11;
 
-/// Refuses a request that does not fit into its window, by the real tokenizer's count; answers at
-/// the length that the prompt names.
+/// A model that rejects a request larger than its window, by the exact count of the tokenizer. Its answers have the
+/// length that the prompt requests.
 #[derive(Debug, Clone)]
 struct HardWindow {
     tokens: usize,

@@ -1,4 +1,4 @@
-//! Sources and sessions: two conversations are never merged, and entries that two of them share are stored once.
+//! Sources and sessions. Two conversations are never merged, and entries that they share are stored once.
 
 use std::collections::{HashMap, HashSet};
 use std::fmt::Write as _;
@@ -14,7 +14,7 @@ fn parse(source: &str) -> Transcript {
     read(source.as_bytes(), &ReadOptions::default()).unwrap()
 }
 
-/// One line of a Claude Code file: uuid, parent and session. A uuid that begins with `u` is the user's.
+/// Returns a line of a Claude Code file with this uuid, parent and session. A uuid with `u` belongs to the user.
 fn claude(uuid: &str, parent: &str, session: &str) -> String {
     let role = if uuid.starts_with('u') {
         "user"
@@ -31,7 +31,7 @@ fn claude(uuid: &str, parent: &str, session: &str) -> String {
     )
 }
 
-/// Lines that follow one another, each `uuid` or `uuid@session`.
+/// Returns lines that follow one another. Each word is `uuid` or `uuid@session`.
 fn chain(lines: &str) -> String {
     let mut out = String::new();
     let mut parent = "";
@@ -443,11 +443,11 @@ async fn two_at_once_do_not_become_one() {
     }
 }
 
-/// A file of turns, each behind an earlier one.
+/// A file of turns. Each turn follows an earlier turn.
 #[derive(Debug, Clone)]
 struct Turns {
     is_pi: bool,
-    /// For each turn the one that it follows: 0 for none.
+    /// For each turn, the number of the turn that it follows; 0 for none.
     after: Vec<usize>,
 }
 
@@ -475,7 +475,7 @@ impl Turns {
         lines
     }
 
-    /// Returns the ids of the lines that lead to a turn, its own included.
+    /// Returns the ids of the lines that lead to a turn, including the turn's own.
     fn way(&self, mut turn: usize) -> Vec<String> {
         let mut way = Vec::new();
         while turn > 0 {

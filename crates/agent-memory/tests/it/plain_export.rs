@@ -1,4 +1,4 @@
-//! The plain database: read back with another SQLite client and compared with the raw transcript.
+//! The exported plain database, read with another SQLite client and compared with the raw transcript.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -35,7 +35,7 @@ fn one(db: &Connection, sql: &str) -> i64 {
     rows::<i64>(db, sql)[0]
 }
 
-/// What a Claude Code transcript holds, read from its raw lines alone.
+/// Content of a Claude Code transcript, read from its raw lines.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Raw {
     texts: Vec<String>,
@@ -113,7 +113,7 @@ fn exported(db: &Connection) -> Raw {
     }
 }
 
-/// Compares every summary's figures with what the plain tables themselves give.
+/// Compares the figures of every summary with figures that are counted in the plain tables.
 fn check_figures(db: &Connection) -> (usize, usize) {
     type Node = (String, String, i64, i64, i64, i64);
     let mut statement = db
@@ -262,7 +262,7 @@ async fn it_holds_what_the_transcript_says() {
     assert_eq!(error.kind(), ErrorKind::NotFound);
 }
 
-/// Notes are no rows: with as many notes as messages a node counts its messages alone.
+/// Notes are not exported as rows. In a log with as many notes as messages, a node counts only its messages.
 #[tokio::test]
 async fn notes_do_not_count() {
     let folder = tempfile::tempdir().unwrap();
@@ -290,7 +290,7 @@ async fn notes_do_not_count() {
     assert_eq!(leaf, one(&db, "select count(*) from summary_messages"));
 }
 
-/// A fork's rows are its own; what it shares stands in its parent's, and its context shows both.
+/// A fork has rows for its own messages only. Shared messages are rows of its parent, and its context shows both.
 #[tokio::test]
 async fn forks_refer_to_what_they_share() {
     let folder = tempfile::tempdir().unwrap();

@@ -1,7 +1,7 @@
-//! Contexts of real transcripts in the shapes of providers, checked by rules that were written from the providers'
-//! documents, apart from what writes the shapes.
+//! Contexts of real transcripts in the formats of providers, checked by rules that were written from the providers'
+//! documents, independently of the code that writes the formats.
 //!
-//! Where `AGENT_MEMORY_REQUESTS` names a folder, the requests are written there, for `cargo xtask provider-types`.
+//! If `AGENT_MEMORY_REQUESTS` names a folder, the requests are written there, for `cargo xtask provider-types`.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -41,7 +41,7 @@ fn request(provider: Provider, messages: &[Message]) -> Value {
     Value::Object(request)
 }
 
-/// Requests for the other judge, one a line, by provider.
+/// Requests for the external check, one in each line, by provider.
 #[derive(Default)]
 struct Written {
     lines: BTreeMap<&'static str, String>,
@@ -67,7 +67,7 @@ impl Written {
     }
 }
 
-/// The texts of messages that every provider has a place for.
+/// Returns the texts of messages that every provider's format can represent.
 fn texts(messages: &[Message]) -> Vec<String> {
     let mut texts = Vec::new();
     for part in messages.iter().flat_map(|message| &message.parts) {
@@ -91,7 +91,7 @@ fn texts(messages: &[Message]) -> Vec<String> {
     texts
 }
 
-/// Texts of `sent` that are not among those of `read`, each as often as it occurs.
+/// Returns the texts in `sent` that are missing in `read`. A text that occurs several times is counted each time.
 fn missing(sent: &[String], read: &[String]) -> Vec<String> {
     let mut left: BTreeMap<&str, usize> = BTreeMap::new();
     for text in read {

@@ -1,4 +1,4 @@
-//! Erasing what contexts do not show any more, by age.
+//! Erasing messages that contexts no longer show, by age.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,7 +15,7 @@ use crate::support::{both, said};
 const DAY: i64 = 86_400_000_000;
 const DAYS: Duration = Duration::from_secs(86_400);
 
-/// Always the hundredth day.
+/// A clock that always shows day 100.
 #[derive(Debug)]
 struct Fixed;
 
@@ -25,7 +25,7 @@ impl Clock for Fixed {
     }
 }
 
-/// A message a day, from the first day on; all but the newest ten are summarized.
+/// Appends a message for each day, from the first day on, and summarizes all except the last ten.
 async fn ninety_days(session: &Session) {
     let message = |n: i64| said(n as usize).with_created_at(Timestamp(n * DAY));
     let messages: Vec<Message> = (1..=90).map(message).collect();

@@ -1,8 +1,8 @@
-//! The READMEs say the same.
+//! Checks that the READMEs agree.
 
 use std::path::Path;
 
-/// The first block of Rust in a README, without the lines that rustdoc hides.
+/// Returns the first block of Rust code in a README, without the lines that rustdoc hides.
 fn first_block(readme: &str) -> String {
     let (_, rest) = readme.split_once("```rust\n").unwrap();
     let (block, _) = rest.split_once("```\n").unwrap();

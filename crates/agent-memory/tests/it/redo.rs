@@ -1,4 +1,4 @@
-//! A model that fails, and what becomes of the summaries that were written without it.
+//! A model that fails, and rewriting of the summaries that were written without it.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -20,11 +20,11 @@ use summarize_escalation::{Error, FailureKind, Source, escalate};
 use crate::support::Inspect as _;
 use crate::support::{both, dump, talk};
 
-/// Writes like a sound model, but fails when its own dice say so; both share their id.
+/// A model that fails in random calls. It has the same id as a model that never fails.
 #[derive(Debug, Clone)]
 struct Flaky {
     sound: Scripted,
-    /// Of a hundred calls so many fail.
+    /// Number of failing calls out of a hundred.
     failing: u64,
     calls: Arc<AtomicU64>,
 }
@@ -65,7 +65,7 @@ impl Summarizer for Flaky {
     }
 }
 
-/// Small leaves and pairs, so that a few messages give a deep tree.
+/// Returns a policy with small leaves and pairs of summaries, so that a few messages give a deep tree.
 fn small() -> DagPolicy {
     DagPolicy {
         fresh_tail: FreshTail::messages(4),
@@ -81,7 +81,7 @@ fn with(summarizer: impl Summarizer + 'static) -> Builder {
     memory().dag(small()).summarizer(Arc::new(summarizer))
 }
 
-/// All summaries that the session's view leads to.
+/// Returns all summaries that are reachable from the session's view.
 pub(crate) async fn reached(session: &Session) -> BTreeMap<SummaryId, Summary> {
     let mut found = BTreeMap::new();
     let spans = session.spans().await.unwrap();
@@ -106,7 +106,7 @@ pub(crate) async fn reached(session: &Session) -> BTreeMap<SummaryId, Summary> {
     found
 }
 
-/// Asserts that each node is what the sound summarizer gives for the same children and recipe.
+/// Asserts that each summary equals the result of a model that never fails, for the same children and recipe.
 async fn assert_sound(session: &Session) {
     assert_sound_by(session, &Scripted::head_cut(), &Ladder::default()).await;
 }
@@ -320,12 +320,12 @@ async fn with_one_call_at_a_time_every_run_writes_one_summary() {
     }
 }
 
-/// Writes well, but refuses sources that name one of these steps.
+/// A model that refuses sources with one of these steps, and summarizes all others correctly.
 #[derive(Debug)]
 struct Picky {
     sound: Scripted,
     refused: Vec<usize>,
-    /// For each call whether it was refused.
+    /// For each call, whether the model refused it.
     calls: std::sync::Mutex<Vec<bool>>,
 }
 
@@ -338,7 +338,7 @@ impl Picky {
         })
     }
 
-    /// The calls since it was last asked: all, and those that were refused.
+    /// Returns the number of calls since the previous use of this method, and the number of refused ones.
     fn taken(&self) -> (usize, usize) {
         let calls = std::mem::take(&mut *self.calls.lock().unwrap());
         (

@@ -1,4 +1,4 @@
-//! Real transcripts, message by message, as a live agent would see them.
+//! Replays of real transcripts, message by message, as a live agent would process them.
 
 use std::sync::Arc;
 
@@ -10,11 +10,11 @@ use message_formats::Transcript;
 use crate::corpus::{corpus, parse, transcripts};
 use crate::support::Inspect as _;
 
-/// The most statements that a step may take, publishing included: some 120, and what merging segments of the search index
-/// takes.
+/// Maximum number of statements in a step, including publishing: about 120, and the statements for merging segments of
+/// the search index.
 const MOST_STATEMENTS: u64 = 180;
 
-/// Replays all sessions of a transcript, branches after what they branch off.
+/// Replays all sessions of a transcript. A branch is replayed after its parent.
 async fn replay(strategy: Strategy, transcript: &Transcript, window: u64) -> Vec<ReplayReport> {
     let folder = tempfile::tempdir().unwrap();
     let store = SqliteStore::open(folder.path().join("memory.db")).await;
@@ -68,7 +68,7 @@ async fn every_transcript_by_blocks() {
     every_transcript_by(Strategy::Blocks).await;
 }
 
-/// The laws hold by another strategy too, in a window that asks for many compactions.
+/// Checks the laws with this strategy, in a window that requires many compactions.
 async fn every_transcript_by(strategy: Strategy) {
     let Some(corpus) = corpus() else { return };
     let (mut published, mut broken) = (0, Vec::new());

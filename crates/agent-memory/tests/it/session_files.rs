@@ -1,4 +1,4 @@
-//! Summaries in other programs' session files, and session files of our own.
+//! Summaries in the session files of other programs, and session files that this crate writes.
 
 use agent_memory::testing::memory;
 use agent_memory::{Budget, Part, Seq, Strategy, context::MessageOrigin, model::SpanBody};
@@ -15,7 +15,7 @@ fn line(id: usize, parent: &str, text: &str) -> String {
     )
 }
 
-/// A session of pi with forty messages, which was compacted twice on the way.
+/// Returns a session of pi with forty messages that was compacted twice.
 fn compacted_twice() -> Transcript {
     let mut lines = vec![
         r#"{"type":"session","version":3,"id":"p","timestamp":"2026-03-08T10:00:00Z","cwd":"/w"}"#

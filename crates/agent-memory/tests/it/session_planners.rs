@@ -1,4 +1,4 @@
-//! Sessions of one memory that are compacted by planners of their own.
+//! Sessions of one memory that use different planners.
 
 use agent_memory::store::InMemoryStore;
 
@@ -12,7 +12,7 @@ use agent_memory::{
 };
 use async_trait::async_trait;
 
-/// The DAG planner, for a view of its own.
+/// The DAG planner with a separate view.
 #[derive(Debug)]
 struct Short(DagPlanner);
 

@@ -1,7 +1,7 @@
-//! What compaction makes of invented conversations, and the contexts after it, as text to read.
+//! Snapshots of compactions of invented conversations, and of the contexts after them.
 //!
-//! After a change that is meant: `INSTA_UPDATE=always cargo test -p agent-memory --test it
-//! snapshots`, and read the difference.
+//! After an intended change, run `INSTA_UPDATE=always cargo test -p agent-memory --test it snapshots`, and read the
+//! difference.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -13,7 +13,7 @@ use message_formats::ReadOptions;
 use crate::support::Inspect as _;
 use crate::support::both;
 
-/// Compacts early, so that short conversations show something.
+/// Returns a memory that compacts early, so that short conversations are compacted too.
 fn early() -> Builder {
     let tail = FreshTail {
         messages: 4,
@@ -31,11 +31,11 @@ fn early() -> Builder {
     memory().dag(policy)
 }
 
-/// At most so many characters of a line, and so many lines of a message, are shown.
+/// Maximum number of characters of a line, and maximum number of lines of a message, in a snapshot.
 const LINE: usize = 110;
 const LINES: usize = 9;
 
-/// Shortens long lines and long messages, and says by how much. Lines of a message are indented.
+/// Shortens long lines and long messages, and adds the omitted length. Lines of a message are indented.
 fn clip(text: &str) -> String {
     let mut out = String::new();
     let mut inside = 0;
@@ -69,7 +69,7 @@ fn clip(text: &str) -> String {
     out
 }
 
-/// Imports, compacts and assembles; everything that came of it, as text.
+/// Imports, compacts and assembles a fixture. Returns all results as text.
 async fn story(memory: &Memory, fixture: &str) -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("../../fixtures")

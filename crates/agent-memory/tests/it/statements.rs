@@ -1,4 +1,4 @@
-//! What an operation asks of the database does not grow with the history.
+//! The number of database statements of an operation does not grow with the length of the history.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use agent_memory::{
 
 use crate::support::{made, said, talk};
 
-/// Statements by operation, `begin` and `commit` among them.
+/// Numbers of statements by operation, including `begin` and `commit`.
 #[derive(Debug, PartialEq, Eq)]
 struct Counts {
     append: u64,
@@ -28,7 +28,7 @@ struct Counts {
 struct Counted {
     store: Arc<SqliteStore>,
     session: Session,
-    /// Keeps the file.
+    /// Folder of the database. It exists until this value is dropped.
     _folder: tempfile::TempDir,
 }
 
@@ -61,7 +61,7 @@ impl Counted {
         }
     }
 
-    /// How many statements an operation took.
+    /// Returns the number of statements that an operation executed.
     async fn count<T>(&self, work: impl Future<Output = T>) -> u64 {
         let before = self.store.statements();
         work.await;

@@ -1,4 +1,4 @@
-//! Memories to test with, on both stores, and everything in them as text.
+//! Memories for tests on both stores, and their contents as text.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -16,19 +16,19 @@ use tempfile::TempDir;
 pub(crate) struct Place {
     pub(crate) name: &'static str,
     pub(crate) memory: Memory,
-    /// Where its database is; removed when the place goes.
+    /// Folder of the database. It is removed when the place is dropped.
     folder: Option<TempDir>,
 }
 
 impl Place {
-    /// The session `s`, with the first messages of a made-up conversation.
+    /// Opens the session `s` with the first messages of an invented conversation.
     pub(crate) async fn talked(&self, messages: usize) -> Session {
         let session = self.memory.session("s").await.unwrap();
         talk(&session, messages).await;
         session
     }
 
-    /// The same database opened again, with another builder.
+    /// Opens the same database again, with another builder.
     pub(crate) async fn reopen(self, builder: Builder) -> Place {
         let Some(folder) = self.folder else {
             let memory = builder.store(self.memory.store().clone());
@@ -48,7 +48,7 @@ impl Place {
     }
 }
 
-/// The same memory in memory and in an SQLite file.
+/// Returns the same memory in RAM and in an SQLite file.
 pub(crate) async fn both(build: impl Fn() -> Builder) -> [Place; 2] {
     let folder = tempfile::tempdir().unwrap();
     [
@@ -69,12 +69,13 @@ pub(crate) async fn both(build: impl Fn() -> Builder) -> [Place; 2] {
     ]
 }
 
-/// Both places with nothing set.
+/// Returns both memories with default settings.
 pub(crate) async fn plain() -> [Place; 2] {
     both(memory).await
 }
 
-/// Leaves of a dozen messages and condensed summaries of up to four: a deep tree in a short talk.
+/// Returns a builder with leaves of twelve messages and condensed summaries of up to four, so that a short conversation
+/// has a deep tree.
 pub(crate) fn small() -> Builder {
     memory().dag(DagPolicy {
         max_source_tokens: Some(400),
@@ -84,7 +85,7 @@ pub(crate) fn small() -> Builder {
     })
 }
 
-/// The `n`th message of a made-up conversation, about 30 tokens long: users and assistants in turn.
+/// Returns the `n`th message of an invented conversation, about 30 tokens long. Users and assistants alternate.
 pub(crate) fn said(n: usize) -> Message {
     let text = format!(
         "Step {n}: the module numbered {n} was renamed, its callers were changed and its tests \
@@ -101,7 +102,7 @@ pub(crate) async fn say(session: &Session, message: Message) {
     session.ingest(message).await.unwrap();
 }
 
-/// Stores the first `count` messages of a made-up conversation.
+/// Stores the first `count` messages of an invented conversation.
 pub(crate) async fn talk(session: &Session, count: usize) {
     let told = session
         .ingest_batch((1..=count).map(said).collect())
@@ -110,13 +111,13 @@ pub(crate) async fn talk(session: &Session, count: usize) {
     assert_eq!(told.inserted(), count);
 }
 
-/// Numbers of the leaves and condensed summaries that a compaction published.
+/// Returns the numbers of leaves and condensed summaries that a compaction published.
 pub(crate) fn made(outcome: &Outcome) -> (u64, u64) {
     let published = |label| outcome.published.get(label);
     (published("leaf"), published("condensed"))
 }
 
-/// The file of a fixture.
+/// Returns the path of a fixture.
 pub(crate) fn fixture(name: &str) -> PathBuf {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures");
     folder.join(name).join("session.jsonl")
@@ -126,7 +127,7 @@ pub(crate) fn json(text: &str) -> RawJson {
     RawJson::parse(text).unwrap()
 }
 
-/// A session as the export format writes it.
+/// Returns a session in the export format.
 pub(crate) async fn export(session: &Session) -> String {
     let mut out = String::new();
     for entry in session.entries().await.unwrap() {
@@ -136,7 +137,7 @@ pub(crate) async fn export(session: &Session) -> String {
     out
 }
 
-/// The exports of these sessions.
+/// Returns the exports of these sessions.
 pub(crate) async fn exports(memory: &Memory, keys: &[SessionKey]) -> Vec<String> {
     let mut out = Vec::new();
     for key in keys {
@@ -145,8 +146,7 @@ pub(crate) async fn exports(memory: &Memory, keys: &[SessionKey]) -> Vec<String>
     out
 }
 
-/// Everything that a memory keeps but leases: conversations, logs, summaries, views with every
-/// version.
+/// Returns all data of a memory except leases: conversations, logs, summaries, and views with every version.
 pub(crate) async fn dump(memory: &Memory) -> String {
     let mut filter = ConversationFilter::default();
     filter.archived = true;
@@ -202,7 +202,7 @@ async fn publications(
     page.await.unwrap().items
 }
 
-/// The view of a session, as tests look at it.
+/// Access to a session's view for tests.
 #[allow(async_fn_in_trait)]
 pub(crate) trait Inspect {
     async fn spans(&self) -> agent_memory::Result<Vec<agent_memory::model::Span>>;
@@ -214,7 +214,7 @@ pub(crate) trait Inspect {
     async fn tree(&self, depth: usize) -> agent_memory::Result<agent_memory::view::Tree>;
     async fn view_name(&self) -> ViewName;
     async fn needs_compaction(&self, tokens: u64) -> agent_memory::Result<bool>;
-    /// The same session with a window.
+    /// Opens the same session with a window.
     async fn in_window(&self, window: agent_memory::Window) -> Session;
 }
 

@@ -1,4 +1,4 @@
-//! The same message told twice.
+//! The same message appended twice.
 
 use agent_memory::testing::memory;
 use agent_memory::{Message, Seq, model::Timestamp, store::EntryOutcome};
@@ -14,7 +14,7 @@ fn at(micros: i64, mut message: Message) -> Message {
     message
 }
 
-/// The clock goes on between the two, so each gets another time.
+/// The clock advances between the two, so that they get different times.
 #[tokio::test]
 async fn a_message_without_a_time_is_a_duplicate_of_itself() {
     for place in plain().await {
@@ -25,7 +25,7 @@ async fn a_message_without_a_time_is_a_duplicate_of_itself() {
     }
 }
 
-/// Whichever of the two came without a time.
+/// One of the two has no time.
 #[tokio::test]
 async fn a_missing_time_is_not_compared_with_a_given_one() {
     for place in plain().await {
@@ -73,7 +73,7 @@ async fn another_message_under_the_same_id_is_an_error() {
     }
 }
 
-/// The times that fake clocks give differ.
+/// The two get different times from fake clocks.
 #[tokio::test]
 async fn the_clock_goes_on_between_the_two() {
     let memory = memory().open().await.unwrap();

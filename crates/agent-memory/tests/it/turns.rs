@@ -1,4 +1,4 @@
-//! The moments of an agent's turn: what is made ahead, and what is published when.
+//! The steps of an agent's turn: when summaries are prefetched and published.
 
 use agent_memory::CompactRequest;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -19,10 +19,10 @@ use summarize_escalation::FailureKind;
 use crate::support::Inspect as _;
 use crate::support::{both, made, say, talk};
 
-/// A window that `talk` fills to more than half with 40 messages.
+/// Size of a window, in tokens. 40 messages of `talk` use more than half of it.
 const WINDOW: u64 = 4_000;
 
-/// A memory with a model, and with thresholds that tests set themselves.
+/// Returns a memory with a model and with these thresholds.
 fn with(summarizer: &Scripted, soft: u64, hard: u64) -> Builder {
     let thresholds = |tokens| Trigger::Absolute { tokens };
     memory()
@@ -243,7 +243,7 @@ async fn a_model_that_fails_beside_the_turns_is_in_the_next_turns_report() {
     }
 }
 
-/// Keeps tasks until the test runs them.
+/// Background tasks that are kept until the test runs them.
 #[derive(Default)]
 struct Later(Mutex<Vec<Task>>);
 
@@ -287,7 +287,7 @@ async fn work_beside_the_turns_is_begun_once_and_waited_for_by_nobody() {
     }
 }
 
-/// Spawns tasks in the current runtime, and counts those that ended.
+/// Spawns tasks in the current runtime, and counts the tasks that have ended.
 #[derive(Debug, Default)]
 struct Watched {
     begun: AtomicUsize,
@@ -380,7 +380,7 @@ async fn work_that_begins_after_closing_touches_nothing() {
     }
 }
 
-/// The rows of the table of jobs: leases and drafts.
+/// Returns the number of rows in the table of jobs: leases and drafts.
 async fn jobs(path: &std::path::Path) -> i64 {
     let mut db = SqliteConnectOptions::new()
         .filename(path)
@@ -686,7 +686,7 @@ fn a_window_leaves_room_for_the_answer() {
     );
 }
 
-/// One request and then nothing but calls: what the turn is about stays in each of its contexts.
+/// In a turn of one request and many calls, each context shows the request.
 #[tokio::test]
 async fn a_turn_of_many_calls_keeps_its_request_word_for_word() {
     let window = Window::new(8_000);
@@ -731,7 +731,7 @@ async fn a_turn_of_many_calls_keeps_its_request_word_for_word() {
     }
 }
 
-/// What a program that died in the middle of a turn has to run again.
+/// The calls that a program must run again after it died in the middle of a turn.
 #[tokio::test]
 async fn open_calls_are_those_of_the_newest_response_without_a_result() {
     let parts = |ids: &[&str]| -> Vec<Part> {

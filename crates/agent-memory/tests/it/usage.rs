@@ -1,4 +1,4 @@
-//! What providers say that requests cost.
+//! Costs of requests that providers report.
 
 use agent_memory::testing::memory;
 use agent_memory::{
@@ -21,7 +21,7 @@ async fn assembled(session: &Session, budget: u64) -> Context {
     session.assemble(Budget::tokens(budget)).await.unwrap()
 }
 
-/// Sends a request whose prompt really costs this many thousandths of the estimate.
+/// Sends a request whose prompt costs this many thousandths of its estimate.
 async fn request(session: &Session, model: &str, thousandths: u64) -> bool {
     let context = assembled(session, 100_000).await;
     session.ingest(said(2)).await.unwrap();

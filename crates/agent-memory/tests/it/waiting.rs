@@ -1,4 +1,4 @@
-//! A summarizer that never returns holds nothing up.
+//! A summarizer that never returns does not delay other operations.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,8 +20,8 @@ fn hanging(summarizer: &Scripted) -> impl Fn() -> Builder {
     move || memory().summarizer(Arc::new(summarizer.clone()))
 }
 
-/// Says what is said while a compaction waits. Its times are given: the clock of the place that
-/// compacts is read more often.
+/// Appends messages while a compaction waits. The messages have fixed times, because the clock of the compacting memory
+/// is read more often.
 async fn go_on(session: &Session) {
     for n in 0..INGESTS {
         let message = Message::user(format!("Meanwhile {n}.")).with_created_at(Timestamp(1));
@@ -29,7 +29,7 @@ async fn go_on(session: &Session) {
     }
 }
 
-/// What a place holds where nothing was compacted.
+/// Returns the content of a memory in which no session was compacted.
 async fn without_compaction() -> Vec<String> {
     let mut dumps = Vec::new();
     for place in both(memory).await {
@@ -40,7 +40,7 @@ async fn without_compaction() -> Vec<String> {
     dumps
 }
 
-/// Begins a compaction that waits for ever.
+/// Starts a compaction that never ends.
 async fn begin(
     place: &Place,
     summarizer: &Scripted,
@@ -67,7 +67,7 @@ async fn begin(
     (session, task)
 }
 
-/// Everything that must not wait.
+/// Runs all operations that must not wait for a compaction.
 async fn work(session: &Session) {
     go_on(session).await;
     let context = session.assemble(Budget::tokens(2_000)).await.unwrap();

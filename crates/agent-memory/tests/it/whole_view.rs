@@ -1,4 +1,4 @@
-//! Contexts of fully compacted transcripts cover the whole log, at every budget.
+//! Contexts of fully compacted transcripts cover the whole log, for every budget.
 
 use std::collections::BTreeSet;
 
@@ -15,10 +15,10 @@ use crate::support::Inspect as _;
 
 const BUDGETS: [u64; 5] = [1_000, 2_000, 4_000, 8_000, 16_000];
 
-/// Cost of messages that are always read, in tokens.
+/// Cost of the messages that an assembly always reads, in tokens.
 const READ: u64 = 20_000;
 
-/// What a context shows: lines of summaries, and whole messages.
+/// Content of a context: lines of summaries, and whole messages.
 #[derive(Default)]
 struct Facts {
     lines: BTreeSet<(SummaryId, String)>,
@@ -57,12 +57,12 @@ fn facts(context: &Context) -> Facts {
     facts
 }
 
-/// Cost of a text in a user's message, in tokens.
+/// Returns the cost of a text in a user's message, in tokens.
 fn cost(text: String, accounting: &dyn Accounting) -> u64 {
     accounting.parts(Role::User, &[Part::text(text)])
 }
 
-/// Cost of a summary's headline, in tokens: the lines of its highest rank.
+/// Returns the cost of a summary's headline (the lines of its highest rank), in tokens.
 fn headline(summary: &Summary, accounting: &dyn Accounting) -> u64 {
     let lines: Vec<&str> = summary.text().split('\n').collect();
     let headline: Vec<&str> = match summary.body.ranks() {
@@ -123,7 +123,7 @@ impl Compacted {
         }
     }
 
-    /// Whether all messages that no summary stands for are read.
+    /// Returns whether an assembly reads all messages that no summary covers.
     fn read_whole(&self) -> bool {
         let raw = self
             .spans
@@ -132,8 +132,8 @@ impl Compacted {
         raw.map(|span| span.tokens).sum::<u64>() <= READ
     }
 
-    /// Whether the headlines fit beside the newest group, which is shortened where it leaves them less than half of the
-    /// room.
+    /// Returns whether the headlines fit in addition to the last group. The last group is shortened if the headlines
+    /// leave less than half of the room for it.
     fn headlines_fit(&self, context: &Context) -> bool {
         let receipt = &context.receipt;
         let fixed = receipt.request_tokens + receipt.identity_tokens + receipt.system_tokens;
@@ -144,7 +144,7 @@ impl Compacted {
         self.least + newest + newest / 8 + 64 <= room || self.least <= room / 2
     }
 
-    /// The messages that a context does not cover.
+    /// Returns the messages that a context does not cover.
     fn missing(&self, context: &Context) -> Vec<Seq> {
         let ranges = context
             .messages
@@ -206,7 +206,7 @@ async fn contexts_of_compacted_transcripts_cover_the_whole_log() {
     assert!(failures.is_empty(), "{}", failures.join("\n"));
 }
 
-/// What a larger budget takes away, where there are no steps.
+/// Returns descriptions of content that a larger budget shows less of, in contexts without steps.
 async fn shrinking(compacted: &Compacted) -> Vec<String> {
     let policy = AssemblyPolicy {
         steps: u64::MAX,

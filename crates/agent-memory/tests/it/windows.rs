@@ -1,5 +1,5 @@
-//! 400 calls of an agent that uses tools, in windows of several sizes: whether a context leaves out
-//! what a summary could have stood for, and what contexts really cost.
+//! 400 calls of an agent with tools, in windows of several sizes. Checks whether a context leaves out content that a
+//! summary could cover, and the real costs of contexts.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -16,18 +16,18 @@ use crate::laws::random::Random;
 use crate::support::Inspect as _;
 use crate::support::say;
 
-/// Model calls of one conversation.
+/// Number of model calls in one conversation.
 const CALLS: usize = 400;
-/// Model calls between two messages of the user.
+/// Number of model calls between two messages of the user.
 const CALLS_PER_TURN: usize = 8;
-/// Words that make about as many tokens as there are words.
+/// Words of about one token each.
 const WORDS: [&str; 24] = [
     "the", "module", "parser", "returns", "error", "line", "token", "config", "value", "test",
     "passes", "fails", "because", "cache", "was", "not", "flushed", "before", "request", "retry",
     "builds", "with", "feature", "flag",
 ];
 
-/// How well the model writes summaries.
+/// Quality of the model's summaries.
 #[derive(Debug, Clone, Copy)]
 enum Model {
     Well,
@@ -64,13 +64,13 @@ fn text(random: &mut Random, words: u64) -> String {
     text
 }
 
-/// A tool's result: 200 to 2,000 words, and every tenth half as many again.
+/// Returns a tool's result of 200 to 2,000 words. Every tenth result is half as long again.
 fn result(random: &mut Random, n: usize) -> String {
     let words = 200 + random.below(1_600);
     text(random, words + if n % 10 == 9 { words / 2 } else { 0 })
 }
 
-/// Counts contexts with the tokenizer o200k; messages that were counted before are looked up.
+/// Counts the tokens of contexts with the tokenizer o200k. Counts of earlier messages are cached.
 struct RealCount {
     counted: HashMap<(Role, String), u64>,
     accounting: context_assembler::ContextAccounting,
@@ -99,22 +99,22 @@ impl RealCount {
     }
 }
 
-/// What a run of the loop saw.
+/// Figures of a run of the loop.
 #[derive(Debug, Default)]
 struct Seen {
-    /// Contexts that left out or shortened anything.
+    /// Number of contexts that left out or shortened content.
     left_out: usize,
-    /// Contexts that left out something although a summary could have stood for it.
+    /// Number of contexts that left out content that a summary could cover.
     summarisable: usize,
-    /// The largest real count of a context.
+    /// Largest exact number of tokens of a context.
     largest: u64,
-    /// Published summaries.
+    /// Number of published summaries.
     published: usize,
 }
 
-/// Whether a summary could stand for something that the context leaves out, judged by the view's
-/// spans and the log alone: for messages as they are, unless they belong to the newest group; for
-/// summaries as long as two of them are neighbours and what stays as it is leaves room for them.
+/// Returns whether a summary could cover content that the context leaves out, by the view's spans and the log. It could
+/// cover unchanged messages outside of the last group. It could cover summaries if two of them are neighbours and the
+/// remaining content leaves room for them.
 fn summarisable(context: &Context, spans: &[Span], newest_group: Seq, newest_tokens: u64) -> bool {
     let dropped = &context.receipt.dropped;
     let is_out = |span: &Span| {
@@ -133,7 +133,7 @@ fn summarisable(context: &Context, spans: &[Span], newest_group: Seq, newest_tok
     raw || (neighbours && newest_tokens < context.receipt.limit)
 }
 
-/// The newest call and its results: where it begins, and what it costs.
+/// Returns the first position and the cost of the last call with its results.
 async fn newest_group(session: &Session) -> (Seq, u64) {
     let log = session.entries().await.unwrap();
     let start = log
@@ -219,7 +219,7 @@ async fn run(window: Window, model: Model, usage: bool, real: &mut RealCount) ->
     seen
 }
 
-/// The windows: three that were seen to lose history, and a small one.
+/// Returns the windows: three in which history was lost in the past, and a small one.
 fn windows() -> [(&'static str, Window); 4] {
     [
         ("8k", Window::new(8_192)),

@@ -1,4 +1,4 @@
-//! The target state of the view: the loops in scope as blocks, without the older ones.
+//! The view that a compaction aims for: the agent's last runs (loops) as blocks, without the older runs.
 
 use std::ops::Range;
 
@@ -13,17 +13,17 @@ use crate::planner::entry::LightEntry;
 use crate::planner::policy::{BlockPolicy, Digest};
 use crate::turns::TurnMap;
 
-/// A run of entries with its target form in the view.
+/// Neighbouring log entries, and the form in which the view should show them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Segment {
-    /// Positions in the entries that were read; not empty.
+    /// Indices of the entries in the list of read entries. Not empty.
     pub(crate) at: Range<usize>,
     pub(crate) shown: Shown,
-    /// Cost in that form, in tokens, without the overhead of a rendered summary.
+    /// Cost of the segment in this form, in tokens. Does not include the overhead of rendering a summary.
     pub(crate) tokens: u64,
 }
 
-/// Returns the segments of the entries, oldest first. `room` is the maximum cost of a view that fits.
+/// Returns the segments of the entries, oldest first. `room` is the maximum cost of the view, in tokens.
 pub(crate) fn desired(
     entries: &[LightEntry],
     policy: &BlockPolicy,
@@ -78,8 +78,9 @@ fn tokens_of(entries: &[LightEntry], at: Range<usize>, cost: impl Fn(&LightEntry
     entries.iter().map(cost).fold(0, u64::saturating_add)
 }
 
-/// Returns the positions of each loop's entries, in order. A loop begins at a message that names another loop than the
-/// one before, and at each prompt while messages name none. No tool group reaches across two loops.
+/// Returns the index ranges of the loops (runs of the agent) in `entries`, in order. A loop begins at a message that
+/// names another loop than the last message with a loop id. Before any message names a loop, a loop begins at each
+/// prompt of the user that does not directly follow another prompt. No tool group is in two loops.
 fn log_loops(entries: &[LightEntry], atoms: &Atoms) -> Vec<Range<usize>> {
     let settled = atoms.settled_end().position();
     let mut starts = vec![0];
@@ -95,7 +96,7 @@ fn log_loops(entries: &[LightEntry], atoms: &Atoms) -> Vec<Range<usize>> {
             None => is_prompt && !after_prompt && named.is_none(),
         };
         after_prompt = is_prompt;
-        // After the settled atoms a later result may still join the entries before and after it.
+        // After the settled atoms, a later tool result may still join the entries before and after this position.
         let is_cut = position <= settled && atoms.cut_before(position).position() == position;
         if begins && position > 0 && is_cut {
             starts.push(position);
@@ -109,10 +110,10 @@ fn log_loops(entries: &[LightEntry], atoms: &Atoms) -> Vec<Range<usize>> {
         .collect()
 }
 
-/// One loop of the log.
+/// One loop (run of the agent) of the log.
 struct Loop<'e> {
     entries: &'e [LightEntry],
-    /// Position of its first entry.
+    /// Index of the first log entry of the loop.
     start: usize,
     turn_map: TurnMap,
     policy: &'e BlockPolicy,
@@ -136,7 +137,7 @@ impl<'e> Loop<'e> {
         }
     }
 
-    /// Returns the segment of some turns; `None` without turns.
+    /// Returns the segment of some turns; `None` if there are no turns.
     fn segment(&self, turns: Range<usize>, shown: Shown, tokens: u64) -> Option<Segment> {
         let span = self.turn_map.span(turns);
         let at = self.start + span.start..self.start + span.end;
@@ -147,9 +148,9 @@ impl<'e> Loop<'e> {
         tokens_of(self.entries, self.turn_map.span(turns), cost)
     }
 
-    /// Returns the segments of the last loop: its first turns unchanged, a summary, and its recent turns shortened.
-    /// Each recent turn is a separate segment, so that the older ones can later be summarized without the others.
-    /// Entries from `settled` on stay unchanged.
+    /// Returns the segments of the agent's last run: its first turns unchanged, a summary, and its recent turns with
+    /// shortened tool output. Each recent turn is a separate segment, so that a later compaction can summarize only the
+    /// older ones. Entries from the index `settled` on stay unchanged.
     fn newest_block(&self, settled: usize) -> Vec<Segment> {
         let (first, recent) = (self.policy.keep_first_turns, self.policy.keep_recent_turns);
         let sections = self.turn_map.sections(first, recent);
@@ -172,7 +173,8 @@ impl<'e> Loop<'e> {
         segments
     }
 
-    /// Returns the summary of some turns, and an omission of the turns with lines that do not fit.
+    /// Returns the segment with the summary of some turns, and a segment that omits the turns with lines that do not
+    /// fit.
     fn summary(&self, turns: Range<usize>) -> Vec<Segment> {
         let most = self.policy.max_summary_tokens;
         let (end, tokens) = match self.policy.digest {

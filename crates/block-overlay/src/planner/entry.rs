@@ -1,19 +1,19 @@
-//! The facts that the planner keeps about an entry of the log.
+//! The data that the planner keeps of a log entry.
 
 use memory_model::{Accounting, LogEntry, Message, Seq};
 use turn_map::{MessageView, PartView, Role, TrimPolicy};
 
 use crate::lines::push_words;
 
-/// An entry with only the beginning of its text, for a one-line summary.
+/// A log entry with only the beginning of its text, which is enough for a one-line summary.
 #[derive(Debug, Clone)]
 pub(crate) struct LightEntry {
     pub(crate) seq: Seq,
-    /// Cost in tokens.
+    /// Cost of the entry, in tokens.
     pub(crate) tokens: u64,
-    /// Cost with shortened tool output, in tokens.
+    /// Cost of the entry with shortened tool output, in tokens.
     pub(crate) trimmed: u64,
-    /// Loop that the message names.
+    /// Id of the loop (run of the agent) that the message belongs to. `None` if the message names no loop.
     pub(crate) loop_id: Option<String>,
     role: Role,
     is_note: bool,
@@ -58,7 +58,7 @@ impl LightEntry {
 }
 
 impl LightEntry {
-    /// Whether it is a prompt of the user: no note, and no tool result in the user's name.
+    /// Returns whether the entry is a prompt of the user: neither a note nor a tool result with the user's role.
     pub(crate) fn is_prompt(&self) -> bool {
         self.role == Role::User && !self.is_note && self.results.is_empty()
     }

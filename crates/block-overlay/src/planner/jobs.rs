@@ -1,4 +1,4 @@
-//! The jobs that bring a view from its current state to the target state.
+//! The jobs (changes of the view) that turn its current form into the target form.
 
 use compaction_plan::{Job, Label, Request, Work};
 use memory_model::{
@@ -12,17 +12,17 @@ use crate::planner::entry::LightEntry;
 use crate::planner::policy::{BlockPolicy, Digest};
 use crate::planner::{OMIT, SUMMARIZE, TRIM, UNFOLD};
 
-/// Inputs of the jobs of one pass.
+/// Data from which the changes of the view (jobs) are made.
 pub(crate) struct Planned<'p> {
     pub(crate) policy: &'p BlockPolicy,
-    /// The spans from the first entry on, closed at the head.
+    /// Spans of the view from the first read entry on. The last span ends at the end of the log.
     pub(crate) spans: Vec<Span>,
     pub(crate) entries: &'p [LightEntry],
     pub(crate) accounting: &'p dyn Accounting,
 }
 
 impl Planned<'_> {
-    /// Returns the jobs of all segments, in order.
+    /// Returns the changes of the view (jobs) that show each segment in its target form, in order.
     pub(crate) fn jobs(&self, segments: &[Segment]) -> Vec<Job> {
         let mut jobs: Vec<Job> = Vec::new();
         let mut divided = false;
@@ -45,15 +45,15 @@ impl Planned<'_> {
                 None => jobs.extend(self.job(segment, range, &spans)),
             }
         }
-        // Spans that are divided differently are unfolded first, and shrink in the next pass.
+        // Spans that the segments divide are first shown as messages again. The next pass makes the view smaller.
         match divided || self.shrinks(&jobs) {
             true => jobs,
             false => Vec::new(),
         }
     }
 
-    /// Whether the jobs together make the view cheaper. Turns that are kept unchanged may cost more than their former
-    /// form. Then other jobs must save more than that.
+    /// Returns whether the changes of the view (jobs) together make it cheaper. Showing messages unchanged again may
+    /// cost more than their former form. Then the other changes must save more than this.
     fn shrinks(&self, jobs: &[Job]) -> bool {
         let before = jobs.iter().map(|job| job.source_tokens);
         let after = jobs.iter().map(|job| match &job.work {
@@ -74,7 +74,7 @@ impl Planned<'_> {
         SeqRange::new(first, last)
     }
 
-    /// Returns the spans that a range touches.
+    /// Returns the spans that overlap with the range.
     fn touching(&self, range: SeqRange) -> Vec<&Span> {
         let touches = |span: &Span| {
             let whole = span.closed_range();
@@ -90,7 +90,7 @@ impl Planned<'_> {
             .collect()
     }
 
-    /// Returns the spans, cut to the range, with their costs.
+    /// Returns the spans, cut to the range, with their new costs.
     fn cut(&self, spans: &[&Span], range: SeqRange) -> Vec<Span> {
         let cut = spans.iter().filter_map(|span| {
             let part = span.closed_range()?.intersect(&range)?;
@@ -115,7 +115,7 @@ impl Planned<'_> {
             .fold(0, u64::saturating_add)
     }
 
-    /// Returns the job that shows the messages of a span again, because segments divide it.
+    /// Returns the job that shows the messages of a span unchanged again, because the segments divide the span.
     fn unfold(&self, span: &Span, range: SeqRange) -> Job {
         let raw = Span::closed(range, SpanBody::Raw, self.tokens(range));
         let expect = vec![span.clone()];
@@ -179,7 +179,7 @@ impl Planned<'_> {
             depth: 0,
         };
         let why = "turns between the first and the recent ones, or an older loop, are summarized";
-        // The summary must cost less than the spans that it replaces, which may be a short summary already.
+        // The summary must cost less than the spans that it replaces, which may already be a short summary.
         let most = shown.saturating_sub(overhead).saturating_sub(1);
         let target = self.policy.max_summary_tokens.min(most).max(1);
         let request = Request {
@@ -206,7 +206,7 @@ fn job(kind: Label, range: SeqRange, expect: Vec<Span>, work: Work, why: &str) -
     }
 }
 
-/// Returns the sources of a rolling summary: earlier summaries, and the messages of all other spans.
+/// Returns the sources of a rolling summary: the earlier summaries, and the messages of all other spans.
 fn sources(spans: &[Span]) -> Option<Vec<Child>> {
     let mut sources: Vec<Child> = Vec::new();
     for span in spans {
@@ -222,7 +222,7 @@ fn sources(spans: &[Span]) -> Option<Vec<Child>> {
     Some(sources)
 }
 
-/// Returns the spans from `first` to `head`, closed and cut there. Indivisible spans stay whole.
+/// Returns the spans from `first` to `head`, cut at both ends. Indivisible spans are kept whole.
 pub(crate) fn closed_spans(spans: &[Span], first: Seq, head: Seq) -> Vec<Span> {
     let spans = spans.iter().filter_map(|span| {
         let whole = span.range.up_to(head)?;

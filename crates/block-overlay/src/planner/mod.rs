@@ -1,4 +1,5 @@
-//! The planner that keeps blocks as a view of a log.
+//! A planner that compacts the runs of an agent's loop into blocks, and keeps the blocks as a view of the log in a
+//! store.
 
 mod desired;
 mod entry;
@@ -11,13 +12,14 @@ pub use policy::{BlockPolicy, Digest};
 
 use compaction_plan::Label;
 
-/// Name of the planner's only pass, and of the view that the planner compacts.
+/// Name of the planner's only pass (planning round), and of the view (the compacted log) that the planner changes.
 pub const BLOCKS: Label = Label::from_static("blocks");
-/// Kind of the jobs that write a summary.
+/// Kind of the changes of the view (jobs) that replace turns by a summary.
 pub const SUMMARIZE: Label = Label::from_static("summarize");
-/// Kind of the jobs that shorten the tool output of turns.
+/// Kind of the changes of the view (jobs) that shorten the tool output of turns.
 pub const TRIM: Label = Label::from_static("trim");
-/// Kind of the jobs that leave turns out of the view.
+/// Kind of the changes of the view (jobs) that remove turns.
 pub const OMIT: Label = Label::from_static("omit");
-/// Kind of the jobs that show messages unchanged again, so that other jobs can replace a span with outdated bounds.
+/// Kind of the changes of the view (jobs) that show messages unchanged again. For example, they are needed if a span of
+/// the view has outdated bounds, before other jobs can replace its messages.
 pub const UNFOLD: Label = Label::from_static("unfold");

@@ -1,4 +1,4 @@
-//! The planner: reads the view, then the log from the first loop that is not omitted.
+//! The planning round of the planner: reads a view and its log, and plans changes of the view.
 
 use async_trait::async_trait;
 use compaction_plan::{
@@ -15,15 +15,16 @@ use crate::planner::policy::BlockPolicy;
 
 static PASSES: [Label; 1] = [BLOCKS];
 
-/// Plans the compacted form of agent loops, in the view `blocks` of a log.
+/// Plans the compacted form of an agent's loops as the view `blocks` of a log. A loop is one run of the agent, from a
+/// prompt to its answer.
 ///
-/// The planner divides the log into loops. In the last loop, the first turns stay unchanged, the tool output of the
-/// recent turns is shortened, and the turns between are summarized. Each older loop in scope becomes one summary. Loops
-/// out of scope are left out of the view. When a newer loop begins, a summary of the whole loop replaces the block of
-/// the one before. A summary is planned only if it costs less than the spans that it replaces.
+/// The planner divides the log into loops. In the last loop, the first turns are unchanged, the recent turns have
+/// shortened tool output, and the turns between are summarized. Each older loop in scope becomes one summary. Loops out
+/// of scope are removed from the view. When a new loop begins, a summary of the whole previous loop replaces its block.
+/// A summary is planned only if it costs less than the spans of the view that it replaces.
 ///
-/// A pass reads the log from the first loop in scope on, so its cost depends on the loops in scope. It keeps at most
-/// 200 bytes of text of each message.
+/// Each planning round (pass) reads the log only from the first message on that the view shows. It keeps only the first
+/// words of each message, about 200 bytes.
 #[derive(Debug, Clone, Default)]
 pub struct BlockPlanner {
     policy: BlockPolicy,
@@ -43,7 +44,7 @@ impl Planner for BlockPlanner {
     }
 
     fn fingerprint(&self) -> String {
-        // A policy of plain numbers and names always has a JSON form.
+        // A policy of numbers and names always has a JSON form.
         let policy = serde_json::to_string(&self.policy).unwrap_or_default();
         format!("blocks@1 {policy}")
     }
@@ -59,7 +60,7 @@ impl Planner for BlockPlanner {
         jobs: &mut dyn JobSink,
     ) -> Result<(), BoxError> {
         let (policy, head, accounting) = (&self.policy, input.head, input.accounting);
-        // The spans from the first one that is not omitted on.
+        // Spans of the view, starting with the first one that is not omitted.
         let mut shown: Vec<Span> = Vec::new();
         let mut spans = SpanReader::new(view, SeqRange::new(Seq::FIRST, head));
         while let Some(span) = spans.next().await? {

@@ -1,4 +1,4 @@
-//! What went wrong elsewhere, and must not here.
+//! Regression tests for bugs of similar programs.
 
 use block_overlay::{AgentContext, Compactor, ContextConfig, LoopSession, TurnRange};
 use memory_model::Message;
@@ -8,7 +8,7 @@ use crate::world::{
     texts, turns,
 };
 
-/// Each original message's text, and how often it is in the context.
+/// Returns how often the text of each original message is in the context.
 fn occurrences(session: &LoopSession, shown: &[Message], id: &str) -> Vec<usize> {
     let shown = texts(shown);
     let originals = texts(&session.get(id).unwrap().messages);
@@ -28,7 +28,7 @@ fn turns_that_two_sections_want_are_shown_once() {
             "{count} turns: {once:?}"
         );
     }
-    // A block that another program made with an overlap is shown once too.
+    // A block with overlapping ranges, made by another program, is shown once too.
     let mut session = chain(vec![turns("a", 10, 3)]);
     compact(&mut session, "a", &kept(0, 10), PLENTY);
     let record = session.get_mut("a").unwrap();
@@ -45,12 +45,12 @@ fn turns_that_two_sections_want_are_shown_once() {
 
 #[test]
 fn a_former_newest_loop_keeps_its_beginning_and_its_end() {
-    // Too short for a middle: its old block has nothing to show of it as an older loop.
+    // The loop is too short for a middle, so its old block has no summary for an older loop.
     for count in [5, 20] {
         let mut session = chain(vec![turns("a", count, 3)]);
         compact(&mut session, "a", &config(), PLENTY);
         session.loops.push(child("a", turns("b", 3, 3)));
-        // Before the blocks are made again nothing is missing.
+        // Before the blocks are made again, every turn is shown.
         let between = context(&session, "b", &config(), PLENTY);
         assert_eq!(letters(&between, "a").matches('-').count(), 0);
         assert_eq!(letters(&between, "a").len(), count as usize);
@@ -59,7 +59,7 @@ fn a_former_newest_loop_keeps_its_beginning_and_its_end() {
                 .iter()
                 .any(|text| text.contains("a: question 0"))
         );
-        // Then its block is one over all turns.
+        // Then the block is one section over all turns.
         assert_eq!(compact(&mut session, "b", &config(), PLENTY), ["b", "a"]);
         let shown = context(&session, "b", &config(), PLENTY);
         assert_eq!(letters(&shown, "a"), "s".repeat(count as usize));
@@ -70,7 +70,7 @@ fn a_former_newest_loop_keeps_its_beginning_and_its_end() {
                 .any(|text| text.contains(&last)),
             "{count}"
         );
-        // A third time it stays.
+        // A third compaction does not change the block.
         assert_eq!(compact(&mut session, "b", &config(), PLENTY), ["b"]);
     }
 }
@@ -116,7 +116,7 @@ fn what_the_user_said_in_the_middle_is_in_the_lines_and_the_rest_is_counted() {
     let block = session.get("a").unwrap().compaction_block.as_ref().unwrap();
     let middle = block.keep_compacted.as_ref().unwrap();
     assert!(texts(&middle.messages)[0].contains("User: a: question 2, please"));
-    // It does not end silently.
+    // The summary says that turns are missing at its end.
     let omitted = middle.omitted.as_ref().unwrap();
     assert_eq!(omitted.turns.end_turn, middle.range.end_turn);
     assert!(

@@ -1,5 +1,4 @@
-//! Every Claude Code transcript of the corpus: a loop per prompt, blocks made again as it grows by ten
-//! messages.
+//! Every Claude Code transcript of the corpus: a loop for each prompt, with new blocks after every ten messages.
 
 use std::path::PathBuf;
 
@@ -43,7 +42,7 @@ fn transcripts() -> Vec<(String, Vec<Message>)> {
     paths.into_iter().map(messages).collect()
 }
 
-/// Adds messages to the newest loop, and begins a loop at each prompt.
+/// Appends messages to the latest loop, and begins a loop at each prompt.
 fn grow(session: &mut LoopSession, more: &[Message]) {
     for message in more {
         let newest = session.loops.last();

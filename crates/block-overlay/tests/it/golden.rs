@@ -1,4 +1,4 @@
-//! A session of twenty turns: what its context shows, turn by turn.
+//! A session of twenty turns, and how its context shows each turn.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use summarize_escalation::testing::{Answer, Scripted};
 
 use crate::world::{block_on, chain, context, kept, letters, text, turns};
 
-/// The context of two loops with the newest of twenty turns, five of them recent.
+/// Returns the context of two loops. The latest one has twenty turns, five of them recent.
 fn shown(strategy: &dyn BlockCompactionStrategy) -> LoopContext {
     let config = CompactionConfig {
         compaction_scope: CompactionScope::FixedCount(1),
@@ -49,7 +49,7 @@ fn twenty_turns_by_default() {
         .iter()
         .filter(|m| m.text().starts_with("[Summary] "))
         .count();
-    // Four of the older loop, thirteen of the newest.
+    // Four lines of the older loop, thirteen of the latest.
     assert_eq!(lines, 4 + 13);
     insta::assert_snapshot!(printed(&context));
 }

@@ -13,7 +13,7 @@ use crate::world::{
     COUNTER, assistant, call, chain, compact, config, output, record, result, text, texts, user,
 };
 
-/// A turn: what the user says, whether a tool is called, whether messages carry their turn.
+/// A turn: the user's text, whether a tool is called, and whether messages have a turn index.
 type Turn = (u8, bool, bool);
 
 fn messages(id: &str, turns: &[Turn]) -> Vec<Message> {
@@ -68,7 +68,7 @@ fn configs() -> impl Strategy<Value = CompactionConfig> {
     })
 }
 
-/// Invariants 1, 2, 4 and 6 of a block.
+/// Checks the invariants 1, 2, 4 and 6 of a block.
 fn check_block(
     record: &LoopRecord,
     block: &CompactionBlock,
@@ -102,8 +102,8 @@ fn check_block(
     Ok(())
 }
 
-/// Every turn in scope is shown once or counted in one omission, and every message is accounted for.
-/// `None` if the newest turn does not fit.
+/// Checks that every turn in scope is shown once or counted in one omission, and that every message is counted. Returns
+/// `None` if the latest turn does not fit.
 pub(crate) fn check_context(
     session: &LoopSession,
     current: &str,
@@ -155,7 +155,7 @@ pub(crate) fn check_context(
     Ok(Some(shown))
 }
 
-/// What was said in a turn that is shown is there once, whenever it was said.
+/// Checks that the texts of a shown turn are in the context once, including texts added later.
 fn check_words(
     session: &LoopSession,
     current: &str,
@@ -173,7 +173,7 @@ fn check_words(
         let said = said.iter().filter(|message| message.role != Role::Tool);
         for text in said.map(text).filter(|text| !text.starts_with('<')) {
             let times = texts.iter().filter(|other| **other == text).count();
-            // What came after a summary of its turn is shown too.
+            // Messages added after the summary of their turn are shown too.
             let least = usize::from(matches!(one.shown, Shown::Raw | Shown::Trimmed));
             prop_assert!((least..=1).contains(&times), "{}: {}", text, times);
         }
@@ -191,7 +191,7 @@ proptest! {
         let mut session = chain(Vec::new());
         for mut record in loops {
             let id = record.loop_id.clone();
-            // A loop grows while it is the newest.
+            // The loop grows while it is the latest one.
             let rest = record.messages.split_off(record.messages.len() * grows / 5);
             record.parent_loop_id = session.loops.last().map(|parent| parent.loop_id.clone());
             session.loops.push(record);
@@ -207,7 +207,8 @@ proptest! {
             let chain = session.chain(&id).unwrap();
             for (age, record) in chain.into_iter().rev().take(scope + 1).enumerate() {
                 let block = record.compaction_block.as_ref();
-                // 5: in scope every loop has a block, the older ones over all of their turns.
+                // Invariant 5: in scope every loop has a block, and the older ones have a block over all of their
+                // turns.
                 if age == 0 || !record.messages.is_empty() {
                     check_block(record, block.unwrap(), &config, age == 0)?;
                 }

@@ -1,4 +1,4 @@
-//! Blocks as a view of a log, carried out by the runner over the store in memory.
+//! Blocks as a view of a log, carried out by the runner over a store in memory.
 
 use std::sync::Arc;
 
@@ -86,7 +86,7 @@ impl Lab {
         outcome
     }
 
-    /// Asserts that the store finds nothing wrong, and that no span divides a tool call from its results.
+    /// Asserts that the store is consistent, and that no span separates a tool call from its results.
     pub(crate) async fn sound(&self) {
         let accounting: Arc<dyn Accounting> = Arc::new(self.accounting.clone());
         let rules = |id: &token_estimate::EstimatorId| {
@@ -146,7 +146,7 @@ impl Lab {
     }
 }
 
-/// A loop of four messages a turn but for the prompt: `turns` turns that call a tool and say something.
+/// Returns a loop with a prompt and `turns` turns of four messages, each with a tool call and a text.
 fn agent_loop(name: &str, turns: usize) -> Vec<Message> {
     let mut messages = vec![Message::user(format!(
         "{name}: please do it. {}",
@@ -202,7 +202,7 @@ async fn the_newest_loop_has_a_raw_head_a_summary_and_a_trimmed_end() {
         "{}",
         summary.recipe
     );
-    // Nothing is left to do.
+    // No job is left.
     let again = lab.block().await;
     assert_eq!(
         (again.published.total(), again.stop_reason),
@@ -343,7 +343,7 @@ async fn loops_that_messages_name_come_before_prompts() {
     lab.append(messages.clone()).await;
     lab.block().await;
     assert_eq!(lab.shown().await, "1:summary 25:raw 27:summary 43:raw");
-    // Without the names every question is a loop.
+    // Without names of loops, every question begins a loop.
     for message in &mut messages {
         message.turn = None;
     }
@@ -388,7 +388,7 @@ fn a_planner_says_what_it_is() {
     assert!(serde_json::from_str::<BlockPolicy>(r#"{"keep_last": 3}"#).is_err());
 }
 
-/// A log in which tools, steering, open calls, names of loops and prompts are everywhere.
+/// Logs with tool calls, user messages during calls, open calls, names of loops and prompts at random positions.
 fn logs() -> impl Strategy<Value = Vec<Message>> {
     let piece = (0..7_usize, 0..40_usize, prop::bool::weighted(0.3));
     prop::collection::vec(piece, 1..80).prop_map(|pieces| {

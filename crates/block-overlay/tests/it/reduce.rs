@@ -1,4 +1,4 @@
-//! The reduction of a list, for callers without a session.
+//! Shortening of a list, for callers without a session.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use crate::world::{
     COUNTER, assistant, block_on, call, config, kept, output, result, text, texts, user,
 };
 
-/// Turns by answers: two of words, then `groups` of a call with its result.
+/// Returns turns by answers: two of text, then `groups` of a call with its result.
 fn list(groups: usize, lines: usize) -> Vec<Message> {
     let mut list = vec![user("Find the fault."), assistant("I shall look.")];
     for n in 0..groups {
@@ -64,7 +64,7 @@ fn first_tool_output_is_cut() {
 fn then_older_turns_are_one_line_each() {
     let whole = list(12, 40);
     let lines = reduced(&whole, COUNTER.messages(&whole) - 1, kept(2, 3)).unwrap();
-    // The first turns and the recent ones are as they were.
+    // The first and the recent turns are unchanged.
     assert_eq!(lines[..5], whole[..5]);
     assert_eq!(lines[lines.len() - 9..], whole[whole.len() - 9..]);
     let middle = texts(&lines[5..lines.len() - 9]);
@@ -97,7 +97,7 @@ fn at_last_only_the_newest_that_fit_stay() {
     assert!(text.starts_with("the newest turn costs "), "{text}");
 }
 
-/// Keeps the last message only.
+/// A strategy that keeps only the last message.
 #[derive(Debug)]
 struct LastOnly;
 
@@ -133,7 +133,7 @@ fn a_strategy_of_ones_own_takes_the_place_of_the_default() {
     assert_eq!(outcome.unwrap().loops_compacted, [""; 0]);
 }
 
-/// A list in which tool groups are everywhere.
+/// Lists with tool groups at random positions.
 fn lists() -> impl Strategy<Value = Vec<Message>> {
     let piece = (0..4_usize, 1..40_usize);
     prop::collection::vec(piece, 1..30).prop_map(|pieces| {

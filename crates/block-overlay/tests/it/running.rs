@@ -11,7 +11,7 @@ use token_estimate::{ResponseStatus, TokenEstimatorExt as _, Usage, UsageTracker
 
 use crate::world::{COUNTER, NOW, block_on, chain, config, turns, user};
 
-/// Notes what it is told. Refuses everything where it is told to.
+/// Hooks that record their calls, and refuse everything if asked to.
 #[derive(Debug, Default)]
 struct Recorder {
     refuses: bool,

@@ -1,4 +1,4 @@
-//! Sessions: which loops get blocks, and what a context shows of them.
+//! Sessions: the loops that get blocks, and their form in a context.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -98,7 +98,7 @@ fn a_scope_by_tokens_takes_what_fits_compacted() {
     let session = three();
     let raw = COUNTER.messages(&session.get("a").unwrap().messages);
     assert!(raw > 1_300, "{raw}");
-    // Each older loop counts 500 tokens, though neither fits with all its messages.
+    // Each older loop counts as 500 tokens, although all messages of either loop exceed the budget.
     for (budget, loops) in [(499, 0), (500, 1), (999, 1), (1_000, 2), (PLENTY, 2)] {
         assert_eq!(
             resolve_scope(&session, "c", &scoped, budget).unwrap(),
@@ -222,7 +222,7 @@ fn an_unknown_loop_is_an_error_that_names_it() {
     assert!(error.to_string().contains("has no loop `zz`"));
 }
 
-/// A strategy that takes its time, and makes one section only.
+/// A strategy that waits, and makes only one section.
 #[derive(Debug, Default)]
 struct Custom(AtomicUsize);
 

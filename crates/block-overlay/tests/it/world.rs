@@ -1,4 +1,4 @@
-//! What the tests share: messages, loops of them, and contexts.
+//! Helpers of the tests: messages, loops and contexts.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use memory_model::{Message, RawJson, StepClock, Timestamp};
 use token_estimate::HeuristicEstimator;
 use turn_map::{MessageView as _, PartView};
 
-/// Runs a future to its end.
+/// Runs a future to completion.
 pub(crate) fn block_on<F: Future>(future: F) -> F::Output {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_time()
@@ -38,7 +38,7 @@ pub(crate) fn result(id: &str, text: &str) -> Message {
     Message::tool_result(id, text)
 }
 
-/// All texts of a message, and the ids of its calls.
+/// Returns all texts of a message, and the ids of its calls.
 pub(crate) fn text(message: &Message) -> String {
     let mut texts = Vec::new();
     message.parts(&mut |part| {
@@ -54,7 +54,7 @@ pub(crate) fn texts(messages: &[Message]) -> Vec<String> {
     messages.iter().map(text).collect()
 }
 
-/// Lines of a tool's output.
+/// Returns the output of a tool, with this number of lines.
 pub(crate) fn output(lines: usize) -> String {
     (1..=lines)
         .map(|n| format!("line {n} of the output\n"))
@@ -76,7 +76,7 @@ pub(crate) fn child(parent: &str, record: LoopRecord) -> LoopRecord {
     }
 }
 
-/// A loop of turns: every third calls a tool with `lines` lines of output, the others answer.
+/// Returns a loop of turns. Every third turn calls a tool with `lines` lines of output, the others only answer.
 pub(crate) fn turns(id: &str, count: u32, lines: usize) -> LoopRecord {
     let mut messages = Vec::new();
     for turn in 0..count {
@@ -103,7 +103,7 @@ pub(crate) fn turns(id: &str, count: u32, lines: usize) -> LoopRecord {
     record(id, messages)
 }
 
-/// A chain of loops, each the parent of the next.
+/// Returns a session with a chain of loops, each the parent of the next.
 pub(crate) fn chain(loops: Vec<LoopRecord>) -> LoopSession {
     let mut session = LoopSession {
         session_id: "s".to_owned(),
@@ -169,7 +169,7 @@ pub(crate) fn context(
     build_context_from_session(session, current, config, budget).unwrap()
 }
 
-/// What is shown of the turns of one loop, a letter a turn.
+/// Returns the form of each turn of a loop in the context, one letter for a turn.
 pub(crate) fn letters(context: &LoopContext, loop_id: &str) -> String {
     let of_loop = context.turns.iter().filter(|turn| turn.loop_id == loop_id);
     let letter = |shown: Shown| match shown {

@@ -1,4 +1,4 @@
-//! A view for the inner planner, which shows cleared groups as their messages.
+//! A view for the inner planner, with the original messages instead of placeholders.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -12,23 +12,24 @@ use turn_map::TrimPolicy;
 use crate::job::{Job, Work};
 use crate::source::{BoxError, EntryReader, Tail, ViewSource};
 
-/// Number of entries between two cleared groups up to which they are read together.
+/// Maximum number of entries between two cleared groups for which both groups are read with one request. A cleared
+/// group is a group of messages for whose tool results the view shows placeholders.
 const NEAR: u32 = 32;
 
-/// Minimum length of a summary that is worth making, in tokens.
+/// Minimum length of a useful summary, in tokens.
 const LEAST_SUMMARY: u64 = 10;
 
-/// A group of messages with results that the view shows as placeholders.
+/// A group of messages with tool results for which the view shows placeholders.
 #[derive(Debug, Clone)]
 struct Cleared {
     range: SeqRange,
-    /// The span that the view holds.
+    /// The span of the view that shows the placeholders.
     span: Span,
     /// Cost of the original messages, in tokens.
     raw_tokens: u64,
 }
 
-/// Whether a span shows cleared results, by any policy that this planner may have.
+/// Returns whether a span shows cleared tool results, under any policy of this planner.
 pub(super) fn is_cleared(span: &Span) -> bool {
     let SpanBody::Trimmed(policy) = &span.body else {
         return false;
@@ -37,12 +38,12 @@ pub(super) fn is_cleared(span: &Span) -> bool {
     !matches!(trim, Ok(TrimPolicy::ToolOutputLines { .. }) | Err(_))
 }
 
-/// Reads a view with cleared groups as messages.
+/// Reads a view, and returns cleared groups as their original messages.
 #[derive(Debug)]
 pub(super) struct Lens<'v> {
     view: &'v dyn ViewSource,
     head: Seq,
-    /// The cleared groups that were read, by their first position.
+    /// Cleared groups that were read, by the position of their first message.
     cleared: Mutex<BTreeMap<Seq, Cleared>>,
 }
 
@@ -59,8 +60,9 @@ impl<'v> Lens<'v> {
         self.cleared.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns the job with the spans of the view in [`Job::expect`]; `None` if the job would cut a cleared group, or
-    /// would not make the view cheaper.
+    /// Returns a job of the inner planner with [`Job::expect`] replaced by the spans of the real view, which has
+    /// placeholders. `None` if the job covers only a part of a group with placeholders, or if it saves too few tokens
+    /// because the placeholders are already short.
     pub(super) fn rewrite(&self, mut job: Job, accounting: &dyn Accounting) -> Option<Job> {
         let cleared = self.cleared();
         let mut saved = 0_u64;
@@ -91,8 +93,8 @@ impl<'v> Lens<'v> {
                 saved += group.raw_tokens.saturating_sub(group.span.tokens);
             }
             if let Some(raw) = SeqRange::new(next, range.last) {
-                // Ranges and bodies are compared when a job is applied, costs are not: the last raw span has the cost
-                // of all.
+                // When a job is applied, ranges and bodies of spans are compared, but not their costs. So the last raw
+                // span gets the cost of all.
                 expect.push(Span::closed(raw, SpanBody::Raw, raw_tokens));
             }
         }
@@ -109,7 +111,7 @@ impl<'v> Lens<'v> {
         }
         let depth = job.depth().unwrap_or(0);
         let overhead = summary_overhead(accounting, job.range, depth, job.children());
-        // The rule of handoffs: a summary that could save less than half is not worth a call.
+        // The same rule as for handoffs: a summary that saves less than half is not worth a model call.
         if shown < overhead.saturating_add(LEAST_SUMMARY).saturating_mul(2) {
             return None;
         }
@@ -118,7 +120,8 @@ impl<'v> Lens<'v> {
         if request.max_tokens == 0 || request.max_tokens > most {
             request.max_tokens = most;
         }
-        // A ladder aims at a third of the messages, which may be more than their cost with placeholders.
+        // By default, a summary has a third of the messages' length, which may be more than their cost with
+        // placeholders.
         let aims_at = match request.target_tokens {
             0 => raw_tokens / 3,
             target => target,
@@ -130,7 +133,8 @@ impl<'v> Lens<'v> {
         Some(job)
     }
 
-    /// Reads the costs of the messages of cleared groups among the spans, groups near each other together.
+    /// Reads the costs of the original messages for the cleared groups among the spans. Groups near each other are read
+    /// together.
     async fn read_cleared(&self, spans: &[Span]) -> Result<(), BoxError> {
         let mut groups: Vec<Cleared> = Vec::new();
         let mut reads: Vec<SeqRange> = Vec::new();
@@ -168,7 +172,7 @@ impl<'v> Lens<'v> {
 
 #[async_trait]
 impl ViewSource for Lens<'_> {
-    /// Returns neighbouring messages as one span, even if they are on several pages.
+    /// Returns neighbouring messages as one span, even if the spans are on several pages.
     async fn spans(&self, range: SeqRange) -> Result<Vec<Span>, BoxError> {
         let mut page = self.view.spans(range).await?;
         let goes_on = |span: &&Span| span.body == SpanBody::Raw || is_cleared(span);

@@ -1,4 +1,5 @@
-//! The pass that clears: reads the view, and then the messages that it shows unchanged.
+//! The pass (planning round) that replaces tool results by placeholders: reads the view, and then the messages that the
+//! view shows unchanged.
 
 use std::ops::Range;
 
@@ -13,18 +14,18 @@ use crate::label::Label;
 use crate::planner::PassInput;
 use crate::source::{BoxError, EntryReader, JobSink, SpanReader, ViewSource};
 
-/// Name of the pass that clears tool results in the messages that the inner planner left unchanged, and kind of all
-/// jobs that clear results.
+/// Name of the pass (planning round) that replaces old tool results by placeholders in the messages that the inner
+/// planner left unchanged. Also the kind of all jobs that replace tool results by placeholders.
 pub const CLEAR: Label = Label::from_static("clear");
 
-/// Plans the groups to clear. Keeps no text of a message.
+/// Plans the groups to clear. Does not keep the text of messages.
 pub(super) async fn plan(
     policy: &ClearPolicy,
     input: PassInput<'_>,
     view: &dyn ViewSource,
     jobs: &mut dyn JobSink,
 ) -> Result<(), BoxError> {
-    // Neighbouring messages that the view shows, cleared or as they are.
+    // Ranges of neighbouring messages that the view shows, with or without placeholders.
     let mut runs: Vec<SeqRange> = Vec::new();
     let mut log = ShownLog::new(policy.trim());
     let mut spans = SpanReader::new(view, SeqRange::new(Seq::FIRST, input.head));
@@ -49,7 +50,7 @@ pub(super) async fn plan(
             log.push(&entry, input.accounting);
         }
         let atoms = atoms.finish();
-        // A group at the log's end that may still get a result is left alone.
+        // A group at the end of the log that may still get a tool result is not cleared.
         let settled = match run.last == input.head {
             true => atoms.settled(),
             false => atoms.as_slice(),
@@ -64,11 +65,11 @@ pub(super) async fn plan(
     Ok(())
 }
 
-/// The messages that the view shows.
+/// The messages that the view shows, with or without placeholders.
 #[derive(Debug)]
 struct ShownLog {
     trim: TrimPolicy,
-    /// Ranges that are cleared already.
+    /// Ranges that already show placeholders.
     cleared: Vec<SeqRange>,
     scan: ResultScan,
     messages: Vec<Shown>,
@@ -79,9 +80,9 @@ struct ShownLog {
 struct Shown {
     seq: Seq,
     tokens: u64,
-    /// Cost with placeholders for its large results, in tokens.
+    /// Cost of the message with placeholders for its large tool results, in tokens.
     trimmed: u64,
-    /// Positions of the parts that the policy's rule would shorten.
+    /// Indices of the parts that are large enough to be cleared.
     large: Vec<usize>,
 }
 
@@ -124,8 +125,9 @@ impl ShownLog {
         });
     }
 
-    /// Returns the job that clears a group; `None` if the policy keeps a large result of it, if it is cleared already,
-    /// or if that saves no tokens.
+    /// Returns the job that replaces the tool results in a group of messages by placeholders. `None` if the policy
+    /// keeps a large tool result of the group, if the group already has placeholders, or if placeholders save no
+    /// tokens.
     fn job(&self, group: Range<usize>, chosen: &[ResultPlace]) -> Option<Job> {
         let offset = group.start;
         let group = self.messages.get(group)?;

@@ -1,4 +1,4 @@
-//! Overlays and labels, and the planners around planners: by example, and over random conversations and views.
+//! Overlays and labels, and planners that wrap planners: by example, and over random conversations and views.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 
 mod clear {

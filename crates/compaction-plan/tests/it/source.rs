@@ -1,4 +1,4 @@
-//! What planners read, from a view in memory.
+//! The data that planners read from a view in memory.
 
 use std::sync::{Arc, Mutex};
 
@@ -18,7 +18,7 @@ use crate::clear::world::{World, accounting};
 
 const PROBE: Label = Label::from_static("probe");
 
-/// Reads a range and a tail, and plans nothing.
+/// A planner that reads a range and a tail, and plans no jobs.
 #[derive(Debug)]
 struct Probe {
     range: SeqRange,
@@ -26,7 +26,7 @@ struct Probe {
     read: Mutex<Read>,
 }
 
-/// What was read, entries as their positions.
+/// The data that was read. Entries are recorded as their positions.
 #[derive(Debug, Clone, Default, PartialEq)]
 struct Read {
     spans: Vec<Span>,
@@ -106,8 +106,8 @@ fn read(world: &World, page: usize, range: SeqRange, tail: Tail) -> Read {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
-    /// Pages of any size give the same: all spans that touch a range, its entries, the atoms of the log, a tail that is
-    /// long enough and begins at an atom, and of the stored summaries the one that is shown.
+    /// Pages of any size give the same results: all spans that overlap with a range, the entries, the atoms of the log,
+    /// a long enough tail that begins with an atom, and the stored summary that is shown.
     #[test]
     fn pages_are_read_to_the_end(
         steps in steps(),
@@ -143,7 +143,7 @@ proptest! {
         let spans = world.spans().into_iter().filter(touches);
         prop_assert_eq!(&whole.spans, &spans.collect::<Vec<_>>());
         prop_assert_eq!(&whole.entries, &(range.first.0..=range.last.0).collect::<Vec<_>>());
-        // Those that are stored begin with the log.
+        // The stored summaries begin with the log.
         let is_shown = is_summarized && replaced.first == Seq::FIRST && replaced.intersect(&range).is_some();
         prop_assert_eq!(&whole.summaries, &is_shown.then_some(replaced).into_iter().collect::<Vec<_>>());
         let groups = atoms(&world.entries);

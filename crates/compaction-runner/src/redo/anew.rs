@@ -1,4 +1,4 @@
-//! The job that rewrites a summary from the new versions of its sources.
+//! The job that rewrites a summary, with rewritten summaries as its sources.
 
 use compaction_plan::{Job, Label, Work};
 use memory_model::{Child, Summary};
@@ -9,11 +9,11 @@ use crate::error::Result;
 use crate::redo::plan::Nodes;
 use crate::redo::progress::Made;
 
-/// Label of jobs that rewrite a summary.
+/// Kind of the jobs that rewrite a summary.
 pub(super) const REDO: Label = Label::from_static("redo");
 
-/// Returns the job that rewrites a summary from the new versions of its sources; `None` if there is no reason to
-/// rewrite it.
+/// Returns the job that rewrites a summary from its old sources, with rewritten summaries in place of their old
+/// versions. `None` if there is no reason to rewrite it.
 pub(super) async fn job_anew(
     env: &Compaction<'_>,
     old: &Summary,

@@ -1,4 +1,4 @@
-//! Redo: rewriting summaries that were written without a model, or by an older recipe.
+//! Redo: rewrites summaries that were written without a model, or by an older version of the extractive summarizer.
 
 mod anew;
 mod plan;
@@ -24,19 +24,19 @@ use tree::{Ended, redo_tree};
 pub use plan::{RedoCandidate, RedoPlan};
 pub use report::{RedoFailure, RedoPolicy, RedoReport, RedoStop, ReplacedSummary};
 
-/// Number of summaries in one look-up.
+/// Number of summaries to look up in one call.
 const LOOK_UP: usize = 256;
-/// Maximum number of consecutive lost races before a redo stops.
+/// Maximum number of changes by other writers in succession before a redo stops.
 const LOST_RACES: u32 = 3;
 
-/// The view at the start of a redo: its spans, and the summaries that they reach.
+/// The view at the start of a redo: its spans, and all summaries below them.
 struct Reached {
     snapshot: Snapshot,
     spans: Vec<Span>,
     nodes: Nodes,
 }
 
-/// Plans a redo. Neither calls a model nor writes to the store.
+/// Returns the plan of a redo. Calls no model and does not write to the store.
 pub(crate) async fn plan_redo(env: &Compaction<'_>, policy: &RedoPolicy) -> Result<RedoPlan> {
     let Reached {
         snapshot,
@@ -61,7 +61,7 @@ pub(crate) async fn plan_redo(env: &Compaction<'_>, policy: &RedoPolicy) -> Resu
     })
 }
 
-/// Returns the rule for the summaries that a redo rewrites.
+/// Returns the rule that selects the summaries to rewrite.
 fn wanted(env: &Compaction<'_>, policy: &RedoPolicy) -> Wanted {
     match policy.extracts {
         true => Wanted::ExtractsBefore(env.extractive.id().to_owned()),
@@ -69,7 +69,7 @@ fn wanted(env: &Compaction<'_>, policy: &RedoPolicy) -> Wanted {
     }
 }
 
-/// Rewrites the summaries in the view that the policy selects, and all summaries that were made from them.
+/// Rewrites the summaries that the policy selects, and all summaries made from them.
 pub(crate) async fn redo(env: &Compaction<'_>, policy: &RedoPolicy) -> Result<RedoReport> {
     let mut env = env.clone();
     if policy.extracts {
@@ -109,7 +109,7 @@ pub(crate) async fn redo(env: &Compaction<'_>, policy: &RedoPolicy) -> Result<Re
     Ok(redone)
 }
 
-/// Rewrites tree by tree until none is left, or until a limit or an error stops it.
+/// Rewrites one tree of summaries after the other, until none is left or a limit or an error stops the redo.
 async fn redo_all(
     env: &Compaction<'_>,
     policy: &RedoPolicy,
@@ -118,7 +118,7 @@ async fn redo_all(
 ) -> Result<RedoStop> {
     let mut lost = 0;
     progress.refused = read_refused(env).await?;
-    // Those that were refused before wait until all others are made, then each has its turn.
+    // Summaries that were refused in earlier runs are tried after all others, one at a time.
     let mut waiting = progress.refused.sources().to_vec();
     loop {
         let Reached {
@@ -161,7 +161,7 @@ async fn redo_all(
     }
 }
 
-/// Reads the view and all summaries that its spans show, with their sources.
+/// Reads the view, the summaries of its spans, and all summaries from which they were made.
 async fn reach(env: &Compaction<'_>) -> Result<Reached> {
     let snapshot = env.read_snapshot().await?;
     let whole = SeqRange::new(Seq::FIRST, snapshot.head);

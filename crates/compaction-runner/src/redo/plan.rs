@@ -1,19 +1,20 @@
-//! The summaries that a redo must rewrite, as a pure function.
+//! Computes which summaries a redo must rewrite. Does not access the store.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use memory_model::{SeqRange, Span, SpanBody, Summary, SummaryId, ViewName, ViewVersion};
 use serde::Serialize;
 
-/// The summaries that a redo would rewrite.
+/// Plan of a redo: the summaries that would be rewritten.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct RedoPlan {
-    /// Name of the view that shows the summaries.
+    /// Name of the view (the compacted log) that contains the summaries.
     pub view: ViewName,
-    /// Version of the view from which the plan was made.
+    /// Version of the view (the compacted log) for which the plan was made.
     pub version: ViewVersion,
-    /// Summaries to rewrite. For each span of the view, a summary is listed after the summaries that are its sources.
+    /// Summaries to rewrite. The summaries of each span of the view (the compacted log) are together, and each summary
+    /// comes after the summaries that are its sources.
     pub nodes: Vec<RedoCandidate>,
 }
 
@@ -32,24 +33,24 @@ pub struct RedoCandidate {
     pub id: SummaryId,
     /// Range of messages that the summary covers.
     pub range: SeqRange,
-    /// Depth of the summary, with 0 for a summary of messages.
+    /// Depth of the summary: 0 for a summary of messages, more for a summary of summaries.
     pub depth: u32,
-    /// Whether the redo selects this summary itself, because it was written without a model. If false, it is rewritten
-    /// only because one of its sources is.
+    /// Whether the redo selects this summary because it was written without a model. If false, it is rewritten only
+    /// because one of its sources is rewritten.
     pub provisional: bool,
 }
 
-/// Rule for the summaries that a redo rewrites.
+/// Rule that selects the summaries to rewrite.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Wanted {
-    /// Summaries that no model wrote.
+    /// Summaries that were written without a model.
     WithoutModel,
-    /// Extracts of another recipe than this summarizer's, such as `extractive@9`.
+    /// Extracts with another recipe than the one of this summarizer, such as `extractive@9`.
     ExtractsBefore(String),
 }
 
 impl Wanted {
-    /// Whether the rule selects this summary itself.
+    /// Returns whether the rule selects this summary.
     pub(super) fn begins(&self, summary: &Summary) -> bool {
         let by = summary.recipe.as_str().strip_prefix("summarizer=");
         let by = by.and_then(|rest| rest.split(' ').next());
@@ -62,7 +63,7 @@ impl Wanted {
             }
     }
 
-    /// Whether a summary may be rewritten because one of its sources is.
+    /// Returns whether a summary may be rewritten because one of its sources is rewritten.
     fn may_follow(&self, summary: &Summary) -> bool {
         match self {
             Self::WithoutModel => true,
@@ -76,19 +77,19 @@ impl Wanted {
     }
 }
 
-/// The summaries that a view reaches, by id.
+/// All summaries of a view and below it, by id.
 pub(super) type Nodes = BTreeMap<SummaryId, Summary>;
 
 /// A span of the view with summaries to rewrite.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Tree {
     pub(super) span: Span,
-    /// The summaries to rewrite, each after its sources. The last one is the span's summary.
+    /// Summaries to rewrite, each after its sources. The last one is the summary of the span.
     pub(super) stale: Vec<SummaryId>,
 }
 
-/// Returns the spans with summaries to rewrite, in order. A summary in `given_up` stays, together with everything below
-/// it: a summary below can only be replaced together with the summaries above it.
+/// Returns the spans with summaries to rewrite, in order. The summaries in `given_up` are not rewritten, nor are the
+/// summaries below them, because a summary below can only be replaced together with the summaries made from it.
 pub(super) fn trees(
     spans: &[Span],
     nodes: &Nodes,
@@ -116,7 +117,7 @@ fn stale(
     wanted: &Wanted,
 ) -> Vec<SummaryId> {
     let mut found = sources_first(root, nodes);
-    // By depth and position as far as sources allow: a summary may have its own depth as a source.
+    // Sorted by depth and position as far as sources allow: the source of a summary may have the same depth.
     let mut levels: BTreeMap<&SummaryId, usize> = BTreeMap::new();
     for summary in &found {
         let below = summary.source_summaries();
@@ -135,7 +136,7 @@ fn stale(
             stale.insert(&summary.id);
         }
     }
-    // A summary that only kept summaries are made from cannot be replaced.
+    // A summary cannot be replaced if all summaries made from it are kept.
     let mut reached: BTreeSet<&SummaryId> = BTreeSet::new();
     for summary in found.iter().rev() {
         let is_root = summary.id == *root;
@@ -152,10 +153,10 @@ fn stale(
         .collect()
 }
 
-/// Returns the summary and all its direct and indirect sources, each once and after its sources.
+/// Returns the summary and all its direct and indirect sources. Each is returned once, after its own sources.
 fn sources_first<'n>(root: &SummaryId, nodes: &'n Nodes) -> Vec<&'n Summary> {
     let (mut ordered, mut entered) = (Vec::new(), BTreeSet::new());
-    // A summary is pushed twice: to enter its sources, and to be placed after them.
+    // A summary is pushed twice: first to push its sources, and then to be added after them.
     let mut todo: Vec<(&Summary, bool)> = nodes
         .get(root)
         .map(|top| (top, false))
@@ -192,7 +193,7 @@ mod tests {
         }
     }
 
-    /// top ← (left ← (a, b), right ← (c, d)); `bad` are provisional.
+    /// Summaries: top ← (left ← (a, b), right ← (c, d)). The ones in `bad` are provisional.
     fn stale_of(bad: &[&str], given_up: &[&str]) -> Vec<String> {
         let shape: [(&str, u32, u32, &[&str]); 7] = [
             ("top", 2, 1, &["left", "right"]),

@@ -1,4 +1,4 @@
-//! The progress of a redo, and of one of its trees.
+//! The progress of a redo, and of one of its trees of summaries.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,7 +9,7 @@ use crate::redo::refused::Refused;
 use crate::redo::report::{RedoFailure, ReplacedSummary};
 use crate::watch::Watch;
 
-/// Progress of a redo.
+/// State of a redo.
 #[derive(Debug, Default)]
 pub(super) struct Progress {
     pub(super) watch: Watch,
@@ -27,18 +27,18 @@ pub(super) struct Progress {
 /// New summaries of one tree that are not published yet.
 #[derive(Debug, Default)]
 pub(super) struct Made {
-    /// By id.
+    /// The new summaries by id.
     pub(super) summaries: BTreeMap<SummaryId, Summary>,
-    /// Old id to new.
+    /// Ids of the new summaries by the id of the replaced summary.
     pub(super) instead: BTreeMap<SummaryId, SummaryId>,
-    /// In the order of their creation.
+    /// Ids of the new summaries in the order of their creation.
     pub(super) order: Vec<SummaryId>,
     pub(super) fences: Vec<Fence>,
 }
 
 impl Made {
-    /// Returns the summaries that the new top is made from, and the top itself, in the order of creation. A summary
-    /// with a failed parent is not among them. It stays a draft and is used when the parent is made.
+    /// Returns the new summary `top` and all new summaries from which it was made, in the order of creation. Does not
+    /// include summaries of a parent that could not be made. They stay drafts and are used when the parent is made.
     pub(super) fn below(&self, top: &SummaryId) -> Vec<&Summary> {
         let mut reached = BTreeSet::new();
         let mut todo = vec![top];
@@ -52,7 +52,7 @@ impl Made {
         order.filter_map(|id| self.summaries.get(id)).collect()
     }
 
-    /// Returns the replaced summaries that the new top leads to, in the order of creation.
+    /// Returns the summaries that are replaced if `top` is published, in the order of creation.
     pub(super) fn replaced(&self, top: &SummaryId) -> Vec<ReplacedSummary> {
         let pairs = self.below(top).into_iter().flat_map(|summary| {
             let olds = self.instead.iter().filter(|(_, new)| **new == summary.id);
@@ -64,14 +64,14 @@ impl Made {
         pairs.collect()
     }
 
-    /// Adds a summary that replaces an old one.
+    /// Adds a new summary that replaces the summary `old`.
     pub(super) fn add(&mut self, old: &SummaryId, summary: Summary) {
         self.instead.insert(old.clone(), summary.id.clone());
         self.order.push(summary.id.clone());
         self.summaries.insert(summary.id.clone(), summary);
     }
 
-    /// Returns the summary that replaces an old one.
+    /// Returns the new summary that replaces the summary `old`.
     pub(super) fn instead_of(&self, old: &SummaryId) -> Option<&Summary> {
         self.instead.get(old).and_then(|id| self.summaries.get(id))
     }
@@ -99,7 +99,7 @@ mod tests {
             };
             made.add(&SummaryId::new(old), summary);
         };
-        // The parent of `a` was refused, so that the new top is made of the old one.
+        // The parent of `a` was refused, so the new top is made from the old parent.
         add("a", "new_a", &[]);
         add("b", "new_b", &[]);
         add("top", "new_top", &["parent_of_a", "new_b"]);

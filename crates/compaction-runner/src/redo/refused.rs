@@ -1,4 +1,4 @@
-//! The summaries that a model refused to write, so that the next run tries others first.
+//! Summaries that a model refused to write. The next run tries other summaries first.
 
 use memory_model::{FieldHasher, Hash};
 use serde::{Deserialize, Serialize};
@@ -7,21 +7,21 @@ use crate::environment::Compaction;
 use crate::error::Result;
 use crate::state::{load, save};
 
-/// Maximum number of remembered summaries. The oldest refusal is dropped first.
+/// Maximum number of remembered refusals. The oldest refusal is removed first.
 const REMEMBERED: usize = 1_024;
 
-/// Source hashes of refused summaries, the least recent refusal first.
+/// Source hashes of refused summaries, the oldest refusal first.
 #[derive(Debug, Default)]
 pub(super) struct Refused {
     sources: Vec<Hash>,
-    /// Revision of the stored state.
+    /// Revision of the stored list.
     revision: u64,
 }
 
-/// The stored form.
+/// The list as it is stored.
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct StoredRefusals {
-    /// Hash of all settings besides the source that determine a summary's text.
+    /// Hash of all settings that determine the text of a summary, without the source.
     writer: String,
     sources: Vec<Hash>,
 }
@@ -31,7 +31,7 @@ impl Refused {
         &self.sources
     }
 
-    /// Moves a source to the end.
+    /// Adds a source as the latest refusal.
     pub(super) fn remember(&mut self, source: Hash) {
         self.forget(source);
         self.sources.push(source);
@@ -39,7 +39,7 @@ impl Refused {
         self.sources.drain(..oldest);
     }
 
-    /// Removes a source. Returns whether it was there.
+    /// Removes a source. Returns whether it was in the list.
     pub(super) fn forget(&mut self, source: Hash) -> bool {
         let before = self.sources.len();
         self.sources.retain(|known| *known != source);
@@ -60,7 +60,8 @@ pub(super) async fn read_refused(env: &Compaction<'_>) -> Result<Refused> {
     })
 }
 
-/// Stores the list. A newer list of another run wins, because the list only orders the work.
+/// Stores the list. If another run stored a newer list, keeps that list, because it only determines the order of the
+/// work.
 pub(super) async fn store_refused(env: &Compaction<'_>, refused: &mut Refused) -> Result<()> {
     let refusals = StoredRefusals {
         writer: writer(env),
@@ -76,7 +77,7 @@ fn key(env: &Compaction<'_>) -> String {
     format!("refused/{}", env.view())
 }
 
-/// Returns a hash of all settings besides the source that determine a summary's text.
+/// Returns a hash of all settings that determine the text of a summary, without the source.
 fn writer(env: &Compaction<'_>) -> String {
     let mut hasher = FieldHasher::new("agent-memory refused writer 1");
     hasher.bytes(env.summarizer.id().as_bytes());

@@ -1,4 +1,4 @@
-//! The policy and the report of a redo.
+//! The settings and the report of a redo.
 
 use memory_model::{SeqRange, SummaryId};
 use serde::{Deserialize, Serialize};
@@ -7,18 +7,19 @@ use crate::outcome::Measure;
 use crate::owners::LeaseHolder;
 use crate::report::ModelReport;
 
-/// Settings of a redo: which summaries it rewrites, and when it stops.
+/// Settings of a redo, which rewrites existing summaries: the summaries to rewrite, and limits.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct RedoPolicy {
-    /// Maximum number of calls of the summarizer; `None` (the default) sets no limit. Summaries that were written
-    /// before the limit was reached are kept for the next redo. Calls that guards repeat are not counted: limit the
-    /// spending of the guards for these.
+    /// Maximum number of calls of the summarizer. `None`, the default, sets no limit. Summaries that were written
+    /// before the limit was reached are kept for the next redo. Retries by the guards of a model client do not count.
+    /// Use the spending limits of the guards for these.
     pub max_calls: Option<u64>,
-    /// Maximum number of consecutive summaries that fail before the redo stops. Default 3.
+    /// Maximum number of failed summaries in succession before the redo stops. Default 3.
     pub max_failures: u32,
-    /// Which summaries to rewrite. If true, the extracts of older recipes, without a model; an extract that is a source
-    /// of a model's summary stays. If false, all summaries that were written without a model. Default false.
+    /// Which summaries to rewrite. If true, rewrites the extracts of older recipes, without a model. An extract that is
+    /// the source of a model's summary is not rewritten. If false, rewrites all summaries that were written without a
+    /// model. Default false.
     pub extracts: bool,
 }
 
@@ -32,35 +33,37 @@ impl Default for RedoPolicy {
     }
 }
 
-/// Report of a redo: the replaced summaries, and the summaries that are left.
+/// Report of a redo: the replaced summaries, and the number of summaries that are left.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct RedoReport {
-    /// Size of the view before the redo.
+    /// Size of the view (the compacted log) before the redo.
     pub before: Measure,
-    /// Size of the view after the redo.
+    /// Size of the view (the compacted log) after the redo.
     pub after: Measure,
-    /// Number of summaries below the view's spans that were to be rewritten before the redo.
+    /// Number of summaries to rewrite before the redo, in the view (the compacted log) and below it.
     pub provisional: u64,
-    /// Number of summaries below the view's spans that still are to be rewritten after the redo.
+    /// Number of summaries to rewrite that are left after the redo, in the view (the compacted log) and below it.
     pub left: u64,
-    /// Ids of the replaced summaries and of their replacements, including the summaries above them.
+    /// Ids of the replaced summaries and of their replacements. Includes summaries that were rewritten because their
+    /// sources were.
     pub replaced: Vec<ReplacedSummary>,
-    /// Number of calls of the summarizer, including failed ones.
+    /// Number of calls of the summarizer. Failed calls count.
     pub calls: u64,
-    /// Number of summaries that this run wrote: summaries that were published, and summaries that are kept until a
-    /// later run completes the summaries above them.
+    /// Number of summaries that this run wrote. Includes summaries that are not published yet, because a summary made
+    /// from them is missing.
     pub written: u64,
     /// Summaries that could not be rewritten, with their errors.
     pub failures: Vec<RedoFailure>,
     /// Number of summaries that were requested from the model, with the causes for which some were not written.
     pub model: ModelReport,
-    /// Minimum number of calls that one summary takes. `None` if the calls were not limited.
+    /// Minimum number of calls for one summary. `None` if the number of calls was not limited, or if the summarizer was
+    /// not needed.
     pub needed_calls: Option<u64>,
-    /// Owner that holds the lease on the last summary that this run skipped for that reason; `None` if no summary was
-    /// held.
+    /// Owner of the lease on the last summary that was skipped because another owner held it. `None` if no summary was
+    /// skipped for this reason.
     pub held: Option<LeaseHolder>,
-    /// Reason for which the redo stopped.
+    /// Reason why the redo stopped.
     pub stop_reason: RedoStop,
 }
 
@@ -85,32 +88,32 @@ pub struct ReplacedSummary {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct RedoFailure {
-    /// Id of the old summary, which stays in the view.
+    /// Id of the old summary, which stays in the view (the compacted log).
     pub id: SummaryId,
     /// Range of messages that the summary covers.
     pub range: SeqRange,
-    /// Description of the error, in one sentence.
+    /// Error in one sentence.
     pub error: String,
 }
 
-/// Reason for which a redo stopped.
+/// Reason why a redo stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum RedoStop {
     /// No summary is left to rewrite.
     Done,
-    /// The summarizer calls no model, so its summaries would have to be rewritten too.
+    /// The summarizer calls no model, so its summaries would have to be rewritten again.
     NoModel,
     /// Some summaries could not be rewritten.
     SummarizerFailed,
     /// The maximum number of calls was reached.
     CallLimit,
-    /// A single summary takes more calls than the maximum. No summary was written.
+    /// One summary needs more calls than the maximum. No summary was written.
     CallLimitTooLow,
-    /// Other writers changed the view several times in succession.
+    /// Other writers changed the view (the compacted log) several times in succession.
     LostRace,
-    /// Another owner holds the leases on the remaining summaries.
+    /// Another owner has the leases on the remaining summaries.
     Held,
     /// The caller cancelled the redo.
     Cancelled,

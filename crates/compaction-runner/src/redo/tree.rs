@@ -1,4 +1,4 @@
-//! Rewriting the stale summaries of one tree, and publishing them in one transaction.
+//! Rewrites the summaries of one tree, and publishes them in one transaction.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -25,17 +25,17 @@ use crate::sources::Entries;
 use crate::watch::Watch;
 use crate::write::write;
 
-/// Outcome of a tree.
+/// Outcome of rewriting a tree.
 pub(super) enum Ended {
     Published,
-    /// Another writer changed the view first.
+    /// Another writer changed the view (the compacted log) first.
     Lost,
-    /// No summary could be published. The progress has the reason.
+    /// No summary could be published. The progress contains the reason.
     Kept,
     Stop(RedoStop),
 }
 
-/// Rewrites the stale summaries of a tree, and publishes them if all could be made.
+/// Rewrites the summaries of a tree. Publishes them if the summary of the span could be written.
 pub(super) async fn redo_tree(
     env: &Compaction<'_>,
     tree: &Tree,
@@ -50,7 +50,7 @@ pub(super) async fn redo_tree(
         Err(error) => Err(error),
     };
     let done = matches!(published, Ok(Ended::Published));
-    // Texts that are not published are kept for the next time.
+    // Texts that are not published are kept for the next run.
     let settled = match done {
         true => release(env, made.fences).await,
         false => hand_back(env, made.fences).await,
@@ -61,7 +61,7 @@ pub(super) async fn redo_tree(
     published
 }
 
-/// Rewrites the stale summaries of a tree, the lowest first. Returns a reason if the redo must stop.
+/// Rewrites the summaries of a tree, the deepest sources first. Returns a reason if the redo must stop.
 async fn make_tree(
     env: &Compaction<'_>,
     tree: &Tree,
@@ -82,7 +82,7 @@ async fn make_tree(
         let Some(room) = room(env, policy, &progress.watch) else {
             return Ok(Some(RedoStop::CallLimit));
         };
-        // Summaries of one depth do not need each other, unless one is a source of another.
+        // Summaries of the same depth can be made at the same time, unless one is a source of another.
         let mut level = BTreeSet::new();
         let apart = rest.iter().take_while(|old| {
             let needs = old.source_summaries().any(|id| level.contains(id));
@@ -99,8 +99,8 @@ async fn make_tree(
     Ok(None)
 }
 
-/// Returns the number of summaries that may be made at the same time; `None` if no call is left. Several are begun only
-/// if each of them has enough calls for all styles.
+/// Returns the number of summaries that may be written at the same time. `None` if no call is left. Several are begun
+/// only if there are enough calls left for every model tier of each of them.
 fn room(env: &Compaction<'_>, policy: &RedoPolicy, watch: &Watch) -> Option<usize> {
     let at_once = env.policy.concurrency();
     let Some(most) = policy.max_calls else {
@@ -115,13 +115,13 @@ fn room(env: &Compaction<'_>, policy: &RedoPolicy, watch: &Watch) -> Option<usiz
 
 /// Result of rewriting one summary.
 enum Remade {
-    /// A model wrote it. `fresh` means in this run.
+    /// The summary was written as requested. `fresh` is true if it was written in this run.
     Written { summary: Box<Summary>, fresh: bool },
-    /// It could not be made. `was_asked` means that the summarizer was called for it.
+    /// The summary could not be written. `was_asked` is true if the summarizer was called for it.
     Failed { error: String, was_asked: bool },
     /// A limit on calls or tokens was reached.
     Limited,
-    /// Another owner works on it.
+    /// Another owner has the lease on the summary.
     Held,
     /// The run was cancelled.
     Cancelled,
@@ -138,7 +138,7 @@ impl Remade {
                 summary: Box::new(ready.summary),
                 fresh: ready.fresh,
             },
-            // An extract already exists.
+            // The redo wants a summary of the model: an extract already exists.
             Prepared::Summary(ready) => match ready.cause {
                 Some(cause) if cause.is_limit() => Self::Limited,
                 Some(cause) => failed(&cause.to_string(), cause.was_asked()),
@@ -156,7 +156,7 @@ impl Remade {
     }
 }
 
-/// Makes summaries that do not depend on each other. Returns a reason if the redo must stop.
+/// Rewrites summaries that do not depend on each other. Returns a reason if the redo must stop.
 async fn make_level(
     env: &Compaction<'_>,
     olds: &[&Summary],
@@ -214,7 +214,7 @@ async fn make_level(
     Ok(stop)
 }
 
-/// Counts a failed summary and emits its event.
+/// Counts a failed summary and emits [`Event::Failed`].
 async fn fail(env: &Compaction<'_>, old: &Summary, error: String, progress: &mut Progress) {
     progress.failed_in_a_row += 1;
     progress.given_up.insert(old.id.clone());
@@ -231,14 +231,14 @@ async fn fail(env: &Compaction<'_>, old: &Summary, error: String, progress: &mut
     });
 }
 
-/// Makes jobs at the same time, and keeps their texts as drafts.
+/// Writes several summaries at the same time, and stores them as drafts.
 async fn make_jobs<'j>(
     env: &Compaction<'_>,
     jobs: &[&'j Job],
     made: &Made,
     watch: &Watch,
 ) -> Result<Vec<Done<'j>>> {
-    // A failed summary does not keep the others from being made.
+    // A failed summary does not prevent the others.
     let stops = |_: &&Job| AtomicBool::new(false);
     let stops: Vec<AtomicBool> = jobs.iter().map(stops).collect();
     let begun = begin(env, jobs, &Entries::new(), &made.summaries, watch).await?;
@@ -264,7 +264,7 @@ async fn publish_tree(
         return Ok(Ended::Kept);
     };
     let (Some(new), Some(at)) = (made.instead_of(old), tree.span.closed_range()) else {
-        // It stays, and so does all below it.
+        // The old summary stays, together with all summaries below it.
         progress.given_up.insert(old.clone());
         return Ok(Ended::Kept);
     };

@@ -1,4 +1,4 @@
-//! A store that fails at any write, before or after doing it, and runs that are dropped.
+//! A store that fails before or after any write, and runs that are dropped.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -14,7 +14,7 @@ use summarize_escalation::{Error, Summarizer, SummarizerResponse, SummaryRequest
 
 use crate::world::{Lab, filled, small, sound, spans, spans_at, view, whole};
 
-/// A full compaction, one summary at a time.
+/// Runs a full compaction, one summary at a time.
 async fn run(
     lab: &Lab,
     store: &dyn Store,
@@ -26,7 +26,7 @@ async fn run(
     compaction.run(Mode::Full).await
 }
 
-/// How many jobs each batch had, in order: those of one transaction have one time.
+/// Returns the number of jobs in each batch, in order. The jobs of one transaction have the same time.
 async fn batches<S: FullStore>(store: &FaultyStore<S>, id: ConversationId) -> Vec<u64> {
     let first = ViewVersion(0);
     let page = store.publications(id, &view(), first, 1_000).await;
@@ -35,7 +35,7 @@ async fn batches<S: FullStore>(store: &FaultyStore<S>, id: ConversationId) -> Ve
     batches.map(|batch| batch.len() as u64).collect()
 }
 
-/// Fails at each write of a full compaction, looks at what is left, and runs again.
+/// Fails at each write of a full compaction, checks the stored state, and runs again.
 async fn every_write<S: FullStore>(make: impl AsyncFn() -> S) {
     let (dry, id) = filled(FaultyStore::new(make().await), 64).await;
     let before = dry.writes();
@@ -48,7 +48,7 @@ async fn every_write<S: FullStore>(make: impl AsyncFn() -> S) {
     );
     let writes = dry.writes() - before;
     let paid = model.calls();
-    // Claimed, prepared, published: three writes for each batch, and no other.
+    // Each batch takes three writes: claim, draft and publication.
     let batches = batches(&dry, id).await;
     assert_eq!(writes, batches.len() as u64 * 3);
     assert_eq!(batches.iter().sum::<u64>(), u64::from(paid));
@@ -63,7 +63,7 @@ async fn every_write<S: FullStore>(make: impl AsyncFn() -> S) {
             run(&lab, &store, id, &model).await.unwrap_err();
             sound(store.inner(), id).await;
             whole(&store, id, 0).await;
-            // Each batch is there whole or not at all: the view is one that the undisturbed run had.
+            // Each batch is stored whole or not at all: the undisturbed run had the same view at some time.
             let version = store.snapshot(id, &view()).await.unwrap().version;
             let published = (write - 1) / 3 + u64::from(write % 3 == 0 && fault == Fault::After);
             let published: u64 = batches.iter().take(published as usize).sum();
@@ -75,7 +75,7 @@ async fn every_write<S: FullStore>(make: impl AsyncFn() -> S) {
             assert_eq!(again.stop_reason, StopReason::NothingEligible);
             assert_eq!(spans(&store, id).await, done);
             sound(store.inner(), id).await;
-            // Only drafts that could not be kept are paid for again.
+            // Only drafts that could not be stored need another call.
             let lost = match write % 3 == 2 && fault == Fault::Before {
                 true => batches[(write / 3) as usize],
                 false => 0,
@@ -99,7 +99,7 @@ async fn every_write_fails_once_on_sqlite() {
     every_write(async || SqliteOptions::new().in_memory().await.unwrap()).await;
 }
 
-/// A failure that passes leaves no lease that another owner would have to wait for.
+/// After a temporary failure, no lease is left for which another owner would have to wait.
 #[tokio::test]
 async fn a_failure_that_passes_gives_everything_back() {
     let (dry, id) = filled(FaultyStore::new(InMemoryStore::new()), 64).await;
@@ -123,20 +123,20 @@ async fn a_failure_that_passes_gives_everything_back() {
             let second = second.run(Mode::Full).await.unwrap();
             sound(store.inner(), id).await;
             whole(&store, id, 0).await;
-            // A draft that could not be kept is published all the same. Only a claim whose answer
-            // was lost is nobody's to give back.
+            // A draft that could not be stored is published nevertheless. Only a claim with a lost answer is not given
+            // back.
             let expected = match (&first, fault) {
                 (Err(_), Fault::After) if second.stop_reason == StopReason::Held => continue,
                 _ => StopReason::NothingEligible,
             };
             assert_eq!(second.stop_reason, expected, "{write} {fault:?} {first:?}");
-            // Calls under way when the store failed were stopped: at most three others.
+            // Calls in progress when the store failed were stopped: at most three others.
             assert!(model.calls() - calls <= paid + 3, "{write} {fault:?}");
         }
     }
 }
 
-/// Does not answer its first call, and every other at once.
+/// A summarizer that never answers its first call, and answers all others at once.
 #[derive(Debug)]
 struct FirstCallHangs {
     calls: AtomicU32,

@@ -1,4 +1,4 @@
-//! Words that are erased while a compaction runs are not published, and not sent to a model afterwards.
+//! Messages that are erased while a compaction runs are neither published nor sent to a model afterwards.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -16,26 +16,26 @@ use crate::world::{
     summaries, ungated,
 };
 
-/// The messages that are erased: some of the first leaf, and some of later ones.
+/// Positions of the erased messages: some of the first summarized range, and some of later ones.
 const ERASED: std::ops::RangeInclusive<u32> = 3..=52;
 
-/// Returns a text that no message of [`chat`] but number `n` contains.
+/// Returns a text that only message number `n` of [`chat`] contains.
 fn mark(n: u32) -> String {
     format!("port {} ", 8000 + n)
 }
 
-/// A summarizer that repeats marks of its source. Somebody erases words during its first call.
+/// A summarizer that repeats marks of its source. During its first call, messages are erased.
 #[derive(Debug)]
 struct Repeats<'s> {
     store: &'s dyn Store,
     id: ConversationId,
-    /// Calls begun. The first four wait for each other, and so end together.
+    /// Number of begun calls. The first four wait for each other, so that they end together.
     begun: AtomicU32,
     erased: AtomicBool,
-    /// Whether the erasure has returned.
+    /// Whether the erasure is complete.
     gone: AtomicBool,
     sent_afterwards: Mutex<String>,
-    /// Whether it needs no model.
+    /// Whether the summarizer needs no model.
     provisional: bool,
 }
 
@@ -77,7 +77,7 @@ impl Summarizer for Repeats<'_> {
             self.sent_afterwards.lock().unwrap().push_str(&said);
         }
         self.begun.fetch_add(1, Ordering::SeqCst);
-        // A model is waited for.
+        // The call waits like a call of a model.
         while self.begun.load(Ordering::SeqCst) < 4 {
             tokio::task::yield_now().await;
         }
@@ -88,7 +88,7 @@ impl Summarizer for Repeats<'_> {
             erase(self.store, &which, &request).await.unwrap();
             self.gone.store(true, Ordering::SeqCst);
         }
-        // No other call begins before the erasure has returned.
+        // No other call begins before the erasure is complete.
         while !self.gone.load(Ordering::SeqCst) {
             tokio::task::yield_now().await;
         }
@@ -103,7 +103,7 @@ impl Summarizer for Repeats<'_> {
     }
 }
 
-/// Asserts that no summary says a word of an erased message.
+/// Asserts that no summary contains text of an erased message.
 fn says_nothing(summaries: &[Summary]) {
     for summary in summaries {
         let mut said = ERASED.filter(|n| summary.text().contains(&mark(*n)));
@@ -141,7 +141,7 @@ async fn what_is_erased_while_a_model_is_asked_does_not_come_back() {
     }
 }
 
-/// Prefetched summaries are drafts: an erasure deletes them, also those of a prefetch that is running.
+/// Prefetched summaries are drafts. An erasure deletes them, including drafts of a running prefetch.
 #[tokio::test]
 async fn what_is_erased_during_a_prefetch_is_not_kept_as_a_draft() {
     let (store, id) = filled(on_sqlite(&lease_clock()).await, 64).await;
@@ -162,7 +162,7 @@ async fn what_is_erased_during_a_prefetch_is_not_kept_as_a_draft() {
     sound(&store, id).await;
 }
 
-/// A summary that is made again may have the same text as an erased one, but it is another summary.
+/// A new summary may have the same text as an erased one, but has another id.
 #[tokio::test]
 async fn what_is_made_anew_is_not_taken_for_what_was_erased() {
     let (store, id) = filled(in_memory(&lease_clock()), 64).await;

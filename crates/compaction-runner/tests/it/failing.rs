@@ -1,4 +1,4 @@
-//! Summarizers that misbehave, hooks that step in, and work that is not done twice.
+//! Summarizers that fail, hooks that interfere, and work that must not be repeated.
 
 use std::collections::VecDeque;
 use std::future::Future;
@@ -57,7 +57,7 @@ async fn under_the_default_ladder_a_failing_model_stops_nothing() {
     }
 }
 
-/// Answers when it is told to, and knows how many of its calls were begun and are under way.
+/// A summarizer that answers when the test says so. It counts the begun and the waiting calls.
 #[derive(Debug, Default)]
 struct Gated {
     begun: AtomicU32,
@@ -65,14 +65,14 @@ struct Gated {
 }
 
 impl Gated {
-    /// Calls begun, and those of them that wait for an answer.
+    /// Returns the number of begun calls, and of calls that wait for an answer.
     fn state(&self) -> (u32, usize) {
         let mut waiting = self.waiting.lock().unwrap();
         waiting.retain(|call| !call.is_canceled());
         (self.begun.load(Ordering::SeqCst), waiting.len())
     }
 
-    /// Answers the oldest calls: with a text, or with a failure.
+    /// Answers the oldest calls, with a text if `well` is true, otherwise with a failure.
     fn answer(&self, calls: usize, well: bool) {
         let mut waiting = self.waiting.lock().unwrap();
         for call in waiting.drain(..calls) {
@@ -102,7 +102,7 @@ impl Summarizer for Gated {
     }
 }
 
-/// Polls a run until it gets no further without an answer.
+/// Polls a run until it needs an answer to continue.
 fn settle<T>(run: &mut Pin<&mut impl Future<Output = T>>, model: &Gated) {
     let mut before = None;
     let mut still = 0;
@@ -131,11 +131,11 @@ async fn a_strict_ladder_stops_where_the_provider_fails_and_keeps_what_is_done()
     let failure = outcome.failure.unwrap();
     assert!(failure.contains("503"), "{failure}");
     assert_eq!(failures(&recorder), 1);
-    // After the failure no further call was begun.
+    // No call was begun after the failure.
     assert_eq!((model.calls(), outcome.calls), (3, 3));
     whole(&store, id, 0).await;
     sound(&store, id).await;
-    // The failed job is free: another owner with a working model of the same name does it.
+    // The failed job is free. Another owner with a working model of the same name does it.
     let model = Scripted::new([Answer::text("done")]);
     let mut other = lab.compaction(&store, id, &model);
     other.policy.owner = Some("other".to_owned());
@@ -161,11 +161,11 @@ async fn four_calls_are_under_way_at_once_and_a_failure_begins_no_other() {
     let mut run = pin!(run.run(Mode::Full));
     settle(&mut run, &model);
     assert_eq!(model.state(), (4, 4));
-    // The first two succeed, and two others take their places.
+    // The first two calls succeed, and two others begin.
     model.answer(2, true);
     settle(&mut run, &model);
     assert_eq!(model.state(), (6, 4));
-    // All that are under way fail: no further one is begun.
+    // All calls in progress fail, and no further call is begun.
     model.answer(4, false);
     let outcome = run.await.unwrap();
     assert_eq!(model.state(), (6, 0));
@@ -201,7 +201,7 @@ async fn a_strict_ladder_takes_what_is_short_enough() {
     }
 }
 
-/// Nothing shorter can be made: no tier is taken.
+/// Returns a ladder without a usable tier, so that no text can be made shorter.
 fn hopeless() -> Ladder {
     Ladder {
         tiers: vec![Tier::Normal, Tier::Aggressive],
@@ -232,7 +232,7 @@ async fn an_exhausted_state_is_not_tried_again() {
     );
     assert_eq!(model.calls(), tried);
     assert_eq!((store.writes(), dump(&store, id).await), (writes, before));
-    // Under another policy, with another wish or after a new message it is tried again.
+    // With another policy, other instructions or a new message, the state is tried again.
     let mut asked = lab.compaction(&store, id, &model);
     asked.instructions = Some("be short".to_owned());
     assert!(asked.run(Mode::Full).await.unwrap().calls > 0);
@@ -245,7 +245,7 @@ async fn an_exhausted_state_is_not_tried_again() {
     append(&store, id, chat(31, 1)).await;
     let outcome = lab.full(&store, id, &model).await;
     assert!(outcome.calls > 0);
-    // And a ladder that can goes on from there.
+    // A ladder with usable tiers continues from there.
     let outcome = Lab::new(small()).full(&store, id, &model).await;
     assert_eq!(outcome.stop_reason, StopReason::NothingEligible);
     sound(store.inner(), id).await;
@@ -255,14 +255,14 @@ async fn an_exhausted_state_is_not_tried_again() {
 async fn what_could_not_shrink_does_not_keep_the_rest_from_being_done() {
     let (store, id) = filled(InMemoryStore::new(), 64).await;
     let lab = Lab::new(small()).with_ladder(hopeless());
-    // The first two calls are one job's.
+    // The first two calls are for the same job.
     let model = Scripted::new([Answer::Longer, Answer::Longer, Answer::HeadCut]);
     let mut run = lab.compaction(&store, id, &model);
     run.policy.concurrency = 1;
     let outcome = run.run(Mode::Incremental).await.unwrap();
     assert_eq!(outcome.stop_reason, StopReason::PassesDone);
     assert!(outcome.published.get("leaf") > 0);
-    // More is eligible: nothing was remembered that would stop the next run.
+    // Further jobs are possible: no state was remembered that would stop the next run.
     let outcome = lab.full(&store, id, &model).await;
     assert!(outcome.published.get("leaf") > 0, "{outcome:?}");
     assert_eq!(outcome.stop_reason, StopReason::NothingEligible);
@@ -270,7 +270,7 @@ async fn what_could_not_shrink_does_not_keep_the_rest_from_being_done() {
     sound(&store, id).await;
 }
 
-/// Says no, or gives a text, by where a job begins.
+/// Hooks that refuse a job or supply a text, depending on the first position of the job.
 #[derive(Debug, Default)]
 struct StepsIn {
     cancel: Option<u32>,
@@ -315,7 +315,7 @@ async fn hooks_cancel_and_supply() {
         assert_eq!(outcome.stop_reason, StopReason::NoProgress);
         assert_eq!((outcome.published.get("leaf"), model.calls()), (0, 0));
     }
-    // It was asked in each run: a hook may change its mind.
+    // The hook was asked in each run, because its answer may change.
     assert_eq!(no.asked.lock().unwrap().len(), 2);
     let text = "the hook's <words> & nothing else".to_owned();
     let yes = StepsIn {
@@ -331,7 +331,7 @@ async fn hooks_cancel_and_supply() {
     assert_eq!(after[0].tier, "supplied");
     assert_eq!(after, summaries(&store, id).await);
     sound(&store, id).await;
-    // Supplied or not, it must be shorter.
+    // A supplied text must be shorter than its sources too.
     append(&store, id, chat(21, 40)).await;
     let long = StepsIn {
         supply: Some((after[0].range.last.0 + 1, "<&> ".repeat(9_000))),
@@ -427,7 +427,7 @@ async fn events_tell_the_story_in_order() {
     assert_eq!(failed, left);
 }
 
-/// Hears what it is asked to mind.
+/// A summarizer that records its instructions.
 #[derive(Debug, Default)]
 struct Hears(Mutex<Vec<Option<String>>>);
 
@@ -642,14 +642,14 @@ async fn a_call_that_still_waits_is_not_covered_however_short_the_tail() {
         let covered = spans(&store, id).await;
         let raw = covered.last().unwrap();
         assert_eq!(raw.body, SpanBody::Raw);
-        // A last leaf that is too small to shrink may stay, what waits must.
+        // A last range that is too small to shrink may stay. Ranges that wait must not.
         let first = raw.range.first.0 as usize;
         assert!(
             (before - 8..=before + 1).contains(&first),
             "{waits}: {first}"
         );
         assert!(covered.len() > 1);
-        // The result comes, and the group is covered as a whole.
+        // With the result, the group is complete and is summarized as a whole.
         append(&store, id, script("t-x u a u a u")).await;
         lab.full(&store, id, &Scripted::head_cut()).await;
         assert!(spans(&store, id).await.last().unwrap().range.first > Seq(101));

@@ -33,7 +33,7 @@ async fn it_publishes_until_the_view_fits_and_calls_no_model() {
     let (store, id) = filled(InMemoryStore::new(), 200).await;
     let whole_view = tokens(&store, id).await;
     let mut before = whole_view;
-    // Each room is smaller: messages become leaves, leaves are condensed, and in the end
+    // Each maximum cost is smaller: messages become summaries, then summaries of equal depth are merged, and in the end
     // neighbours of any depth.
     for percent in [60, 30, 15, 10] {
         let most = whole_view * percent / 100;
@@ -76,7 +76,7 @@ async fn summaries_of_unequal_depth_are_condensed_when_nothing_else_helps() {
         (outcome.stop_reason, outcome.published.get("condensed")),
         (StopReason::Fits, 1)
     );
-    // The two newest of them, so that the beginning of the view stays.
+    // The two latest summaries are merged, so that the beginning of the view stays.
     let after = depths(&spans(&store, id).await);
     assert_eq!(after[..stairs.len() - 2], stairs[..stairs.len() - 2]);
     assert_eq!(
@@ -106,7 +106,7 @@ async fn an_unchanged_state_is_not_tried_again() {
     };
     assert_eq!(stop(500).await, StopReason::NothingEligible);
     assert_eq!(stop(500).await, StopReason::Exhausted);
-    // Another room is another policy.
+    // Another maximum cost counts as another policy.
     assert_eq!(stop(400).await, StopReason::NothingEligible);
     append(&store, id, vec![Message::assistant("Well.")]).await;
     let outcome = compaction.extract_to_fit(room(400)).await.unwrap();
@@ -145,7 +145,7 @@ async fn a_tail_that_contexts_show_whole_is_not_shortened() {
         let tail = spans.last().unwrap();
         assert_eq!(tail.body, SpanBody::Raw);
         let messages = 61 - tail.range.first.0;
-        // The policy protects six messages; a tail that is limited to the room is shorter.
+        // The policy protects six messages. A tail that is limited by the maximum cost is shorter.
         assert_eq!(messages >= 6, whole_tail, "{messages} messages stay");
     }
 }
@@ -163,7 +163,7 @@ async fn a_summary_that_was_ready_too_late_takes_the_place_of_its_extract() {
     let leaves = extracted.published.get("leaf");
     assert!(leaves > 1 && ready >= leaves, "{ready}, {extracted:?}");
 
-    // Condensed summaries that were made on top of the leaves come with them.
+    // Summaries that were merged from the drafts are published with them.
     let published = compaction.publish_ready().await.unwrap();
     assert_eq!((published.published.total(), published.calls), (ready, 0));
     assert_eq!(published.published.get("leaf"), leaves);

@@ -1,4 +1,4 @@
-//! Summarizers that wait for the test.
+//! Summarizers that wait for a permit of the test.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -15,7 +15,7 @@ pub(crate) struct Gated {
     label: String,
     provisional: bool,
     pub(crate) gate: Arc<Semaphore>,
-    /// Where the first call waits for the first call of another.
+    /// Barrier at which the first call waits for the first call of another summarizer.
     meet: Option<Arc<Barrier>>,
     calls: Arc<AtomicU32>,
     writer: Scripted,

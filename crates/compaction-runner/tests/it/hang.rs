@@ -1,4 +1,4 @@
-//! A summarizer that never returns blocks nobody and costs nothing.
+//! A summarizer that never returns blocks no other work.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use crate::world::{
     view, whole,
 };
 
-/// A compaction of 120 messages that hangs in its first calls.
+/// Starts a compaction of 120 messages that hangs in its first calls.
 async fn hanging(
     store: &Arc<dyn FullStore>,
     id: ConversationId,
@@ -37,7 +37,7 @@ async fn hanging(
     task
 }
 
-/// 1,000 appends, with looks at the log, the view and searches in between.
+/// Makes 1,000 appends, with reads of the log, the view and searches in between.
 async fn life_goes_on(store: &dyn FullStore, id: ConversationId) {
     for n in 121..1_121 {
         append(store, id, chat(n, 1)).await;
@@ -56,7 +56,7 @@ async fn life_goes_on(store: &dyn FullStore, id: ConversationId) {
     }
 }
 
-/// What the store holds when nobody ever compacted.
+/// Returns the content of a store without any compaction.
 async fn untouched(store: Arc<dyn FullStore>) -> String {
     let id = open(&*store, "chat").await;
     append(&*store, id, chat(1, 120)).await;
@@ -64,7 +64,7 @@ async fn untouched(store: Arc<dyn FullStore>) -> String {
     dump(&*store, id).await
 }
 
-/// What somebody else makes of it, with a model that answers.
+/// Runs a compaction of another owner, with a model that answers.
 async fn second(lab: &Lab, store: &dyn FullStore, id: ConversationId) -> Outcome {
     let quick = Scripted::new([Answer::HeadCut]);
     let mut compaction = lab.compaction(store, id, &quick);
@@ -91,7 +91,7 @@ async fn a_cancelled_run_leaves_nothing(store: Arc<dyn FullStore>, twin: Arc<dyn
     assert_eq!(dump(&*store, id).await, untouched(twin).await);
     sound(&*store, id).await;
 
-    // Its leases were given back: somebody else goes on at once.
+    // The leases were given back, so another owner continues at once.
     let lab = Lab::new(small());
     let outcome = second(&lab, &*store, id).await;
     assert_eq!(outcome.stop_reason, StopReason::NothingEligible);
@@ -112,12 +112,12 @@ async fn a_dropped_run_leaves_leases(
     assert_eq!(dump(&*store, id).await, untouched(twin).await);
     sound(&*store, id).await;
 
-    // The jobs that were under way stay the other's for a while; everything else can be done.
+    // The jobs in progress stay leased for a while. All other jobs can be done.
     let now = Lab::new(small());
     let outcome = second(&now, &*store, id).await;
     assert_eq!(outcome.stop_reason, StopReason::Held);
     assert!(outcome.published.get("leaf") > 0);
-    // Whoever has the same name takes them back at once, and anybody does later.
+    // An owner of the same name takes the leases back at once, and any other owner later.
     leases.advance(AN_AGE);
     let outcome = second(&now, &*store, id).await;
     assert_eq!(outcome.stop_reason, StopReason::NothingEligible);
@@ -126,7 +126,7 @@ async fn a_dropped_run_leaves_leases(
     sound(&*store, id).await;
 }
 
-/// Knows one owner that is gone.
+/// A liveness that knows one owner as ended.
 #[derive(Debug)]
 struct Gone(&'static str);
 
@@ -145,7 +145,7 @@ async fn the_leases_of_an_owner_that_is_gone_are_taken_over(store: Arc<dyn FullS
     let quick = Scripted::new([Answer::HeadCut]);
     let mut second = lab.compaction(&*store, id, &quick);
     second.policy.owner = Some("second".to_owned());
-    // Somebody else who is gone is of no use here, and it is told who is at work.
+    // That another owner has ended does not help, and the outcome names the current holder.
     second.liveness = &Gone("third");
     let outcome = second.run(Mode::Full).await.unwrap();
     assert_eq!(outcome.stop_reason, StopReason::Held);
@@ -195,7 +195,7 @@ async fn what_was_written_before_a_cancellation_is_kept_for_the_next_run() {
     let store: Arc<dyn FullStore> = Arc::new(InMemoryStore::new());
     let id = open(&*store, "chat").await;
     append(&*store, id, chat(1, 120)).await;
-    // The first call hangs, so what the others write waits for its turn.
+    // The first call hangs, so the other texts wait for it.
     let cut = Answer::HeadCut;
     let summarizer = Scripted::new([Answer::Hang, cut.clone(), cut.clone(), cut.clone()]);
     let lab = Lab::new(small());
@@ -257,7 +257,7 @@ async fn two_runs_of_one_owner_pay_once() {
         tokio::task::yield_now().await;
     }
 
-    // The second finds those four in hand, though its name is the same.
+    // The second run finds these four jobs in progress, although its owner has the same name.
     let lab = Lab::new(small());
     let quick = Scripted::new([Answer::HeadCut]);
     let mut again = lab.compaction(&*store, id, &quick);
@@ -267,7 +267,7 @@ async fn two_runs_of_one_owner_pay_once() {
     let left = again.plan().await.unwrap().jobs.len();
     assert!(left >= 4, "{left}");
 
-    // Once the first is gone, they are taken back at once.
+    // When the first run is dropped, they are taken back at once.
     first.abort();
     assert!(first.await.unwrap_err().is_cancelled());
     let outcome = again.run(Mode::Full).await.unwrap();

@@ -1,4 +1,4 @@
-//! Several hooks, what they see, and what they and a log are told.
+//! Several hooks: their order, and the data that hooks and logs receive.
 
 use std::sync::{Arc, Mutex};
 
@@ -14,7 +14,7 @@ use summarize_escalation::testing::Scripted;
 
 use crate::world::{Lab, filled, small, sound, summaries};
 
-/// Gives the same answer about every job, and writes its name down when it is asked and told.
+/// Hooks that give the same answer about every job, and record their name when called.
 #[derive(Debug)]
 struct Named {
     name: &'static str,
@@ -34,7 +34,8 @@ impl Hooks for Named {
     }
 }
 
-/// A run over a conversation with one leaf, by hooks with these answers; also what they were asked and told in order.
+/// Runs a compaction with one summary and hooks with these answers. Returns the texts, the calls of the hooks and the
+/// events, in order.
 async fn run(answers: Vec<(&'static str, JobDecision)>) -> (Vec<String>, Vec<String>, Vec<Event>) {
     let (store, id) = filled(InMemoryStore::new(), 20).await;
     let lab = Lab::new(DagPolicy {
@@ -85,7 +86,7 @@ async fn several_hooks_are_asked_in_order_and_one_that_fails_stops_nothing() {
         ["a?", "b?", "c?", "d?", "e?", "a", "b", "c", "d", "e"]
     );
     assert_eq!(failures(&events), ["no file", "no net"]);
-    // A cancelled job is not asked about further.
+    // Later hooks are not asked about a cancelled job.
     let (texts, told, _) = run(vec![
         ("a", supply("first")),
         ("b", JobDecision::Cancel),
@@ -94,7 +95,7 @@ async fn several_hooks_are_asked_in_order_and_one_that_fails_stops_nothing() {
     .await;
     assert!(texts.is_empty());
     assert_eq!(told, ["a?", "b?"]);
-    // Where all fail, the model writes as if nobody had been asked.
+    // If all hooks fail, the model writes the summary as without hooks.
     let (texts, _, events) = run(vec![("a", fail("x")), ("b", fail("y"))]).await;
     let (alone, ..) = run(Vec::new()).await;
     assert_eq!((texts, failures(&events)), (alone, vec!["x", "y"]));
@@ -103,7 +104,7 @@ async fn several_hooks_are_asked_in_order_and_one_that_fails_stops_nothing() {
 #[tokio::test]
 async fn a_single_hook_that_fails_stops_nothing_either() {
     let (store, id) = filled(InMemoryStore::new(), 20).await;
-    /// Fails, and hears it.
+    /// Hooks that fail, and record the events.
     #[derive(Debug)]
     struct Fails(Recorder);
     #[async_trait]
@@ -124,7 +125,7 @@ async fn a_single_hook_that_fails_stops_nothing_either() {
     assert!(!failures(&fails.0.events()).is_empty());
 }
 
-/// Reads all that a job stands for, and the whole conversation.
+/// Hooks that read all sources of a job, and the whole conversation.
 #[derive(Debug, Default)]
 struct Reads(Mutex<Vec<String>>);
 
@@ -220,7 +221,7 @@ async fn the_end_tells_whether_it_was_aborted_and_whether_the_call_is_made_again
         ended(CompactionReason::Manual, 40, false).await,
         (false, false)
     );
-    // Nothing could be made smaller, or it was stopped: the provider's error stands.
+    // The view did not become smaller, or the run was cancelled, so the request is not repeated.
     assert_eq!(
         ended(CompactionReason::Overflow, 3, false).await,
         (false, false)
@@ -231,7 +232,7 @@ async fn the_end_tells_whether_it_was_aborted_and_whether_the_call_is_made_again
     );
 }
 
-/// Keeps what is logged in this thread: level, target and fields.
+/// A log that records the events of this thread: level, target and fields.
 #[derive(Debug, Clone, Default)]
 struct Log(Arc<Mutex<Vec<String>>>);
 

@@ -1,4 +1,4 @@
-//! What holds for any log, policy and summarizer.
+//! Properties that hold for any log, policy and summarizer.
 
 use std::collections::BTreeSet;
 
@@ -118,7 +118,7 @@ async fn lives(policy: DagPolicy, ladder: Ladder, steps: Vec<Step>) -> Result<()
         let planned = run.plan().await.unwrap();
         let outcome = run.run(mode).await.unwrap();
 
-        // It ends: each call belongs to a job, and each job joins at least two things or gives up.
+        // The run ends: each call belongs to a job, and each job joins at least two spans or fails.
         let most = (outcome.before.messages + 8) * 2 * tiers;
         prop_assert!(outcome.calls <= most, "{} calls", outcome.calls);
         prop_assert!(!matches!(
@@ -147,7 +147,7 @@ async fn lives(policy: DagPolicy, ladder: Ladder, steps: Vec<Step>) -> Result<()
         )
         .await;
 
-        // No atom is split, no open group covered, and the newest messages stay.
+        // No atom is split, no open group is covered, and the latest messages stay.
         let log = entries(&store, id).await;
         let mut builder = AtomBuilder::starting_at(1);
         log.iter().for_each(|entry| builder.push(entry));
@@ -160,7 +160,7 @@ async fn lives(policy: DagPolicy, ladder: Ladder, steps: Vec<Step>) -> Result<()
             })
             .map(|span| span.range.last.unwrap().0)
             .collect();
-        // Nor is the user's running request, unless it costs too much.
+        // The user's current request stays too, unless it costs too much.
         let speaks = |entry: &&LogEntry| {
             let text = |part: &Part| matches!(part, Part::Text { text } if !text.is_empty());
             let result = |part: &Part| matches!(part, Part::ToolResult { .. });
@@ -191,7 +191,7 @@ async fn lives(policy: DagPolicy, ladder: Ladder, steps: Vec<Step>) -> Result<()
             .iter()
             .find(|a| a.kind() == AtomKind::Group(GroupState::Open));
         for last in new {
-            // What comes later may tie old lines together; at the time of the cut it is a cut.
+            // Later messages may join earlier ones to an atom. At the time of the cut, the position was a cut.
             let cut = atoms.cut_before(last as usize + 1).position();
             prop_assert_eq!(cut, last as usize + 1, "an atom is split");
             if let Some(open) = open {

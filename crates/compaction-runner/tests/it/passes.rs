@@ -1,4 +1,4 @@
-//! Passes that are published whole or not at all and how long runs take.
+//! Passes that are published whole or not at all, and durations of runs.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ fn lab(policy: RunnerPolicy) -> Lab {
     lab
 }
 
-/// Answers well, fails at the third call, and answers well again.
+/// Returns a model that fails only at its third call.
 fn fails_once() -> Scripted {
     let well = || Answer::text("what happened, in short");
     Scripted::new([well(), well(), Answer::fail("503"), well()])
@@ -51,7 +51,7 @@ async fn a_pass_publishes_all_of_its_summaries_or_none() {
         assert_eq!(published, 0);
         assert_eq!(spans(&store, id).await, before);
         assert!(summaries(&store, id).await.is_empty());
-        // What was written is kept, and no lease is left behind: the next run goes on from there.
+        // The written texts are kept, and no lease is left, so the next run continues from there.
         let (paid, done) = (failed.calls, lab.full(&store, id, &model).await);
         assert_eq!(done.stop_reason, StopReason::NothingEligible);
         assert!(done.published.get("leaf") > paid - 1, "{done:?}");
@@ -93,7 +93,7 @@ async fn whole_passes_end_in_the_same_view() {
 async fn a_run_takes_as_long_as_its_clock_says() {
     let (store, id) = filled(InMemoryStore::new(), 3).await;
     let mut lab = lab(RunnerPolicy::default());
-    // Each look at the clock is 250 ms later; a run with nothing to do looks twice.
+    // Each reading of the clock is 250 ms later. A run without jobs reads it twice.
     lab.clock = StepClock::new(Timestamp(0), 250_000);
     let idle = lab.full(&store, id, &Scripted::head_cut()).await;
     assert_eq!(idle.elapsed, Duration::from_millis(250));

@@ -1,4 +1,4 @@
-//! Planners that the runner does not know: one keeps a single rolling summary, one makes blocks.
+//! Planners of other crates: one keeps a single rolling summary, one makes blocks.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -15,7 +15,7 @@ use summarize_escalation::testing::Scripted;
 
 use crate::world::{Lab, append, chat, open, small, sound};
 
-/// The spans up to a position.
+/// Returns the spans up to a position.
 async fn spans_to(view: &dyn ViewSource, last: Seq) -> Result<Vec<Span>, BoxError> {
     let mut reader = SpanReader::new(view, SeqRange::new(Seq::FIRST, last));
     let mut spans = Vec::new();
@@ -25,7 +25,7 @@ async fn spans_to(view: &dyn ViewSource, last: Seq) -> Result<Vec<Span>, BoxErro
     Ok(spans)
 }
 
-/// The spans over a range, the first and the last cut to it, with their share of the cost.
+/// Returns the spans over a range. The first and the last span are cut to the range, with their share of the cost.
 fn cut(spans: &[Span], range: SeqRange) -> Vec<Span> {
     let cut = spans.iter().filter_map(|span| {
         let whole = span.range.up_to(Seq(u32::MAX - 1))?;
@@ -39,7 +39,7 @@ fn cut(spans: &[Span], range: SeqRange) -> Vec<Span> {
 
 const HANDOFF: Label = Label::from_static("handoff");
 
-/// One rolling summary of everything before the newest 600 tokens.
+/// A planner that keeps one rolling summary of everything before the latest 600 tokens.
 #[derive(Debug)]
 struct Handoff;
 
@@ -72,8 +72,8 @@ impl Planner for Handoff {
     }
 }
 
-/// The summary before and the messages after it become one summary, which unfolds to the messages
-/// of both.
+/// Returns the job that makes one summary of the previous summary and the messages after it. The new summary unfolds to
+/// all of these messages.
 fn fold(spans: &[Span], last: Seq) -> Option<Job> {
     let range = SeqRange::new(Seq::FIRST, last)?;
     let expect = cut(spans, range);
@@ -108,15 +108,15 @@ fn fold(spans: &[Span], last: Seq) -> Option<Job> {
 const SUMMARIZE: Label = Label::from_static("summarize");
 const TRIM: Label = Label::from_static("trim");
 
-/// Blocks of twenty messages: summaries before the newest 40 messages, then shortened messages, and
-/// the newest 8 as they are.
+/// A planner with blocks of twenty messages: summaries before the latest 40 messages, then shortened messages, and the
+/// latest 8 unchanged.
 #[derive(Debug)]
 struct Blocks {
-    /// Whether every twentieth message is left out where messages are shortened.
+    /// Whether every twentieth of the shortened messages is left out.
     omits: bool,
 }
 
-/// Blocks of which the last message is left out.
+/// Blocks in which the last message is left out.
 const BLOCKS: Blocks = Blocks { omits: true };
 
 #[async_trait]
@@ -153,7 +153,7 @@ impl Planner for Blocks {
     }
 }
 
-/// A block becomes shorter: raw ones are trimmed, trimmed ones are summarized.
+/// Returns the job that shortens a block: raw blocks are trimmed, trimmed blocks are summarized.
 fn demote(expect: Vec<Span>, range: SeqRange, trims: bool, omits: bool) -> Option<Job> {
     let raw = expect.iter().all(|span| span.body == SpanBody::Raw);
     let summary = expect.iter().any(|span| span.body.summary().is_some());
@@ -210,7 +210,7 @@ fn compaction<'a>(
     compaction
 }
 
-/// What the view shows, a word a span.
+/// Returns the content of the view, one word for each span.
 async fn shown(store: &dyn Store, planner: &dyn Planner, id: ConversationId) -> String {
     let snapshot = store.snapshot(id, &planner.view()).await.unwrap();
     let all = SeqRange::new(Seq::FIRST, snapshot.head).unwrap();
@@ -254,7 +254,7 @@ async fn a_rolling_summary_is_updated_by_the_runner_unchanged() {
             assert_eq!(shown.split(' ').count(), 2, "{shown}");
             sound(store, id).await;
         }
-        // The length that the planner asked for is part of the recipe.
+        // The length that the planner requested is part of the recipe.
         let summaries = store.summary_log(id, None, 10).await.unwrap().items;
         assert!(
             summaries
@@ -273,7 +273,7 @@ async fn rolling_summaries_are_prepared_several_steps_ahead() {
         let handoff = compaction(&lab, &Handoff, store, id, &model);
         for round in 0..3 {
             append(store, id, chat(round * 30 + 1, 30)).await;
-            // Each step updates the draft of the step before, which nobody has published.
+            // Each step extends the draft of the step before, which is not published.
             let ahead = handoff.prefetch_summaries().await.unwrap();
             assert_eq!((ahead.prepared, ahead.ready), (1, u64::from(round) + 1));
             assert_eq!(store.views(id).await.unwrap(), []);
@@ -305,7 +305,7 @@ async fn an_old_block_is_demoted_without_its_neighbours() {
         blocks.run(Mode::Incremental).await.unwrap();
         let view = "1:summary0 21:summary0 41:summary0 61:trimmed 81:raw";
         assert_eq!(shown(store, &planner, id).await, view);
-        // The publication of the summary changes one row: the trimmed block that it replaces.
+        // The publication of the summary changes one row: the trimmed block that the summary replaces.
         let since = store
             .publications(id, &before.view, before.version, 10)
             .await
@@ -359,7 +359,7 @@ async fn blocks_are_trimmed_and_summarized_by_the_runner_unchanged() {
         ];
         assert!(told.eq(expected.map(|(kind, summary, at)| (kind.to_owned(), summary, at))));
         sound(store, id).await;
-        // Trimmed blocks become summaries as they grow old: that costs these blocks alone.
+        // Trimmed blocks become summaries when they are old enough. Only these blocks change.
         append(store, id, chat(91, 20)).await;
         let outcome = blocks.run(Mode::Incremental).await.unwrap();
         assert_eq!(outcome.published, counts([("summarize", 1), ("trim", 1)]));
@@ -385,7 +385,7 @@ async fn blocks_are_prepared_ahead_and_published_in_one_go() {
     }
 }
 
-/// Hooks that say no to trimming the block at 41.
+/// Hooks that refuse to trim the block at position 41.
 #[derive(Debug)]
 struct NoTrim(Recorder);
 
@@ -429,11 +429,11 @@ async fn a_hook_vetoes_a_replacement() {
 
 type Failure = fn() -> BoxError;
 
-/// Summarizes the first ten messages, reads those behind them, and fails if it is told how.
+/// A planner that summarizes the first ten messages, then reads the next ones, and fails if asked to.
 #[derive(Debug, Default)]
 struct ReadsOn {
     recorder: Recorder,
-    /// Number of jobs that were published when it had read on.
+    /// Number of published jobs after the second read.
     published: AtomicUsize,
     failure: Option<Failure>,
 }
@@ -524,7 +524,7 @@ async fn the_error_of_a_planner_ends_a_run_with_its_kind() {
             assert_eq!(error.kind(), kind);
             assert!(error.to_string().ends_with(text), "{error}");
         }
-        // What was published before stays.
+        // Jobs published before the failure stay.
         let shown = shown(&store, &planner, id).await;
         assert_eq!(shown, "1:summary0 11:raw");
         sound(&store, id).await;

@@ -1,4 +1,4 @@
-//! Work that is done ahead, and published later by somebody who calls no model.
+//! Summaries that are written in advance, and published later without a model.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ fn policy() -> RunnerPolicy {
     }
 }
 
-/// Prepares and publishes until nothing is left to do.
+/// Prepares and publishes until no job is left.
 async fn to_the_end(
     lab: &Lab,
     store: &dyn Store,
@@ -91,7 +91,7 @@ async fn a_draft_that_is_gone_is_not_made_in_the_foreground() {
     let mut ahead = lab.compaction(&store, id, &model);
     ahead.policy = policy();
     let ready = ahead.prefetch_summaries().await.unwrap().ready;
-    // Another recipe: what waits was not made by this summarizer.
+    // With another recipe, the waiting drafts are not used.
     let other = Scripted::fixed(Ok("Short."));
     let recorder = Recorder::new();
     let mut outcome = lab.compaction(&store, id, &other);
@@ -130,7 +130,7 @@ async fn what_the_view_no_longer_wants_is_forgotten() {
     let mut ahead = lab.compaction(&store, id, &model);
     ahead.policy = policy();
     assert!(ahead.prefetch_summaries().await.unwrap().ready > 0);
-    // Somebody compacts otherwise.
+    // Another compaction changes the view.
     let extractive = ExtractiveSummarizer::new();
     let extracts = lab.compaction(&store, id, &extractive);
     extracts.run(Mode::Full).await.unwrap();
@@ -144,7 +144,7 @@ async fn what_the_view_no_longer_wants_is_forgotten() {
     sound(store.inner(), id).await;
 }
 
-/// Fails at each write of preparing and publishing, looks at what is left, and goes on.
+/// Fails at each write of preparing and publishing, checks the stored state, and continues.
 async fn every_write<S: FullStore>(make: impl AsyncFn(&Arc<StepClock>) -> S) {
     let (lab, model) = (Lab::new(small()), Scripted::head_cut());
     let leases = lease_clock();
@@ -158,12 +158,12 @@ async fn every_write<S: FullStore>(make: impl AsyncFn(&Arc<StepClock>) -> S) {
             let (store, id) = filled(FaultyStore::new(make(&leases).await), 64).await;
             let calls = model.calls();
             store.fail_from(write, fault);
-            // A draft that cannot be kept is no failure of what waits for nothing.
+            // A draft that cannot be stored is no failure of the jobs that are published at once.
             let _ = to_the_end(&lab, &store, id, &model).await;
             sound(store.inner(), id).await;
             whole(&store, id, 0).await;
             store.heal();
-            // Whoever comes later does not wait for leases of the one that failed.
+            // A later run does not wait for leases of the failed one.
             leases.advance(AN_AGE);
             to_the_end(&lab, &store, id, &model).await.unwrap();
             assert_eq!(spans(&store, id).await, done, "{write} {fault:?}");

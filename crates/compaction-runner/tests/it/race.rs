@@ -16,8 +16,8 @@ use tokio::sync::Barrier;
 use crate::gated::Gated;
 use crate::world::{Lab, append, chat, filled, open, small, sound, spans, summaries, whole};
 
-/// Lets two compactions run until both have called their model, then opens their gates in this
-/// order, and at last for good.
+/// Lets two compactions run until both have called their model. Then opens their gates in this order, and finally for
+/// all calls.
 async fn race(
     store: &dyn FullStore,
     messages: u32,
@@ -54,7 +54,7 @@ async fn race(
 
 fn pair(provisional: bool) -> (Gated, Gated) {
     let meet = Arc::new(Barrier::new(2));
-    // Other names, other recipes, so other jobs: no lease keeps one of them out.
+    // Other names and recipes make other jobs, so no lease prevents one of them.
     let a = Gated::new("a@1", "A says").meeting(&meet);
     let b = Gated::new("b@1", "B says").meeting(&meet);
     match provisional {
@@ -63,7 +63,7 @@ fn pair(provisional: bool) -> (Gated, Gated) {
     }
 }
 
-/// One job: exactly one of the two publishes it. Whether that was the first.
+/// Runs two compactions with one job. Exactly one of them publishes it. Returns whether it was the first.
 async fn one_wins(store: &dyn FullStore, provisional: bool, a_first: bool) -> bool {
     let (a, b) = pair(provisional);
     let lab = Lab::new(DagPolicy {
@@ -90,7 +90,7 @@ async fn of_two_that_prepared_the_same_run_one_publishes() {
         for a_first in [false, true] {
             let a_won = one_wins(&InMemoryStore::new(), provisional, a_first).await;
             assert_eq!(a_won, a_first);
-            // Here it is up to the threads who is first.
+            // The order depends on the threads.
             let store = SqliteOptions::new().in_memory().await.unwrap();
             one_wins(&store, provisional, a_first).await;
         }
@@ -114,7 +114,7 @@ async fn a_lease_keeps_the_second_from_paying() {
     assert_eq!(two.stop_reason, StopReason::Held);
 }
 
-/// A clock during one of whose readings something happens, on a thread of its own.
+/// A clock that runs an action on a separate thread during one of its readings.
 struct Meanwhile<'a> {
     clock: StepClock,
     left: AtomicI64,
@@ -184,7 +184,7 @@ async fn what_another_publishes_between_two_steps_is_not_paid_again() {
 
 #[tokio::test]
 async fn an_answer_that_outlives_its_lease_is_still_published() {
-    // The second comes when the lease is over, so both are at work; the slow one is done first.
+    // The second run begins after the lease has ended, so both work on the job. The slow one ends first.
     for a_first in [true, false] {
         let meet = Arc::new(Barrier::new(2));
         let a = Gated::new("m@1", "A says").meeting(&meet);
@@ -257,7 +257,7 @@ proptest! {
             let (a, b) = pair(provisional);
             let lab = Lab::new(small());
             let (one, two) = race(&store, messages, (&a, &b), (&lab, &lab), &order).await;
-            // Whoever is left finishes the work.
+            // The remaining run finishes the work.
             let id = open(&store, "chat").await;
             let mut last = lab.compaction(&store, id, &a);
             last.policy.owner = Some("one".to_owned());

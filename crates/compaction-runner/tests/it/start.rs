@@ -1,4 +1,4 @@
-//! The state that a run begins with, and the state that it ends with.
+//! The state of the view at the start and at the end of a run.
 
 use compaction_plan::{Mode, StopReason};
 use compaction_runner::{Compaction, Outcome};
@@ -10,7 +10,7 @@ use crate::world::{
     Lab, append, chat, dump, filled, lease_clock, on_sqlite, open, small, sound, spans, view,
 };
 
-/// Asserts that an outcome tells what the store tells.
+/// Asserts that an outcome has the state of the store.
 async fn agrees(store: &dyn Store, id: ConversationId, outcome: &Outcome) {
     let now = store.snapshot(id, &view()).await.unwrap();
     assert_eq!(outcome.snapshot, now);
@@ -38,7 +38,7 @@ async fn a_given_state_takes_the_place_of_a_look_up() {
     assert_eq!(spans(&store, id).await, spans(&twin, other).await);
     sound(&store, id).await;
 
-    // Where nothing is left to do, the look-up is all the difference.
+    // Without jobs, the only difference is the look-up.
     lab.full(&store, id, &model).await;
     let statements = async |compaction: &Compaction<'_>| {
         let before = store.statements();

@@ -1,4 +1,4 @@
-//! What a compaction takes depends on what is pending, not on how long the history is.
+//! The number of SQL statements of a compaction depends on the pending messages, not on the length of the history.
 
 use compaction_plan::{Mode, StopReason};
 use dag_compactor::{DagPolicy, FreshTail};
@@ -10,7 +10,7 @@ use summarize_escalation::testing::Scripted;
 use crate::world::{Lab, append, chat, filled, small};
 
 async fn costs(messages: u32) -> Vec<(&'static str, u64)> {
-    // Leaves are never condensed, so that one pass is one leaf.
+    // Summaries are never merged, so that one pass writes one summary.
     let policy = DagPolicy {
         condensed_min: 1_000,
         condensed_max: None,
@@ -57,7 +57,7 @@ async fn statement_counts_do_not_grow_with_history() {
     }
 }
 
-/// Number of summaries that a run publishes over a log without a model, and the statements that it takes.
+/// Runs over a log without a model. Returns the number of published summaries and of statements.
 async fn run_over(messages: u32) -> (u64, u64) {
     let lab = Lab::new(small());
     let (store, id) = filled(SqliteOptions::new().in_memory().await.unwrap(), messages).await;

@@ -1,4 +1,4 @@
-//! Where atoms begin, found from a few entries, against the atoms of the whole log.
+//! The beginnings of atoms, found from a few entries and compared with the atoms of the whole log.
 
 use compaction_plan::Tail;
 use compaction_runner::{atom_start, newest_entries};
@@ -51,7 +51,7 @@ async fn check(store: &InMemoryStore, id: ConversationId) {
         };
         assert!(starts.contains(&first.seq.0), "{window} → {}", first.seq);
         assert_eq!(newest, log[first.seq.0 as usize - 1..]);
-        // The atoms from there on are those of the whole log.
+        // The atoms from there on are the same as in the whole log.
         let mut builder = AtomBuilder::starting_at(first.seq.0 as usize);
         newest.iter().for_each(|entry| builder.push(entry));
         let some: Vec<_> = builder.finish().iter().map(|atom| atom.range()).collect();
@@ -97,8 +97,8 @@ fn responses_that_are_not_an_assistants_begin_atoms_too() {
     checked(script("u a u+x u u-x u a"));
 }
 
-/// Neighbouring lines that call without a response id may be one group: the window begins with the
-/// first of them.
+/// Neighbouring messages with calls and without a response id may be one group. The window begins with the first of
+/// them.
 #[test]
 fn neighbouring_lines_that_call_are_kept_together() {
     for log in [
@@ -142,8 +142,7 @@ fn a_group_may_be_longer_than_any_page() {
     }
 }
 
-/// What finding a window takes does not depend on what is before it, not even where nobody ever
-/// responds.
+/// The number of entries read does not depend on the length of the log before the window, even without any response.
 #[tokio::test]
 async fn reading_does_not_grow_with_the_log() {
     for kind in ["u ", "u a ", "u a/r#+x t-x a/r# ", "n "] {

@@ -1,4 +1,4 @@
-//! What the tests share: conversations, compactions of them, and looks at what is stored.
+//! Helpers of the tests: conversations, compactions and checks of the stored state.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -28,26 +28,26 @@ pub(crate) fn view() -> ViewName {
     ViewName::new("dag")
 }
 
-/// Longer than any lease.
+/// A duration longer than any lease.
 pub(crate) const AN_AGE: Duration = Duration::from_secs(2_000);
 
-/// The clock of a store whose leases end when a test says so.
+/// Returns the clock of a store. Its leases end when a test advances the clock.
 pub(crate) fn lease_clock() -> Arc<StepClock> {
     Arc::new(StepClock::new(Timestamp(1_000), 0))
 }
 
-/// A store in memory whose leases end by `clock`.
+/// Returns a store in memory. Its leases end by `clock`.
 pub(crate) fn in_memory(clock: &Arc<StepClock>) -> InMemoryStore {
     InMemoryStore::new().with_clock(clock.clone())
 }
 
-/// A store on SQLite whose leases end by `clock`.
+/// Returns a store on SQLite. Its leases end by `clock`.
 pub(crate) async fn on_sqlite(clock: &Arc<StepClock>) -> SqliteStore {
     let options = SqliteOptions::new().with_clock(clock.clone());
     options.in_memory().await.unwrap()
 }
 
-/// Everything that a compaction needs beside a store.
+/// Everything that a compaction needs in addition to a store.
 pub(crate) struct Lab {
     pub(crate) planner: DagPlanner,
     pub(crate) ladder: Ladder,
@@ -72,7 +72,7 @@ impl Lab {
         self
     }
 
-    /// Leases end as soon as they are granted.
+    /// Makes leases end as soon as they are granted.
     pub(crate) fn with_brief_leases(mut self) -> Self {
         self.policy.lease_micros = 0;
         self
@@ -105,7 +105,7 @@ impl Lab {
     }
 }
 
-/// Small leaves and a short tail, so that short conversations have several passes.
+/// Returns a policy with small ranges and a short tail, so that short conversations have several passes.
 pub(crate) fn small() -> DagPolicy {
     DagPolicy {
         fresh_tail: FreshTail::messages(6),
@@ -117,7 +117,7 @@ pub(crate) fn small() -> DagPolicy {
     }
 }
 
-/// Leaves of whole runs, and summaries of all neighbours of equal depth, whatever they cost.
+/// Returns a policy that summarizes whole runs of messages, and merges all neighbours of equal depth, at any cost.
 pub(crate) fn plain() -> DagPolicy {
     DagPolicy {
         fresh_tail: FreshTail::messages(20),
@@ -131,7 +131,7 @@ pub(crate) fn plain() -> DagPolicy {
     }
 }
 
-/// Normal, aggressive, cut; a failure is an error, and nothing but the length counts.
+/// Returns a ladder with the tiers normal, aggressive and cut. A failure is an error, and only the length is checked.
 pub(crate) fn strict() -> Ladder {
     Ladder {
         tiers: vec![Tier::Normal, Tier::Aggressive, Tier::Cut],
@@ -141,7 +141,7 @@ pub(crate) fn strict() -> Ladder {
     }
 }
 
-/// The default ladder, which takes summaries whatever they name.
+/// Returns the default ladder without its gate, so that every summary is accepted whatever names it contains.
 pub(crate) fn ungated() -> Ladder {
     Ladder {
         gate: None,
@@ -173,14 +173,14 @@ pub(crate) async fn append(store: &dyn Store, id: ConversationId, messages: Vec<
     store.append(id, &append).await.unwrap();
 }
 
-/// A store with a conversation of this many messages.
+/// Returns a store with a conversation of this many messages.
 pub(crate) async fn filled<S: Store>(store: S, messages: u32) -> (S, ConversationId) {
     let id = open(&store, "chat").await;
     append(&store, id, chat(1, messages)).await;
     (store, id)
 }
 
-/// Questions and answers, some of them with a tool: `count` messages from number `from` on.
+/// Returns questions and answers, some with a tool: `count` messages from number `from` on.
 pub(crate) fn chat(from: u32, count: u32) -> Vec<Message> {
     (from..from + count)
         .map(|n| {
@@ -204,8 +204,8 @@ pub(crate) fn chat(from: u32, count: u32) -> Vec<Message> {
         .collect()
 }
 
-/// A conversation written as words, one a message: `s`ystem, `u`ser, `a`ssistant, `t`ool or
-/// `n`ote, then any of `/response`, `+call` and `-result`.
+/// Parses a conversation from words, one for each message: `s`ystem, `u`ser, `a`ssistant, `t`ool or `n`ote, then any of
+/// `/response`, `+call` and `-result`.
 pub(crate) fn script(words: &str) -> Vec<Message> {
     words
         .split_whitespace()
@@ -265,7 +265,7 @@ pub(crate) async fn spans(store: &dyn Store, id: ConversationId) -> Vec<Span> {
     spans_at(store, id, version).await
 }
 
-/// The spans up to the head at a version, raw ones with their costs.
+/// Returns the spans up to the head at a version, with the costs of raw ones.
 pub(crate) async fn spans_at(
     store: &dyn Store,
     id: ConversationId,
@@ -293,7 +293,7 @@ pub(crate) async fn summaries(store: &dyn Store, id: ConversationId) -> Vec<Summ
     page.items
 }
 
-/// Everything that the traits show of a conversation.
+/// Returns everything that the store's traits show of a conversation.
 pub(crate) async fn dump(store: &dyn Store, id: ConversationId) -> String {
     let mut out = String::new();
     let mut write = |what: &dyn std::fmt::Debug| writeln!(out, "{what:?}").unwrap();
@@ -311,7 +311,7 @@ pub(crate) async fn dump(store: &dyn Store, id: ConversationId) -> String {
     out
 }
 
-/// Asserts that everything that is stored of a conversation verifies.
+/// Asserts that the stored state of a conversation is consistent.
 pub(crate) async fn sound(store: &dyn FullStore, id: ConversationId) {
     let rules = |found: &EstimatorId| {
         let accounting = Arc::new(accounting());
@@ -322,8 +322,7 @@ pub(crate) async fn sound(store: &dyn FullStore, id: ConversationId) {
     assert_eq!(store.check().await.unwrap(), []);
 }
 
-/// The positions that the view leads to, in the order it leads to them, and the summaries on the
-/// way.
+/// Returns the positions that the view reaches, in order, and the summaries on the way.
 pub(crate) async fn reach(store: &dyn Store, id: ConversationId) -> (Vec<u32>, Vec<SummaryId>) {
     let head = store.snapshot(id, &view()).await.unwrap().head;
     let mut left: Vec<Child> = Vec::new();
@@ -352,8 +351,7 @@ pub(crate) async fn reach(store: &dyn Store, id: ConversationId) -> (Vec<u32>, V
     (positions, on_the_way)
 }
 
-/// Asserts that the view leads to every message once and in order, and to every summary but
-/// `others`.
+/// Asserts that the view reaches every message once and in order, and every summary except `others` of them.
 pub(crate) async fn whole(store: &dyn Store, id: ConversationId, others: usize) {
     let head = store.snapshot(id, &view()).await.unwrap().head;
     let (positions, mut on_the_way) = reach(store, id).await;

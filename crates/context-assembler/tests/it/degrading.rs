@@ -1,4 +1,4 @@
-//! What is too large is shortened in steps, fast, and never grows.
+//! Content that is too large is shortened in steps, fast, and never grows.
 // How long a test takes is measured with a clock.
 #![allow(clippy::disallowed_methods)]
 
@@ -157,7 +157,7 @@ fn a_short_latest_message_needs_no_more_than_itself() {
     assert_eq!((context.tokens, step(&context)), (1, None));
 }
 
-/// A group larger than a step that the cut falls in is shown in part.
+/// A group larger than a step that contains the cut is shown in part.
 #[test]
 fn a_large_group_at_the_cut_leaves_no_hole() {
     let messages = [
@@ -175,7 +175,7 @@ fn a_large_group_at_the_cut_leaves_no_hole() {
     );
 }
 
-/// A command says most at its end.
+/// The end of a command is its most important part.
 #[test]
 fn a_digest_shows_both_ends_of_a_command() {
     let command = format!(
@@ -199,7 +199,7 @@ fn a_digest_shows_both_ends_of_a_command() {
     assert!(text.contains("Why does this fail?") && text.contains("cd /srv/app"));
 }
 
-/// In little room a digest quotes people, not output of tools, in lines that can be understood.
+/// With little room, a digest quotes people instead of tool output, in readable lines.
 #[test]
 fn a_digest_shows_texts_before_tool_output() {
     let mut messages = vec![Message::user(
@@ -287,7 +287,7 @@ fn large_groups_are_shortened_fast() {
     }
 }
 
-/// Were anything in choosing to look at all blocks for each block, this would not come to its end.
+/// A choice that looks at all blocks for each block would not end in reasonable time.
 #[test]
 fn a_hundred_thousand_messages_are_no_trouble() {
     let accounting = accounting(HeuristicEstimator::Bytes4);
@@ -312,7 +312,7 @@ fn a_hundred_thousand_messages_are_no_trouble() {
     }
 }
 
-/// A result that begins and ends as a remark of ours does is clipped like others.
+/// A result that begins and ends like a remark of the context is clipped like others.
 #[test]
 fn look_alikes_of_remarks_are_clipped() {
     let long = "many words ".repeat(9_000);
@@ -339,10 +339,10 @@ fn look_alikes_of_remarks_are_clipped() {
     }
 }
 
-/// Bytes of a large result.
+/// Size of a large result, in bytes.
 const LARGE: usize = 500_000;
 
-/// Notes how many bytes are counted.
+/// An estimator that records the number of counted bytes.
 #[derive(Debug)]
 struct Counting(Arc<dyn TokenEstimator>, AtomicUsize);
 
@@ -403,7 +403,7 @@ fn a_large_result_is_counted_and_clipped_once() {
     let newest = context.receipt.degraded.last().unwrap();
     assert_eq!(newest.step, DegradationStep::Clipped);
     assert!(context.tokens > 6_000, "{} tokens", context.tokens);
-    // The whole once, and what is left of it a few times.
+    // The whole text is counted once, and the remaining text a few times.
     let counted = counting.1.load(Ordering::Relaxed);
     assert!(
         counted < 2 * LARGE,

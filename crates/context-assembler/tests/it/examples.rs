@@ -1,4 +1,4 @@
-//! Contexts by example: a tail that is whole, and what a summary looks like.
+//! Contexts by example: a whole tail, and the format of summaries.
 
 use context_assembler::{
     AssemblyInput, AssemblyPolicy, Budget, Context, Item, MessageOrigin, Preamble, assemble,
@@ -23,7 +23,7 @@ fn users(count: usize) -> Vec<Message> {
         .collect()
 }
 
-/// The policy that always includes the newest messages, and of the others those that fit.
+/// Returns the policy that always includes the latest messages, and earlier ones if they fit.
 fn whole_tail(messages: usize) -> AssemblyPolicy {
     AssemblyPolicy {
         whole_tail: Some(messages),
@@ -99,7 +99,7 @@ fn the_tail_is_whole_even_over_the_budget() {
         assert!(context.tokens > context.budget);
         assert_eq!(context.receipt.degraded, []);
     }
-    // Under an identity that is too large, too.
+    // Also with an identity that is too large.
     let accounting = accounting(HeuristicEstimator::Bytes4);
     let entries = log(users(3), &accounting);
     let input = input(&entries, &[], &accounting);
@@ -413,8 +413,8 @@ fn result(id: &str) -> Part {
     }
 }
 
-/// A conversation written as words, one a message: the role's first letter, then `+call`,
-/// `-result` and `.` for a text.
+/// Parses a conversation from words, one for each message: the role's first letter, then `+call`, `-result` and `.` for
+/// a text.
 fn conversation(words: &str) -> Vec<Message> {
     let message = |word: &str| {
         let role = match &word[..1] {
@@ -441,40 +441,40 @@ fn conversation(words: &str) -> Vec<Message> {
     words.split_whitespace().map(message).collect()
 }
 
-/// Whatever stands in a log: providers accept the context.
+/// Providers accept the context of any log.
 #[test]
 fn providers_accept_every_context() {
     let mut refused = Vec::new();
     for words in [
-        // A result that does not stand right behind its call.
+        // A result that does not directly follow its call.
         "u. a+x u. t-x",
         "u. a+x s. u. t-x a.",
         "a+x+y t-y u. t-x a.",
         "a+x u.-x a.",
         "a+x s-x a.",
         "a+x-x a.",
-        // Calls on neighbouring lines, with all results, some, and none.
+        // Calls in neighbouring messages, with all results, some results and no results.
         "a+x a+y t-x t-y u.",
         "a+x a+y t-y t-x u.",
         "a+x a+y u. t-x a.",
         "a+x a+y",
-        // Ids that are used twice, or empty.
+        // Ids that are used twice or are empty.
         "a+x t-x u. a+x t-x u. a+x t-x",
         "a+x+x t-x-x a.",
         "a+x a+x t-x t-x a.",
         "a+x u. a+x t-x t-x a.",
         "a+ t- a+ t-",
-        // Calls by others, and results for them.
+        // Calls by other roles, and their results.
         "u+x t-x a.",
         "u+x a. t-x",
         "s+x",
         "t+x t-x",
-        // Interrupted, open, late and orphaned.
+        // Interrupted and open calls, late and orphaned results.
         "a+x a. t-x u.",
         "a+x+y t-x a. t-y-x",
         "u. a+x",
         "t-x u. t-x",
-        // No content.
+        // Messages without content.
         "u a t s",
     ] {
         for policy in [AssemblyPolicy::default(), whole_tail(20)] {
@@ -495,7 +495,7 @@ fn providers_accept_every_context() {
     assert!(refused.is_empty(), "{}", refused.join("\n"));
 }
 
-/// What a message says can be mistaken for nothing that a context adds.
+/// No text of a message can look like a mark of the context.
 #[test]
 fn no_message_can_forge_a_mark() {
     let forged = [
@@ -556,7 +556,7 @@ fn no_message_can_forge_a_mark() {
     for budget in [10_000, 400, 100] {
         let context = run(messages.clone(), &[], budget, &AssemblyPolicy::default());
         for text in texts(&context) {
-            // What is ours stands at the beginning only.
+            // Marks of the context are only at the beginning.
             let text = ours.iter().fold(text.as_str(), |text, ours| {
                 text.strip_prefix(ours).unwrap_or(text)
             });
@@ -575,7 +575,7 @@ fn no_message_can_forge_a_mark() {
             }
         }
     }
-    // Nor can what a summary says, as text or as messages that it brings along.
+    // Neither can the text of a summary, nor the messages that a summary contains.
     let accounting = accounting(HeuristicEstimator::Bytes4);
     let mut summary = summary(range(1, 2), 0, text.clone(), &accounting);
     let rendered = |summary: &memory_model::Summary| match &render_summary(summary)[0].parts[..] {
@@ -598,7 +598,7 @@ fn no_message_can_forge_a_mark() {
     );
 }
 
-/// The log keeps such a text as it is, and code that only looks similar stays in the context, too.
+/// The log keeps such a text unchanged, and the context keeps code that only looks similar.
 #[test]
 fn html_and_elisions_stay_as_they_are() {
     let text = "<details><summary>More</summary>a […] b</details> Vec<memory::Seq> [1] [...]";
@@ -611,7 +611,7 @@ fn html_and_elisions_stay_as_they_are() {
     assert_eq!(context.messages[0].parts, [Part::text(text)]);
 }
 
-/// What a request costs beside its messages is deducted from the budget.
+/// The cost of a request in addition to its messages is deducted from the budget.
 #[test]
 fn the_overhead_of_a_request_is_deducted() {
     let accounting = accounting(HeuristicEstimator::Bytes3_5);
@@ -648,7 +648,7 @@ fn the_overhead_of_a_request_is_deducted() {
     }
 }
 
-/// The receipt names what stands elsewhere than in the log, and which calls have another id.
+/// The receipt lists the moved results, and the calls with a new id.
 #[test]
 fn the_receipt_lists_moved_results_and_renamed_calls() {
     let policy = AssemblyPolicy::default();
@@ -678,7 +678,7 @@ fn the_receipt_lists_moved_results_and_renamed_calls() {
         .collect();
     assert_eq!(positions, [1, 2, 5, 3, 4, 6, 7, 8]);
     assert_eq!(context.messages[2].parts, [result("x")]);
-    // Lines without a response id that results show to be one are one message.
+    // Messages without a response id that results connect are joined to one message.
     let context = run(conversation("a+x a+y u. t-y t-x"), &[], 1_000, &policy);
     assert_eq!(context.messages[0].parts, [call("x"), call("y")]);
     let moved: Vec<_> = context
@@ -691,7 +691,7 @@ fn the_receipt_lists_moved_results_and_renamed_calls() {
     assert!(context.receipt.stubbed_calls.is_empty());
 }
 
-/// What comes later changes nothing before the newest group, whatever stands where.
+/// Appended messages change only the latest group.
 #[test]
 fn an_append_changes_only_the_latest_group() {
     let words =

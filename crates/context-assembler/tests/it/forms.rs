@@ -13,7 +13,7 @@ use turn_map::atoms;
 use crate::laws::{counted, paired};
 use crate::script::{Event, PRESETS, Shown, accounting, event, input, log, messages};
 
-/// The lines of a summary, each with the number of the shortest form that has it.
+/// Returns the lines of a summary, each with the number of the shortest form that contains it.
 fn lines(summary: &Summary, accounting: &dyn Accounting) -> Vec<(String, usize)> {
     let lines: Vec<&str> = summary.text().split('\n').collect();
     let mut ranks: Vec<u8> = summary.body.ranks().unwrap_or_default().to_vec();
@@ -40,12 +40,11 @@ fn xml(text: &str) -> String {
     text.replace("<user>", "&lt;user>").replace("[… ", "[... ")
 }
 
-/// Tokens of the most expensive step from one form of a summary to the next, among all summaries, and of the most
-/// expensive headline.
+/// Returns the largest cost between two successive forms of any summary, and of any headline, in tokens.
 pub(crate) fn longest_line(input: &AssemblyInput) -> u64 {
     let bytes = input.items.iter().map(|item| match item {
         Item::Summary(summary) => {
-            // The largest line, and what the whole form adds to a short one.
+            // The largest line, and the difference between a short form and the whole summary.
             let accounting = accounting(PRESETS[0]);
             let mut forms: BTreeMap<usize, usize> = BTreeMap::new();
             for (line, form) in lines(summary, &accounting) {
@@ -55,11 +54,11 @@ pub(crate) fn longest_line(input: &AssemblyInput) -> u64 {
         }
         _ => 0,
     });
-    // No estimator of the tests counts more than a token for three bytes.
+    // No estimator of the tests counts more than one token for three bytes.
     bytes.max().unwrap_or(0) as u64 / 3
 }
 
-/// Cost of a text in a user's message.
+/// Returns the cost of a text in a user's message.
 fn message_cost(text: String, accounting: &dyn Accounting) -> u64 {
     accounting.parts(Role::User, &[Part::text(text)])
 }
@@ -82,10 +81,10 @@ fn headline_cost(summary: &Summary, accounting: &dyn Accounting) -> u64 {
     message_cost(text, accounting).min(summary.tokens)
 }
 
-/// A run of messages between summaries: its entries, and whether a summary follows.
+/// Messages between summaries: the entries, the number of omitted or unread messages, and whether a summary follows.
 type Run = (Vec<LogEntry>, u64, bool);
 
-/// The runs of a view. Omissions are runs without messages here, of which a pointer costs less than this.
+/// Returns the runs of a view. An omission adds no entries, and its number of messages exceeds the cost of a pointer.
 fn runs(input: &AssemblyInput) -> Vec<Run> {
     let mut runs: Vec<Run> = Vec::new();
     let mut open = false;
@@ -116,7 +115,7 @@ fn runs(input: &AssemblyInput) -> Vec<Run> {
     runs
 }
 
-/// What headlines and pointers cost at most, in tokens.
+/// Returns the maximum cost of headlines and pointers, in tokens.
 fn least(input: &AssemblyInput, accounting: &dyn Accounting) -> u64 {
     let headlines = input.items.iter().map(|item| match item {
         Item::Summary(summary) => headline_cost(summary, accounting),
@@ -129,7 +128,7 @@ fn least(input: &AssemblyInput, accounting: &dyn Accounting) -> u64 {
     headlines.sum::<u64>() + pointer * runs(input).len() as u64
 }
 
-/// Cost of the newest group as it is rendered whole, in tokens; 0 where the view ends with a summary.
+/// Returns the cost of the latest group when rendered whole, in tokens. 0 if the view ends with a summary.
 fn newest_group(input: &AssemblyInput, accounting: &dyn Accounting) -> u64 {
     if !matches!(input.items.last(), Some(Item::Raw(_) | Item::Trimmed(..))) {
         return 0;
@@ -163,7 +162,7 @@ fn newest_group(input: &AssemblyInput, accounting: &dyn Accounting) -> u64 {
     of_group.map(|message| message.tokens).sum()
 }
 
-/// The positions that no message of a context covers and that are messages of the view.
+/// Returns the positions of the view's messages that no message of the context covers.
 fn uncovered(context: &Context, input: &AssemblyInput) -> Vec<Seq> {
     let covered = |seq: Seq| {
         let ranges = context
@@ -189,11 +188,11 @@ fn uncovered(context: &Context, input: &AssemblyInput) -> Vec<Seq> {
     missing
 }
 
-/// What a context says: lines of summaries, whole messages, and beginnings of messages in digests.
+/// The content of a context: lines of summaries, whole messages, and beginnings of messages in digests.
 struct Said {
     lines: Vec<String>,
     whole: Vec<SeqRange>,
-    /// Beginnings and ends, by the position and the author.
+    /// Beginnings and ends, by position and author.
     beginnings: BTreeMap<String, (String, String)>,
     /// Ranges of digests.
     digests: Vec<SeqRange>,
@@ -214,7 +213,7 @@ fn said(context: &Context) -> Said {
             continue;
         };
         match message.source {
-            // A summary whose headline does not fit is shortened as a group is.
+            // A summary with a headline that does not fit is shortened like a group.
             MessageOrigin::Summary { first, .. }
                 if context.receipt.degraded.iter().any(|d| d.first == first) => {}
             MessageOrigin::Summary { .. } => {
@@ -232,7 +231,7 @@ fn said(context: &Context) -> Said {
                     for line in text.lines().skip(1) {
                         let (author, rest) = line.split_once(':').unwrap_or((line, ""));
                         let rest = rest.trim();
-                        // A remark has a space or a bracket before its ellipsis.
+                        // In a remark, a space or a bracket is before the ellipsis.
                         let is_cut = |(at, _): &(usize, &str)| {
                             let before = rest[..*at].chars().next_back();
                             before.is_some_and(|c| c != '[' && !c.is_whitespace())
@@ -253,7 +252,7 @@ fn said(context: &Context) -> Said {
     said
 }
 
-/// With a larger budget a context says no less.
+/// Asserts that the context with the larger budget contains everything of the smaller one.
 fn says_no_less(small: &Context, large: &Context) {
     let (before, after) = (said(small), said(large));
     for line in &before.lines {
@@ -314,7 +313,7 @@ fn view() -> impl Strategy<Value = (Vec<Event>, Vec<(usize, Shown)>)> {
     (prop::collection::vec(event(), 0..60), stretches)
 }
 
-/// Budgets from nearly nothing to more than the view.
+/// Returns budgets from almost 0 to more than the view.
 fn budgets(view_tokens: u64) -> Vec<u64> {
     let mut budgets = Vec::new();
     let mut budget = 60;
@@ -328,7 +327,7 @@ fn budgets(view_tokens: u64) -> Vec<u64> {
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(32) })]
 
-    /// Where headlines and pointers fit beside the newest group, every message is covered.
+    /// If headlines and pointers fit together with the latest group, every message is covered.
     #[test]
     fn every_message_is_covered((events, stretches) in view()) {
         for preset in PRESETS {
@@ -345,7 +344,7 @@ proptest! {
                 paired(&context);
                 let room = context.receipt.limit.saturating_sub(context.receipt.request_tokens);
                 prop_assert!(context.tokens <= room || context.messages.is_empty());
-                // The group's least cost is below 60 tokens.
+                // The minimum cost of the group is below 60 tokens.
                 let fits = newest.saturating_add(least) <= room || (least <= room / 2 && least + 60 <= room);
                 if fits {
                     let missing = uncovered(&context, &input);
@@ -356,7 +355,7 @@ proptest! {
         }
     }
 
-    /// Without steps, a larger budget takes nothing away.
+    /// Without steps, a larger budget removes no content.
     #[test]
     fn a_larger_budget_says_no_less((events, stretches) in view()) {
         for preset in PRESETS {
@@ -378,7 +377,7 @@ proptest! {
     }
 }
 
-/// A view of the log: summaries of ranked lines over ten messages each, and the rest raw.
+/// Returns a view of the log: summaries of ranked lines over ten messages each, and the rest raw.
 fn summarized(lines: &[usize], messages: usize, accounting: &dyn Accounting) -> AssemblyInput {
     let users =
         (0..messages).map(|n| memory_model::Message::user(format!("message {n} ").repeat(20)));
@@ -402,7 +401,7 @@ fn at(input: &AssemblyInput, budget: u64, accounting: &dyn Accounting) -> Contex
     .unwrap()
 }
 
-/// A large view in a small context: newer summaries keep more of their lines.
+/// A large view in a small context: later summaries keep more of their lines.
 #[test]
 fn a_large_compacted_view_is_covered_in_a_small_context() {
     let accounting = accounting(PRESETS[0]);
@@ -430,11 +429,11 @@ fn a_large_compacted_view_is_covered_in_a_small_context() {
     }
     let receipt = at(&input, 8_000, &accounting).receipt;
     let summaries: u64 = receipt.shortened.iter().map(|form| form.to_tokens).sum();
-    // Whole steps would leave less: the share of the summaries is 6,000 tokens, less the lines of a rank.
+    // Whole steps would leave less. The share of the summaries is 6,000 tokens, minus the lines of a rank.
     assert!((5_800..=6_000).contains(&summaries), "{summaries}");
 }
 
-/// A summary of many messages keeps more of its lines than one of few that is as long.
+/// A summary of many messages keeps more of its lines than a summary of few messages with the same length.
 #[test]
 fn the_summary_of_many_messages_gets_more_room() {
     let accounting = accounting(PRESETS[0]);
@@ -449,7 +448,7 @@ fn the_summary_of_many_messages_gets_more_room() {
     assert!(shown[0].lines > 2 * shown[1].lines, "{shown:?}");
 }
 
-/// Beside a large newest group summaries get all but a sixteenth of what it leaves.
+/// If the latest group is large, summaries get at least fifteen sixteenths of the remaining room.
 #[test]
 fn a_large_latest_group_leaves_little_unused() {
     let accounting = accounting(PRESETS[0]);
@@ -494,7 +493,7 @@ fn a_short_form_names_its_range_and_its_lines() {
     assert_eq!(context.messages[0].tokens, form.to_tokens);
 }
 
-/// What was not read is left out, whatever the policy, and no digest stands for a run that was not read whole.
+/// Unread spans are left out under any policy, and no digest replaces messages that were not all read.
 #[test]
 fn unread_spans_are_left_out() {
     let accounting = accounting(PRESETS[0]);
@@ -528,7 +527,7 @@ fn unread_spans_are_left_out() {
     }
 }
 
-/// A summary that holds messages of its own is whole or not there.
+/// A summary that contains messages is shown whole or left out.
 #[test]
 fn a_summary_with_messages_has_one_form() {
     let accounting = accounting(PRESETS[0]);

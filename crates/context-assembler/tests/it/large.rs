@@ -1,4 +1,4 @@
-//! No single piece takes the room of everything else.
+//! No single message takes the room of all others.
 
 use context_assembler::{AssemblyInput, Context, render_text};
 use memory_model::{Message, Part, RawJson, ResultContent, Role};
@@ -9,7 +9,7 @@ use crate::script::{Shown, accounting, input, log};
 
 const BUDGET: u64 = 8_000;
 
-/// A hundred turns, the first half behind a summary, and then `newest`.
+/// Returns a view of a hundred turns, the first half summarized, followed by `newest`.
 fn view(newest: Vec<Message>) -> AssemblyInput {
     let accounting = accounting(HeuristicEstimator::Bytes4);
     let turn = |n| {
@@ -27,7 +27,7 @@ fn view(newest: Vec<Message>) -> AssemblyInput {
     input(&log(messages, &accounting), &[(100, lines)], &accounting)
 }
 
-/// A call and a result of about `tokens` tokens.
+/// Returns a call and a result of about `tokens` tokens.
 fn read(id: &str, tokens: usize) -> [Message; 2] {
     let lines = (0..tokens / 5).map(|n| format!("line {n:>6} of it\n"));
     let text = format!("FIRST of {id}\n{}LAST of {id}", lines.collect::<String>());
@@ -35,7 +35,7 @@ fn read(id: &str, tokens: usize) -> [Message; 2] {
     [call, Message::tool_result(id, text)]
 }
 
-/// Cost of the messages that show this text, in tokens.
+/// Returns the cost of the messages that show this text, in tokens.
 fn tokens_of(context: &Context, text: &str) -> u64 {
     let shows = |message: &&context_assembler::ContextMessage| {
         render_text(std::slice::from_ref(*message)).contains(text)
@@ -90,8 +90,8 @@ fn an_older_large_piece_leaves_room_to_earlier_messages() {
     }
 }
 
-/// Results that came before the newest one of a group are left out one by one. The last of them that is shortened is
-/// shown from both ends in the room that is left.
+/// Results before the latest one of a group are replaced one by one. The last of them that is shortened shows both ends
+/// in the remaining room.
 #[test]
 fn a_large_result_with_a_small_one_is_shown_from_both_ends() {
     let call = |id: &str| Part::ToolCall {

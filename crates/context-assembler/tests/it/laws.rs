@@ -1,4 +1,4 @@
-//! Laws of every context.
+//! Properties of every context.
 
 use context_assembler::{
     AssemblyInput, AssemblyPolicy, Budget, Context, Degradation, DegradationStep, Error, ErrorKind,
@@ -12,10 +12,10 @@ use turn_map::atoms;
 use crate::forms;
 use crate::script::{self, PRESETS, accounting, event, input, log, messages, shown};
 
-/// The steps that are tried.
+/// Numbers of steps to test.
 const STEPS: [u64; 3] = [4, 1, 9];
 
-/// Assembles a view at a budget and checks what holds for every context.
+/// Assembles a view at a budget, and checks the properties of every context.
 pub(crate) fn assembled(input: &AssemblyInput, budget: u64, steps: u64) -> Context {
     let policy = AssemblyPolicy {
         steps,
@@ -37,7 +37,7 @@ pub(crate) fn needed(error: &Error) -> u64 {
     }
 }
 
-/// The budgets that are tried for a view of this cost.
+/// Returns the budgets to test for a view of this cost.
 fn budgets(view_tokens: u64, any: u64) -> [u64; 8] {
     [
         1,
@@ -58,7 +58,7 @@ fn entries(item: &Item) -> &[LogEntry] {
     }
 }
 
-/// The positions of the newest block that shows something.
+/// Returns the positions of the latest visible block.
 fn newest(input: &AssemblyInput) -> Option<(Seq, Seq)> {
     for item in input.items.iter().rev() {
         match item {
@@ -90,14 +90,14 @@ pub(crate) fn counted(context: &Context, accounting: &dyn Accounting) {
     assert_eq!(sum, context.tokens);
 }
 
-/// Providers accept the messages.
+/// Asserts that providers accept the messages.
 pub(crate) fn paired(context: &Context) {
     let accepted = crate::provider::accepted(&context.messages);
     assert_eq!(accepted, Ok(()), "{:#?}", context.messages);
 }
 
-/// Messages stand in the log's order, but for results that the receipt names: those stand behind
-/// their calls.
+/// Asserts that messages are in the order of the log, except for moved results in the receipt, which follow their
+/// calls.
 fn ordered(context: &Context) {
     let mut moved: Vec<_> = context.receipt.moved_results.iter().collect();
     let mut newest = Seq::NONE;
@@ -124,7 +124,7 @@ fn ordered(context: &Context) {
         );
         newest = range.first;
     }
-    // Those that are left stood in a group that was made one text or stubbed.
+    // The other results were in a group that became one text or was stubbed.
     let degraded = |seq: Seq| {
         let degraded = &context.receipt.degraded;
         degraded.iter().any(|d| d.first <= seq && seq <= d.last)
@@ -133,7 +133,7 @@ fn ordered(context: &Context) {
     assert!(shown.is_empty(), "not moved: {shown:?}");
 }
 
-/// Each message of the view is shown or dropped, and none is both.
+/// Asserts that each message of the view is either shown or dropped.
 fn tiled(context: &Context, input: &AssemblyInput) {
     let covered = |seq: Seq| {
         context
@@ -200,15 +200,15 @@ fn newest_is_there(context: &Context, input: &AssemblyInput) {
     }
 }
 
-/// The most that a pointer to dropped messages costs, in tokens.
+/// Maximum cost of a pointer to dropped messages, in tokens.
 const POINTER: u64 = 32;
 
-/// The most that a line of a digest with the shortest beginning of a message costs, in tokens.
+/// Maximum cost of a line of a digest with the shortest beginning of a message, in tokens.
 const LINE_OF_A_DIGEST: u64 = 16;
 
-/// A context that shortens or leaves out anything uses its room up to a step, less the block that the cut
-/// falls in, less the next line of a summary, less the next line of a digest, and less the pointer to what is left out
-/// because not even that fits.
+/// Asserts that a context that shortens or leaves out content uses its room. At most these may be unused: a step, the
+/// block at the cut, the next line of a summary, the next line of a digest, and the pointer to the left out messages if
+/// it does not fit.
 fn used_well(context: &Context, input: &AssemblyInput, steps: u64) {
     let receipt = &context.receipt;
     if receipt.dropped.is_empty() && receipt.degraded.is_empty() && receipt.shortened.is_empty() {
@@ -234,7 +234,7 @@ fn used_well(context: &Context, input: &AssemblyInput, steps: u64) {
         true => 0,
         false => POINTER,
     };
-    // Amounts beside which the newest group is whole are a quarter of the room apart.
+    // The sizes for which the latest group is shown whole differ by a quarter of the room.
     assert!(
         used + boundary + line + pointer >= room - (room / steps).max(room / 4),
         "{used}, the boundary's {boundary} and a line of {line} of {room}: {receipt:?}"
@@ -289,7 +289,7 @@ fn law(input: &AssemblyInput, accounting: &dyn Accounting, any: u64) {
                 .next();
             steps.push((budget, step));
         }
-        // Less room never means an earlier step.
+        // Less room never leads to an earlier step.
         steps.sort();
         let steps: Vec<_> = steps.into_iter().map(|(_, step)| step).rev().collect();
         assert!(steps.is_sorted(), "{steps:?}");
@@ -315,7 +315,7 @@ fn law(input: &AssemblyInput, accounting: &dyn Accounting, any: u64) {
         newest_is_there(&context, input);
         tail_is_whole(&context, input, tail);
         assert!(context.receipt.degraded.is_empty() && context.receipt.shortened.is_empty());
-        // What is left out does not fit.
+        // The content that is left out does not fit.
         let boundary = context
             .receipt
             .boundary
@@ -327,7 +327,7 @@ fn law(input: &AssemblyInput, accounting: &dyn Accounting, any: u64) {
     }
 }
 
-/// The newest messages are whole.
+/// Asserts that the latest messages are whole.
 fn tail_is_whole(context: &Context, input: &AssemblyInput, tail: usize) {
     let newest_first = input
         .items
@@ -360,7 +360,7 @@ proptest! {
         }
     }
 
-    /// Where rendering adds a lot: nothing but results without a call.
+    /// A case in which rendering adds many tokens: only results without a call.
     #[test]
     fn headings_do_not_eat_the_budget(sizes in prop::collection::vec(0_usize..30, 1..200)) {
         let accounting = accounting(PRESETS[0]);
@@ -372,7 +372,7 @@ proptest! {
         law(&input(&entries, &[], &accounting), &accounting, 1_500);
     }
 
-    /// Where rendering saves a lot: many short lines of few responses.
+    /// A case in which rendering saves many tokens: many short messages of few responses.
     #[test]
     fn joined_lines_do_not_leave_the_budget_empty(
         sizes in prop::collection::vec(1_usize..60, 1..20),
@@ -386,7 +386,7 @@ proptest! {
         law(&input(&entries, &[], &accounting), &accounting, 400);
     }
 
-    /// What `input_limits` names is enough: no other message is shown whole.
+    /// The part of the view within `input_limits` is enough: no other message is shown whole.
     #[test]
     fn the_input_limits_are_sufficient(
         sizes in prop::collection::vec(0_usize..4_000, 1..200),
@@ -415,7 +415,7 @@ proptest! {
     }
 }
 
-/// Whatever the newest group holds, 999 tokens are enough.
+/// A limit of 999 tokens is enough for any latest group.
 #[test]
 fn the_floor_is_below_a_thousand_tokens() {
     use memory_model::{Message, RawJson, Role};

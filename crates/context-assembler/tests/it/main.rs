@@ -1,4 +1,4 @@
-//! What the crate promises, over random conversations and by example.
+//! The properties that the crate promises, over random conversations and by example.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,

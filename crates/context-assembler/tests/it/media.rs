@@ -1,4 +1,4 @@
-//! Limits of pictures and bytes.
+//! Limits on pictures and bytes.
 
 use context_assembler::{
     AssemblyInput, AssemblyPolicy, Budget, Context, ErrorKind, Item, MessageOrigin, Preamble,
@@ -17,7 +17,7 @@ fn picture(n: usize) -> Part {
     })
 }
 
-/// Twelve messages with a picture each, every other one in a tool's result.
+/// Returns twelve messages with a picture each, every second one in a tool's result.
 fn entries() -> Vec<LogEntry> {
     let mut messages = Vec::new();
     for n in 0..6 {
@@ -57,7 +57,7 @@ fn assembled(
     context.map_err(|error| error.kind())
 }
 
-/// Numbers of the pictures that a context shows.
+/// Returns the numbers of the pictures that a context shows.
 fn shown(context: &Context) -> Vec<usize> {
     let mut shown = Vec::new();
     for part in context.messages.iter().flat_map(|message| &message.parts) {
@@ -81,7 +81,7 @@ fn shown(context: &Context) -> Vec<usize> {
     shown
 }
 
-/// Bytes of a context's parts, by a serializer of values.
+/// Returns the size of a context's parts in bytes, computed with another serializer.
 fn bytes(context: &Context) -> usize {
     let parts = context.messages.iter().flat_map(|message| &message.parts);
     parts
@@ -107,7 +107,7 @@ fn the_latest_pictures_stay() {
     assert_eq!((shown(&all).len(), all.receipt.media_left_out), (12, 0));
 }
 
-/// With steps the beginning of contexts stays while pictures are added.
+/// With steps, the beginning of contexts stays the same while pictures are added.
 #[test]
 fn pictures_go_in_steps() {
     let entries = entries();
@@ -135,7 +135,7 @@ fn bytes_are_never_exceeded_and_pictures_go_before_text() {
         let budget = Budget::tokens(100_000).with_bytes(most as u64);
         let context = assembled(&entries, budget, &once).unwrap();
         assert!(bytes(&context) <= most, "{most}");
-        // As many pictures as there is room for, within a remark for each that goes.
+        // As many pictures as fit, with one remark for each omitted picture.
         assert!(
             (shown(&context).len() + 1) * 1_070 + 1_500 >= most.min(all),
             "{most}"

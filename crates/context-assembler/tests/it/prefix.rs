@@ -1,4 +1,4 @@
-//! The start of a context stays as it is.
+//! The beginning of a context stays the same.
 
 use context_assembler::{
     AssemblyInput, AssemblyPolicy, Budget, Context, ContextAccounting, ContextMessage, Item,
@@ -9,8 +9,8 @@ use token_estimate::HeuristicEstimator;
 
 use crate::script::{Event, Shown, accounting, input, log, messages};
 
-/// A conversation of realistic sizes: questions, tool calls with results of a few hundred tokens,
-/// now and then a large one, answers.
+/// Returns a conversation of realistic sizes: questions, tool calls with results of a few hundred tokens, sometimes a
+/// large one, and answers.
 fn conversation(turns: usize) -> Vec<Event> {
     let mut events = Vec::new();
     for turn in 0..turns {
@@ -32,13 +32,13 @@ fn conversation(turns: usize) -> Vec<Event> {
     events
 }
 
-/// What a caller reads: from the group that the policy's limit falls in.
+/// Returns the part of the view that a caller reads: from the group at the policy's limit on.
 fn read(entries: &[LogEntry], policy: &AssemblyPolicy, budget: Budget) -> AssemblyInput {
     let view_tokens = entries.last().map_or(0, |entry| entry.running);
     let needed = policy.input_limits(view_tokens, 0, budget).message_tokens;
     let from = view_tokens.saturating_sub(needed);
     let mut first = entries.partition_point(|entry| entry.running <= from);
-    // A user speaks only between groups.
+    // A user message is never inside a group.
     while first > 0
         && entries
             .get(first)
@@ -61,7 +61,7 @@ fn read(entries: &[LogEntry], policy: &AssemblyPolicy, budget: Budget) -> Assemb
     }
 }
 
-/// The share of the tokens sent that the context before had at the same place.
+/// Returns the share of the sent tokens that the previous context had at the same position.
 fn reused(preset: HeuristicEstimator, whole_tail: Option<usize>) -> f64 {
     const BUDGET: u64 = 48_000;
     let accounting = accounting(preset);
@@ -100,7 +100,7 @@ fn stepping_keeps_the_prefix() {
     assert!(newest_first < 0.8, "{newest_first}");
 }
 
-/// Between two steps nothing at the start changes but the newest group.
+/// The beginning of a context changes only with a step.
 #[test]
 fn the_start_changes_only_with_the_step() {
     let accounting = accounting(HeuristicEstimator::Bytes4);
@@ -125,7 +125,7 @@ fn the_start_changes_only_with_the_step() {
     assert!(steps > 5 && changes <= steps, "{changes} {steps}");
 }
 
-/// A view that begins with summaries, and grows by a message at a time.
+/// A view that begins with summaries, and grows by one message at a time.
 struct Growing {
     entries: Vec<LogEntry>,
     /// The summaries, with the number of raw messages before each.
@@ -136,7 +136,7 @@ struct Growing {
 }
 
 impl Growing {
-    /// Summaries of `lines` lines over ten messages each, with some raw messages between the first two.
+    /// Creates summaries of `lines` lines over ten messages each, with some raw messages between the first two.
     fn new(lines: &[usize]) -> Self {
         let accounting = accounting(HeuristicEstimator::Bytes4);
         let users = (0..3_000).map(|n| {
@@ -172,7 +172,7 @@ impl Growing {
         }
     }
 
-    /// The view when the log has `head` messages.
+    /// Returns the view when the log has `head` messages.
     fn view(&self, head: usize) -> AssemblyInput {
         let mut items = self.summaries.clone();
         items.push(Item::Raw(self.entries[self.covered..head].to_vec()));
@@ -191,8 +191,8 @@ impl Growing {
     }
 }
 
-/// Between steps nothing before the newest group changes, with summaries too. A context uses three quarters of its room
-/// after a step, and nine tenths before one, less the group that the cut falls in and a line of a summary.
+/// Between steps, only the latest group changes, also with summaries. A context uses three quarters of its room after a
+/// step, and nine tenths before a step, minus the group at the cut and a line of a summary.
 #[test]
 fn between_steps_only_the_latest_group_changes() {
     for (lines, budget) in [
@@ -253,7 +253,8 @@ fn between_steps_only_the_latest_group_changes() {
                 );
             }
         }
-        // A step takes off a quarter of what the summaries leave, three sixteenths or an eighth, less what is kept for digests.
+        // A step removes a quarter of the room that the summaries leave (three sixteenths or an eighth of the whole
+        // room), minus the reserve for digests.
         let tokens = growing.entries[growing.covered..].iter().take(900);
         let tokens: u64 = tokens.map(|entry| entry.tokens).sum();
         let left = if budget < 3_072 {

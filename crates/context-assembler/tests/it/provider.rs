@@ -1,10 +1,9 @@
-//! What Anthropic's Messages API and OpenAI's Chat Completions API refuse, from their documented
-//! rules alone:
+//! Messages that Anthropic's Messages API and OpenAI's Chat Completions API refuse, by their documented rules alone:
 //!
-//! - Only assistants call tools. A call's id is not empty, and no two calls of a request share one.
-//! - A message with calls is followed directly by the results of all of them, each once, and
-//!   nothing is said before the last result. No result stands elsewhere.
-//! - Results stand in tool messages, which hold nothing else.
+//! - Only assistants call tools. The id of a call is not empty, and no two calls of a request have the same id.
+//! - A message with calls is directly followed by the results of all its calls, one for each, without other content
+//!   before the last result. There are no results elsewhere.
+//! - Results are in tool messages, which contain only results.
 //! - A message has content, and no text of it is blank.
 
 use std::collections::BTreeSet;
@@ -12,7 +11,7 @@ use std::collections::BTreeSet;
 use context_assembler::ContextMessage;
 use memory_model::{Part, ResultContent, Role};
 
-/// Why a provider refuses these messages, if it does.
+/// Returns the reason why a provider refuses these messages as an error.
 pub(crate) fn accepted(messages: &[ContextMessage]) -> Result<(), String> {
     let mut ids: BTreeSet<&str> = BTreeSet::new();
     let mut waiting: BTreeSet<&str> = BTreeSet::new();
@@ -76,7 +75,7 @@ mod tests {
 
     use super::*;
 
-    /// One word a message, as in `a+x t-x`; a full stop is text.
+    /// Parses messages from words such as `a+x t-x`. A full stop is a text.
     fn list(script: &str) -> Vec<ContextMessage> {
         let word = |(at, word): (usize, &str)| {
             let role = match &word[..1] {
@@ -125,7 +124,7 @@ mod tests {
         script.split_whitespace().enumerate().map(word).collect()
     }
 
-    /// The checker can fail.
+    /// The checker finds violations.
     #[test]
     fn refuses_what_providers_refuse() {
         for fine in [

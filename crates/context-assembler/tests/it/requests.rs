@@ -1,4 +1,4 @@
-//! What the user asked for stands in every context, and a context that stands for itself uses its room.
+//! The user's request is in every context, and a context that is used once uses its room.
 
 use context_assembler::{
     AssemblyInput, AssemblyPolicy, Budget, Context, Item, MessageOrigin, Preamble, assemble,
@@ -13,7 +13,7 @@ use crate::script::{Shown, accounting, input, log};
 /// Position of the request.
 const REQUEST: Seq = Seq(101);
 
-/// Fifty turns about something else, a request, and as many calls with results of some hundred tokens.
+/// Returns fifty turns about another subject, a request, and as many calls with results of some hundred tokens.
 fn entries(request: &str) -> Vec<LogEntry> {
     let mut messages = Vec::new();
     for n in 0..50 {
@@ -35,7 +35,7 @@ fn entries(request: &str) -> Vec<LogEntry> {
     log(messages, &accounting(HeuristicEstimator::Bytes4))
 }
 
-/// The log behind summaries of 25 messages each: of all but the last `raw` entries.
+/// Returns a view with summaries of 25 messages each over all entries except the last `raw` ones.
 fn view(entries: &[LogEntry], raw: usize) -> AssemblyInput {
     let lines = Shown::Lines {
         lines: 30,

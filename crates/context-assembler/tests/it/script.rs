@@ -12,7 +12,7 @@ use proptest::prelude::*;
 use token_estimate::HeuristicEstimator;
 use turn_map::atoms;
 
-/// The estimators that the laws are held against.
+/// Estimators that the tests use.
 pub(crate) const PRESETS: [HeuristicEstimator; 4] = [
     HeuristicEstimator::Bytes4,
     HeuristicEstimator::Bytes3_5,
@@ -24,16 +24,15 @@ pub(crate) fn accounting(preset: HeuristicEstimator) -> ContextAccounting {
     ContextAccounting::new(Arc::new(preset))
 }
 
-/// One thing that happens in a conversation.
+/// An event of a random conversation.
 #[derive(Debug, Clone)]
 pub(crate) enum Event {
     User(String),
     Assistant(String),
-    /// Lines of one response without calls.
+    /// Messages of one response without calls.
     Lines(Vec<String>),
-    /// A response with calls. `lines`: each call on a line of its own; `between`: results come
-    /// before the next line; `answered`: how many get their result; `aside`: a user speaks before
-    /// the results.
+    /// A response with calls. `lines`: each call is in a separate message. `between`: results come before the next
+    /// message. `answered`: number of calls with a result. `aside`: a user message comes before the results.
     Calls {
         results: Vec<String>,
         answered: usize,
@@ -41,35 +40,34 @@ pub(crate) enum Event {
         between: bool,
         aside: bool,
     },
-    /// Two calls of one id in a message, and `results` results for it in the next message.
+    /// Two calls with the same id in a message, and `results` results for this id in the next message.
     Twins {
         results: usize,
     },
-    /// Calls on neighbouring lines without a response id; the first `answered` get their results,
-    /// the last one's first.
+    /// Calls in neighbouring messages without a response id. The first `answered` calls get results, in reverse order.
     Neighbours {
         calls: usize,
         answered: usize,
     },
-    /// A call whose id others have too, with its result.
+    /// A call with an id that other calls have too, and its result.
     Reused,
-    /// A call without an id, with its result.
+    /// A call without an id, and its result.
     NoId,
-    /// A call in a user's message, with its result or without.
+    /// A call in a user's message, with or without a result.
     UserCall {
         answered: bool,
     },
-    /// A call and a result in one assistant's message.
+    /// A call and a result in one message of an assistant.
     OwnResult,
-    /// A call, then a message of a user who says something and brings the result behind it.
+    /// A call, then a user's message with a text followed by the result.
     Mixed,
     /// A call, then its result in a system message.
     SystemResult,
     /// A message of a tool without a result.
     ToolText,
-    /// A call beside a blank text, with its result, and a blank message.
+    /// A call and a blank text in one message, the result, and a blank message.
     Blank,
-    /// A result for the oldest call that has none.
+    /// A result for the oldest call without a result.
     Late(String),
     Orphan(String),
     Note,
@@ -148,7 +146,7 @@ fn result(id: &str, text: &str) -> Part {
     }
 }
 
-/// The conversation in which these events happen.
+/// Returns the conversation with these events.
 pub(crate) fn messages(events: &[Event]) -> Vec<Message> {
     let mut out: Vec<Message> = Vec::new();
     let mut waiting: Vec<String> = Vec::new();
@@ -290,7 +288,7 @@ pub(crate) fn messages(events: &[Event]) -> Vec<Message> {
     out
 }
 
-/// The messages as a stored log.
+/// Returns the messages as a stored log.
 pub(crate) fn log(messages: Vec<Message>, accounting: &dyn Accounting) -> Vec<LogEntry> {
     let mut running = 0;
     let store = |(index, message): (usize, Message)| {
@@ -307,7 +305,7 @@ pub(crate) fn log(messages: Vec<Message>, accounting: &dyn Accounting) -> Vec<Lo
     messages.into_iter().enumerate().map(store).collect()
 }
 
-/// What stands for a stretch of a random view.
+/// Form in which a random view shows a range.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Shown {
     Raw,
@@ -362,7 +360,7 @@ pub(crate) fn summary(
     summary
 }
 
-/// A body of lines that are found nowhere else. Every tenth line is in the headline.
+/// Returns a body of unique lines. Every tenth line is in the headline.
 pub(crate) fn lines_of(range: SeqRange, lines: usize, ranked: bool) -> SummaryBody {
     let words = [
         "port",
@@ -395,7 +393,7 @@ pub(crate) fn lines_of(range: SeqRange, lines: usize, ranked: bool) -> SummaryBo
     SummaryBody::ranked(texts.iter().map(String::as_str).enumerate().map(line))
 }
 
-/// A view of the log: stretches of `(atoms, shown)` from its beginning; the rest is raw.
+/// Returns a view of the log: ranges of `(atoms, shown)` from the beginning, and the rest raw.
 pub(crate) fn input(
     entries: &[LogEntry],
     stretches: &[(usize, Shown)],

@@ -6,7 +6,7 @@ use token_estimate::HeuristicEstimator;
 
 use crate::script::{Shown, accounting, input, log};
 
-/// A conversation with everything in it that needs care.
+/// Returns a conversation with all special cases.
 fn conversation() -> Vec<Message> {
     let call = |id: &str, path: &str| {
         let arguments = RawJson::parse(format!(r#"{{"path":"{path}"}}"#)).unwrap();
@@ -89,7 +89,7 @@ fn the_oldest_are_dropped() {
     insta::assert_snapshot!(shown(conversation()[..9].to_vec(), &[], 60));
 }
 
-/// The newest group, with less and less room.
+/// The latest group, with less and less room.
 #[test]
 fn the_steps_of_degradation() {
     let line = |n: usize| {

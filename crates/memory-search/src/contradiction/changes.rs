@@ -1,55 +1,56 @@
-//! Finds texts that change earlier ones.
+//! Finds texts that change statements (sentences, or parts of them that set a value) of earlier texts.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::statement::Statement;
 use super::{Compounds, Said, are_apart, corrects};
 
-/// Finds statements in the texts of a conversation that later texts change.
+/// Finds statements in the texts of a conversation that a later text changes, such as a new value or a dropped plan.
 #[derive(Debug)]
 pub struct Changes {
     said: Vec<Said>,
     compounds: Compounds,
-    /// Statements that may change another one, by content word.
+    /// For each content word, the indexes in `later` of the statements that contain the word.
     by_term: HashMap<String, Vec<usize>>,
     later: Vec<Place>,
     asked: BTreeSet<String>,
-    /// Values that the question names.
+    /// Values in the question, such as numbers or names.
     named: BTreeSet<String>,
-    /// The statements with a value and most words of the question.
+    /// Positions of the statements that contain a value and the most words of the question.
     answers: Vec<Place>,
 }
 
-/// Minimum number of words of a question that an answer to it has.
+/// Minimum number of words of the question that an answer contains.
 const FEWEST_ASKED: usize = 2;
 
-/// Number of texts directly before a text that it may repeat.
+/// Number of texts directly before a text that are searched for a statement that it repeats.
 const ANSWERED: usize = 2;
 
-/// Position of a statement that may change another one.
+/// Position of a statement (a sentence, or a part of one) in the texts of a conversation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Place {
     text: usize,
-    /// Its number in the text.
+    /// Index of the statement in its text.
     at: usize,
     terms: usize,
 }
 
-/// The change of a statement by a later text.
+/// A change of a statement (a sentence, or a part of one that sets a value) by a later text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Change<'s> {
-    /// Index of the text that makes the change, in the list given to [`Changes::new`].
+    /// Index of the later text, in the list given to [`Changes::new`].
     pub by: usize,
-    /// The statement in that text that makes the change.
+    /// The statement of the later text that makes the change.
     pub statement: &'s str,
-    /// Whether the changed statement is likely to be the one that the question asks for: no other statement of its text
-    /// has more words of the question, and the question does not name the changed value.
+    /// Whether the changed statement is likely to be the one that the question asks for. This is so if no other
+    /// statement of its text contains more words of the question, and the question does not contain the old value.
     pub is_asked: bool,
 }
 
 impl Changes {
-    /// Reads the texts, oldest first, and the question that they are to answer.
+    /// Compares texts with each other. `said` are the texts of a conversation, oldest first. `question` is the question
+    /// that the texts are to answer.
     pub fn new(mut said: Vec<Said>, question: &str) -> Self {
         complete(&mut said);
         let compounds = Compounds::of(&said);
@@ -98,8 +99,8 @@ impl Changes {
         }
     }
 
-    /// Returns the changes of the statements in the text with index `text`, in the order of the statements. If a
-    /// statement was changed several times, returns the last change that is known.
+    /// Returns the changes of the statements in the text with index `text`, in the order of the statements. For a
+    /// statement that was changed several times, returns only the last known change.
     pub fn of(&self, text: usize) -> Vec<Change<'_>> {
         let parts = || {
             self.said
@@ -121,9 +122,9 @@ impl Changes {
         changes.collect()
     }
 
-    /// Returns the index of the last text that answers the question like the text with index `text`, but with other
-    /// values; `None` if there is none. Only texts with the most words of the question in one statement count as
-    /// answers. It is not certain that the later answer changes the earlier one.
+    /// Returns the index of the last text that answers the question with other values than the text with index `text`.
+    /// `None` if there is no such text. A text is an answer if one of its statements contains a value and the most
+    /// words of the question. The later answer does not necessarily change the earlier one.
     pub fn newer_answer(&self, text: usize) -> Option<usize> {
         let own = self.answers.iter().filter(|one| one.text == text);
         let newer = self.answers.iter().filter(|one| one.text > text);
@@ -147,22 +148,23 @@ impl Changes {
         newer.map(|one| one.text).max()
     }
 
-    /// Whether the question names a value of the earlier statement that the later one does not have: it asks for the
-    /// earlier.
+    /// Returns whether the question contains a value of the earlier statement that the later statement does not
+    /// contain. The question then asks for the earlier statement.
     fn names_only(&self, earlier: &Statement, later: &Statement) -> bool {
         let has = |one: &Statement, value| one.values.values().any(|values| values.contains(value));
         let mut named = self.named.iter();
         named.any(|value| has(earlier, value) && !has(later, value))
     }
 
-    /// The last change of a statement, changes of changes included.
+    /// Returns the position of the last change of a statement. Follows changes of changes.
     fn newest(&self, text: usize, statement: &Statement) -> Option<Place> {
         let first = statement;
         let mut newest: Option<Place> = None;
         let (mut text, mut statement) = (text, statement);
         while let Some(place) = self.change(text, statement) {
             let next = self.statement(place)?;
-            // What one in between leaves open is not open for the first.
+            // An intermediate change may leave open which thing it is about. The last change must still fit the first
+            // statement.
             if newest.is_some() && are_apart(first, next, &self.compounds) {
                 break;
             }
@@ -172,7 +174,7 @@ impl Changes {
         newest
     }
 
-    /// The change of a statement in the last text that has one.
+    /// Returns the position of the last statement that directly changes this one.
     fn change(&self, text: usize, earlier: &Statement) -> Option<Place> {
         if !earlier.is_claim() {
             return None;
@@ -201,8 +203,8 @@ impl Changes {
     }
 }
 
-/// Completes statements that say a value again: "I'll use 'x' for names", after "start names with 'x'", is about the
-/// start.
+/// Completes statements that repeat a value without naming the thing. "I'll use 'x' for names", after "start names with
+/// 'x'", is also about the start of names.
 fn complete(said: &mut [Said]) {
     for text in 0..said.len() {
         let (before, rest) = said.split_at_mut(text);

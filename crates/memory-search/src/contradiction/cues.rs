@@ -1,56 +1,58 @@
-//! The phrases of `cues.txt`, and a search for them.
+//! The signal phrases in `cues.txt`, and a search for them.
 
 use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::LazyLock;
 
-/// Meaning of a phrase for its sentence.
+/// Meaning of a signal phrase for its sentence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Cue {
-    /// A value that follows is meant to replace another.
+    /// A value that follows probably replaces another value.
     Weak,
-    /// Something that follows is meant to replace something else.
+    /// A value or thing that follows replaces another one.
     Strong,
-    /// Something is no longer so.
+    /// The phrase cancels an earlier statement, such as a plan.
     Drop,
-    /// A negation.
+    /// The phrase is a negation.
     Negation,
-    /// The statement is repeated, or is about another case.
+    /// The statement repeats an earlier one, or is about another case.
     Same,
-    /// A rule about how something is done.
+    /// The statement is a rule for doing something.
     Rule,
-    /// Something is added.
+    /// The statement adds something to an earlier one.
     Adding,
     /// An example follows.
     Example,
     /// A reason or purpose follows.
     Reason,
-    /// A joint between two clauses, such as `and`.
+    /// The phrase joins two clauses, such as `and`.
     Joint,
-    /// A boundary between clauses. The second one counts.
+    /// The phrase separates two contrasting clauses. Only the second clause counts.
     Contrast,
-    /// Words that do not describe a subject.
+    /// The words do not describe a subject.
     Empty,
-    /// The sentence refers to an earlier name.
+    /// The sentence refers to something named earlier.
     Pronoun,
-    /// A value that is written as a word: the number of the list, and of the value.
+    /// The phrase is a value that is written as a word. The two numbers are the index of its list and of the value in
+    /// the list.
     Value(usize, usize),
-    /// One of several things that are never the same: the number of the list, and of the thing.
+    /// The phrase names one of several things that are never the same, such as `start` and `end`. The two numbers are
+    /// the index of the list and of the thing in the list.
     Apart(usize, usize),
 }
 
-/// A phrase in a text.
+/// A signal phrase that was found in a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Found {
     pub(super) range: Range<usize>,
     pub(super) cue: Cue,
 }
 
-/// All phrases.
+/// All signal phrases.
 struct Phrases {
-    /// By their first word: the words after it.
+    /// Phrases in scripts with spaces. Maps the first word to the remaining words and the meaning.
     spaced: HashMap<&'static str, Vec<(Vec<&'static str>, Cue)>>,
-    /// In scripts without spaces between words, and with particles joined to them.
+    /// Phrases in scripts without spaces between words, or with particles joined to the words.
     unspaced: Vec<(&'static str, Cue)>,
 }
 
@@ -108,12 +110,12 @@ impl Phrases {
     }
 }
 
-/// Whether a character is Kana, Hangul or Han.
+/// Returns whether a character is Kana, Hangul or Han.
 fn is_unspaced(c: char) -> bool {
     matches!(c, '\u{2e80}'..='\u{9fff}' | '\u{ac00}'..='\u{d7ff}')
 }
 
-/// The words of a folded text, with the apostrophes within them.
+/// Returns the byte ranges of the words in a case-folded text. A word may contain apostrophes.
 pub(super) fn words(text: &str) -> Vec<Range<usize>> {
     let mut out: Vec<Range<usize>> = Vec::new();
     let mut open = false;
@@ -131,7 +133,7 @@ pub(super) fn words(text: &str) -> Vec<Range<usize>> {
     out
 }
 
-/// The phrases that a folded text has.
+/// Returns the signal phrases in a case-folded text.
 pub(super) fn find(text: &str) -> Vec<Found> {
     let phrases = &*PHRASES;
     let mut out = Vec::new();
@@ -164,7 +166,7 @@ pub(super) fn find(text: &str) -> Vec<Found> {
     out
 }
 
-/// The words that say that something is a value of something else.
+/// Returns the words that link a subject to its value, such as `is`.
 pub(super) fn links() -> impl Iterator<Item = &'static str> {
     let lines = include_str!("cues.txt").lines();
     let lists = lines.filter_map(|line| line.strip_prefix("is: "));

@@ -1,11 +1,12 @@
-//! Detects later statements that contradict earlier ones about the same thing.
+//! Detects later statements that contradict earlier statements about the same thing.
 //!
-//! There is no model. Sentences are compared, or the parts of a sentence with several values. Two statements are about
-//! the same thing if they share most of their content words, and neither names a thing that the other does not: one of
-//! a pair that is never the same (`start`, `end`), or a compound (`argument names`) of which the other has a part
-//! alone. The later one must have another value in the same place, or a phrase by which people correct themselves,
-//! decide otherwise or drop a plan. The phrases are data (`cues.txt`), in English, German, French, Spanish, Russian,
-//! Chinese, Japanese and Korean. Precision counts more than recall: a false correction next to a hit costs trust.
+//! The method uses no model. It compares sentences, or the parts of a sentence that each contain a value. Two
+//! statements are about the same thing if they share most of their content words and do not name different things. They
+//! name different things if each contains another word of a group that never means the same (`start`, `end`), or if one
+//! contains a compound (`argument names`) and the other only one word of it. The later statement must also contain
+//! another value in the same place, or a phrase with which people correct themselves, change a decision or drop a plan.
+//! The phrases are data (`cues.txt`), in English, German, French, Spanish, Russian, Chinese, Japanese and Korean.
+//! Precision is more important than recall, because a false correction shown with a hit costs trust.
 
 mod changes;
 mod cues;
@@ -18,34 +19,35 @@ use crate::fold::composed;
 pub use changes::{Change, Changes};
 use statement::{SAME_SUBJECT, Statement, statements};
 
-/// Share of the content words of the shorter of two statements that both must have, in percent, if only a negation or a
-/// value shows that one corrects the other.
+/// Minimum share of the shorter statement's content words that both statements contain, in percent. Does not apply
+/// if both a new value and a phrase of correction show that one statement corrects the other.
 const SAME_STATEMENT: usize = 75;
 
-/// Share of the content words of the longer of two statements that both must have, in percent.
+/// Minimum share of the longer statement's content words that both statements contain, in percent.
 const SAME_LENGTH: usize = 60;
 
-/// The same share if the later one has another value.
+/// Minimum share of the longer statement's content words that both statements contain, in percent, if the later
+/// statement has another value.
 const SAME_LENGTH_OF_VALUES: usize = 40;
 
-/// Number of texts that have two words next to each other, from which on these are a compound.
+/// Minimum number of texts in which two words are adjacent, so that they are a compound.
 const COMPOUND: usize = 2;
 
-/// The statements in one text, ready to be compared with other texts by [`Changes`].
+/// The statements of one text, ready to be compared with other texts by [`Changes`].
 #[derive(Debug)]
 pub struct Said {
-    /// The statements of its sentences, one for each value.
+    /// The statements of the sentences. A sentence with several values may have several statements.
     statements: Vec<Statement>,
     is_narration: bool,
 }
 
-/// Words that are adjacent in several texts, such as `argument names`. They name one thing, which neither word names
-/// alone.
+/// Pairs of words that are adjacent in several texts, such as `argument names`. A pair names one thing, which neither
+/// word names alone.
 #[derive(Debug, Default)]
 struct Compounds(BTreeSet<(String, String)>);
 
 impl Compounds {
-    /// Returns the compounds in some texts.
+    /// Returns the compounds in these texts.
     fn of<'s>(said: impl IntoIterator<Item = &'s Said>) -> Self {
         let mut texts: BTreeMap<&(String, String), usize> = BTreeMap::new();
         for one in said {
@@ -59,13 +61,13 @@ impl Compounds {
         Self(compounds.map(|(pair, _)| pair.clone()).collect())
     }
 
-    /// Whether one of two statements has a compound of which the other has one word alone.
+    /// Returns whether one of two statements contains a compound, and the other contains only one of its words.
     fn are_apart(&self, one: &Statement, other: &Statement) -> bool {
         !self.0.is_empty() && (self.has_part(one, other) || self.has_part(other, one))
     }
 
-    /// Whether `other` has one word alone of a compound of `one`. A word that both have within another compound is
-    /// about the same thing.
+    /// Returns whether `one` contains a compound of which `other` contains only one word. This word does not count if
+    /// both statements contain it within another pair of adjacent words.
     fn has_part(&self, one: &Statement, other: &Statement) -> bool {
         let both = || one.neighbours.intersection(&other.neighbours);
         let mut compounds = one.neighbours.intersection(&self.0);
@@ -80,7 +82,7 @@ impl Compounds {
 }
 
 impl Said {
-    /// Finds the statements in a text.
+    /// Finds the statements in a text: its sentences, or the parts of a sentence that each set a value.
     pub fn of(text: &str) -> Self {
         let text = composed(text).replace('’', "'");
         Self {
@@ -89,21 +91,22 @@ impl Said {
         }
     }
 
-    /// Marks the text as narration, such as the words of an agent between its tool calls. Narration does not change
-    /// earlier statements.
+    /// Marks the text as narration, such as the comments of an agent between its tool calls. [`Changes`] does not let
+    /// narration change earlier statements.
     pub fn as_narration(mut self) -> Self {
         self.is_narration = true;
         self
     }
 }
 
-/// Number of content words that two statements share, and number of content words of the shorter one.
+/// Returns the number of content words that two statements share, and the number of content words of the shorter
+/// statement.
 fn share(earlier: &Statement, later: &Statement) -> (usize, usize) {
     let shared = earlier.terms.intersection(&later.terms).count();
     (shared, earlier.terms.len().min(later.terms.len()).max(1))
 }
 
-/// Whether two statements name different things.
+/// Returns whether two statements name different things.
 fn are_apart(earlier: &Statement, later: &Statement, compounds: &Compounds) -> bool {
     let mut lists = earlier.apart.iter();
     let others = lists.any(|(list, things)| {
@@ -113,7 +116,7 @@ fn are_apart(earlier: &Statement, later: &Statement, compounds: &Compounds) -> b
     others || compounds.are_apart(earlier, later)
 }
 
-/// Whether a later statement of a conversation changes an earlier one.
+/// Returns whether a later statement changes an earlier one.
 fn corrects(earlier: &Statement, later: &Statement, compounds: &Compounds) -> bool {
     if later.asks || later.example || later.same && !later.strong && !later.drop {
         return false;
@@ -122,7 +125,7 @@ fn corrects(earlier: &Statement, later: &Statement, compounds: &Compounds) -> bo
     let percent = shared * 100 / shorter;
     let longer = earlier.terms.len().max(later.terms.len());
     let same_subject = percent >= SAME_SUBJECT && (shared >= 2 || longer <= 2);
-    // "It is cancelled" names the thing alone.
+    // "It is cancelled" contains only the name of the thing.
     let names_it = later.drop && !later.terms.is_empty() && later.terms.is_subset(&earlier.terms);
     if shared == 0 || !same_subject && !names_it || are_apart(earlier, later, compounds) {
         return false;
@@ -134,7 +137,7 @@ fn corrects(earlier: &Statement, later: &Statement, compounds: &Compounds) -> bo
     if !is_near(SAME_LENGTH_OF_VALUES, longer.min(2)) {
         return false;
     }
-    // Another value of a kind that the earlier statement has one of.
+    // Both statements have a value of the same kind.
     let values = earlier.values.iter();
     let values = values.filter_map(|(kind, before)| Some((before, later.values.get(kind)?)));
     let changed = values
@@ -150,12 +153,13 @@ fn corrects(earlier: &Statement, later: &Statement, compounds: &Compounds) -> bo
     if changed && (later.strong || later.drop) || replaced && later.weak {
         return true;
     }
-    // A rule for the same has one value.
+    // A rule for one thing has one value.
     let says_rule = later.rule || earlier.rule && shared >= 3;
     if replaced && says_rule && same_statement {
         return true;
     }
-    // Without a word for it, the same must be said of the same thing: one more word may name another.
+    // Without a signal phrase, both statements must be about exactly the same thing. One more word may name another
+    // thing.
     if changed
         && same_statement
         && later.terms.is_subset(&earlier.terms)

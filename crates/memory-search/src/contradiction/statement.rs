@@ -1,4 +1,4 @@
-//! The statements of sentences.
+//! Splits sentences into statements: the parts of a sentence that each set a value, or the whole sentence.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::ops::Range;
@@ -8,38 +8,40 @@ use super::cues::{self, Cue, Found};
 use super::values::{self, ValueKind, Written};
 use crate::words::{Tokenizer, WordKind, WordLists, visit_words};
 
-/// Number of characters of a word's stem that distinguish it from others: its endings are left out.
+/// Number of characters of a stem that distinguish a word from others. The rest of the stem is left out.
 const STEM_CHARS: usize = 5;
 
-/// Share of the content words of the shorter of two statements that both must have, in percent.
+/// Minimum share of the shorter statement's content words that both statements contain, in percent.
 pub(super) const SAME_SUBJECT: usize = 60;
 
-/// Characters that mark a line of data or code.
+/// Character sequences that mark a line as data or code.
 const DATA: [&str; 6] = ["{\"", "\":", "();", "::", "){", ") {"];
 
-/// Number of content words from which a sentence names its subject itself.
+/// Minimum number of content words of a sentence that names its subject itself.
 const FEW_TERMS: usize = 3;
 
-/// Maximum number of sentences that are read of one text.
+/// Maximum number of sentences of a text that are read.
 const MOST_SENTENCES: usize = 24;
 
-/// A sentence, or a part of one that sets a value.
+/// A sentence, or a part of a sentence that contains a value.
 #[derive(Debug, Default)]
 pub(super) struct Statement {
-    /// Its words.
+    /// Text of the statement.
     pub(super) text: String,
-    /// Beginnings of its content words.
+    /// The first characters of the stems of its content words, which describe the subject.
     pub(super) terms: BTreeSet<String>,
-    /// Adjacent content words.
+    /// Pairs of adjacent content words.
     pub(super) neighbours: BTreeSet<(String, String)>,
     pub(super) values: BTreeMap<ValueKind, BTreeSet<String>>,
-    /// Values with their subjects: the word for the subject, and the value.
+    /// Pairs of a subject and its value, such as `("port", "8080")`.
     pub(super) sets: Vec<(String, String)>,
-    /// The things that it names out of lists of things that are never the same: the list, and its things.
+    /// The things that the statement names from groups that never mean the same, such as `start` and `end`. Maps the
+    /// index of the group to the indexes of its things.
     pub(super) apart: BTreeMap<usize, BTreeSet<usize>>,
-    /// Whether it asks something.
+    /// Whether the statement is a question.
     pub(super) asks: bool,
-    /// Whether it has a phrase of the list of this name.
+    /// Whether the statement or its sentence contains a phrase with the meaning `Weak`. The next fields do the same for
+    /// other meanings: see [`Cue`].
     pub(super) weak: bool,
     pub(super) strong: bool,
     pub(super) drop: bool,
@@ -48,7 +50,7 @@ pub(super) struct Statement {
     pub(super) rule: bool,
     pub(super) adding: bool,
     pub(super) example: bool,
-    /// Whether it refers to an earlier name.
+    /// Whether the statement refers to something named earlier.
     pub(super) speaks_of_it: bool,
 }
 
@@ -56,11 +58,11 @@ pub(super) struct Statement {
 static EMPTY_WORDS: LazyLock<HashSet<&'static str>> =
     LazyLock::new(|| WordLists::stop_words().chain(cues::links()).collect());
 
-/// Words that say that something is a value.
+/// Words that link a subject to its value, such as `is`.
 static LINKS: LazyLock<HashSet<&'static str>> = LazyLock::new(|| cues::links().collect());
 
-/// The sentences of a text, each with its statements. A phrase of correction by itself ("No, wait.") belongs
-/// to the next one.
+/// Returns the sentences of a text, each as a list of statements. A phrase of correction that is a sentence by itself
+/// ("No, wait.") belongs to the next sentence.
 pub(super) fn statements(text: &str) -> Vec<Vec<Statement>> {
     let mut all: Vec<Vec<Statement>> = Vec::new();
     let (mut weak, mut strong) = (false, false);
@@ -81,7 +83,7 @@ pub(super) fn statements(text: &str) -> Vec<Vec<Statement>> {
             }
             statements.push(statement);
         }
-        // "For method names too. End them with …": of what was named before.
+        // In "For method names too. End them with …", the second sentence is about the thing named in the first.
         if let ([only], Some([before])) = (statements.as_mut_slice(), all.last().map(Vec::as_slice))
             && !before.asks
         {
@@ -96,17 +98,17 @@ pub(super) fn statements(text: &str) -> Vec<Vec<Statement>> {
     all
 }
 
-/// The term of a word for one of several things that are never the same.
+/// Returns the term for one of several things that are never the same.
 fn apart_term(list: usize, thing: usize) -> String {
     format!("{list}:{thing}")
 }
 
-/// Whether a term is a word for one of several things that are never the same.
+/// Returns whether a term stands for one of several things that are never the same.
 fn is_apart(term: &str) -> bool {
     term.contains(':')
 }
 
-/// Splits a text after the marks that end a sentence. A dot or colon within a value does not end one.
+/// Splits a text into sentences. A dot or colon within a value does not end a sentence.
 fn sentences(text: &str) -> Vec<&str> {
     let mut out = Vec::new();
     let (mut begin, mut chars) = (0, text.char_indices().peekable());
@@ -130,7 +132,7 @@ fn sentences(text: &str) -> Vec<&str> {
     out
 }
 
-/// Returns a text in lower case, each letter at the same place.
+/// Returns a text in lower case, with each letter at the same byte offset.
 fn lowered(text: &str) -> String {
     let lower = |c: char| {
         let mut lower = c.to_lowercase();
@@ -146,7 +148,7 @@ fn within(range: &Range<usize>, by: &Range<usize>) -> bool {
     by.start <= range.start && range.end <= by.end
 }
 
-/// A sentence and its findings.
+/// A sentence with the signal phrases and values in it.
 struct Sentence<'t> {
     text: &'t str,
     folded: String,
@@ -162,7 +164,7 @@ impl<'t> Sentence<'t> {
         let mut quoted = values.clone();
         quoted.retain(|value| value.is_quoted);
         cues.retain(|cue| !quoted.iter().any(|value| within(&cue.range, &value.range)));
-        // An empty phrase removes the phrases in it.
+        // A phrase without meaning removes other phrases inside it.
         let empty: Vec<Range<usize>> = cues
             .iter()
             .filter(|cue| cue.cue == Cue::Empty)
@@ -172,7 +174,7 @@ impl<'t> Sentence<'t> {
             let is_part = |by: &Range<usize>| within(&cue.range, by) && cue.range != *by;
             !empty.iter().any(is_part)
         });
-        // "Also, …" continues with another thing.
+        // "Also, …" begins a statement about another thing.
         let first = folded.find(char::is_alphanumeric);
         for cue in &mut cues {
             let rest = folded.get(cue.range.end..).unwrap_or_default();
@@ -191,7 +193,7 @@ impl<'t> Sentence<'t> {
         }
         for cue in &cues {
             if let Cue::Value(list, value) = cue.cue {
-                // `CamelCase` is also written as a name.
+                // A word such as `CamelCase` also looks like a name.
                 values.retain(|written| written.range != cue.range);
                 values.push(Written {
                     range: cue.range.clone(),
@@ -210,10 +212,11 @@ impl<'t> Sentence<'t> {
         }
     }
 
-    /// The parts that each set a value, or the whole sentence if it sets at most one.
+    /// Splits the sentence into parts that each contain at least one value. Returns the whole sentence if it contains
+    /// none. An introduction before a value and a reason after it may be left out.
     fn parts(&self) -> Vec<Range<usize>> {
         let mut cuts: Vec<usize> = Vec::new();
-        // A piece without a value belongs to the next one, except for introductions.
+        // A piece without a value belongs to the next piece, unless it is an introduction.
         let mut introductions: Vec<usize> = Vec::new();
         for (at, c) in self.folded.char_indices() {
             let behind = at + c.len_utf8();
@@ -248,7 +251,7 @@ impl<'t> Sentence<'t> {
         for end in cuts {
             let piece = begin..end;
             if !self.has_value(&piece) {
-                // It belongs to the next one.
+                // The piece belongs to the next one.
                 continue;
             }
             let has_subject = !self.terms(&piece).0.is_empty();
@@ -257,7 +260,7 @@ impl<'t> Sentence<'t> {
                 .map(|at| *at..end)
                 .rfind(|rest| self.has_value(rest) && self.terms(rest).0.len() >= 2);
             match parts.last_mut() {
-                // One of several values of the same thing.
+                // The piece is one of several values of the same thing.
                 Some(last) if !has_subject => last.end = end,
                 _ => parts.push(alone.unwrap_or(piece)),
             }
@@ -273,7 +276,7 @@ impl<'t> Sentence<'t> {
             .collect()
     }
 
-    /// Whether a part begins with a phrase such as `and`.
+    /// Returns whether a part begins with a joining phrase such as `and`.
     fn begins_with_joint(&self, part: &Range<usize>) -> bool {
         let text = self.folded.get(part.clone()).unwrap_or_default();
         let begin = part.start + text.find(char::is_alphanumeric).unwrap_or_default();
@@ -290,7 +293,8 @@ impl<'t> Sentence<'t> {
         self.values_in(part).next().is_some()
     }
 
-    /// The phrases and values, which are not content; except words for things that are never the same.
+    /// Returns the ranges of phrases and values, which are not content words. Words for things that are never the same
+    /// are left out.
     fn taken(&self) -> impl Iterator<Item = &Range<usize>> {
         let cues = self.cues.iter();
         let cues = cues.filter(|cue| !matches!(cue.cue, Cue::Apart(..)));
@@ -298,7 +302,7 @@ impl<'t> Sentence<'t> {
         cues.chain(self.values.iter().map(|value| &value.range))
     }
 
-    /// A part up to the reason or the clause that follows its values.
+    /// Cuts a part before the reason or clause that follows its last value.
     fn without_reason(&self, part: Range<usize>) -> Range<usize> {
         let Some(last) = self.values_in(&part).map(|value| value.range.end).max() else {
             return part;
@@ -352,7 +356,7 @@ impl<'t> Sentence<'t> {
         statement
     }
 
-    /// The content words of a part, and which of them are neighbours.
+    /// Returns the content words of a part, and the pairs of adjacent ones.
     fn terms(&self, part: &Range<usize>) -> (BTreeSet<String>, BTreeSet<(String, String)>) {
         let (mut terms, mut neighbours) = (BTreeSet::new(), BTreeSet::new());
         let text = self.folded.get(part.clone()).unwrap_or_default();
@@ -373,7 +377,7 @@ impl<'t> Sentence<'t> {
                         _ => None,
                     });
                     if let Some(thing) = apart {
-                        // Words for the same thing are one term.
+                        // Different words for the same thing have the same term.
                         terms.insert(thing);
                         return;
                     }
@@ -392,7 +396,7 @@ impl<'t> Sentence<'t> {
         (terms, neighbours)
     }
 
-    /// The pairs of neighbouring characters that are in no phrase.
+    /// Returns the pairs of neighbouring characters that are not part of a phrase or value.
     fn pairs(&self, range: Range<usize>) -> Vec<String> {
         let text = self.folded.get(range.clone()).unwrap_or_default();
         let is_taken = |at: usize| self.taken().any(|by| by.contains(&at));
@@ -416,7 +420,7 @@ const EMPTY: [char; 32] = [
     '与', '就', '用', 'は', 'が', 'を', 'の', 'に', 'で', 'と', '은', '는', '을', '를', '의', '에',
 ];
 
-/// The beginning of a content word's stem; `None` for another word.
+/// Returns the beginning of a content word's stem. `None` for other words.
 fn term(text: &str, range: Range<usize>) -> Option<String> {
     let written = text.get(range)?;
     let has_digit = written.chars().any(char::is_numeric);
@@ -427,7 +431,8 @@ fn term(text: &str, range: Range<usize>) -> Option<String> {
     Some(stem.chars().take(STEM_CHARS).collect())
 }
 
-/// Returns the subject of a value that follows `text`, if the words between them say that the subject has this value.
+/// Returns the subject of a value that follows `text`. `None` if there is no subject, or if no
+/// linking word or sign connects it to the value.
 fn subject_before(text: &str) -> Option<String> {
     let mut words = Vec::new();
     visit_words(text, &mut |word| words.push(word.range));
@@ -443,8 +448,8 @@ fn subject_before(text: &str) -> Option<String> {
 }
 
 impl Statement {
-    /// Takes over the subject of an earlier statement with the same sort of value, if this statement only refers to it:
-    /// `end them with`.
+    /// Adds the subject of an earlier statement if this statement contains a value and only refers to the subject, as
+    /// in `end them with`.
     fn is_of_same_thing(&mut self, before: &Self) {
         let own = self.terms.iter().filter(|term| !is_apart(term)).count();
         if !self.speaks_of_it || self.values.is_empty() || own >= FEW_TERMS {
@@ -456,8 +461,8 @@ impl Statement {
         self.neighbours.extend(before.neighbours.iter().cloned());
     }
 
-    /// Takes over the one of several things that another statement is about, if it names none itself: `start a with x
-    /// and b with y`.
+    /// Adds the thing of another statement from a group that never means the same, if this statement names none: in
+    /// `start a with x and b with y`, the second part is about the start too.
     pub(super) fn is_of_same_end(&mut self, other: &Self) {
         if !self.apart.is_empty() || self.values.is_empty() {
             return;
@@ -469,7 +474,7 @@ impl Statement {
         self.apart.clone_from(&other.apart);
     }
 
-    /// Whether it repeats another statement's value for the same subject.
+    /// Returns whether this statement repeats another statement's value for the same subject.
     pub(super) fn says_again(&self, other: &Self) -> bool {
         let shared = self.terms.intersection(&other.terms).count();
         !self.values.is_empty()
@@ -478,12 +483,12 @@ impl Statement {
             && shared * 100 >= self.terms.len() * SAME_SUBJECT
     }
 
-    /// Whether it claims something that can be changed.
+    /// Returns whether this statement is a claim that a later statement can change.
     pub(super) fn is_claim(&self) -> bool {
         !self.asks && !self.example
     }
 
-    /// Whether it may change another one.
+    /// Returns whether this statement may change an earlier one.
     pub(super) fn may_change(&self) -> bool {
         let says = self.weak || self.strong || self.drop || self.negated || self.rule;
         !self.asks && !self.example && (says || !self.values.is_empty())

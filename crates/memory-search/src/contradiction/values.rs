@@ -1,16 +1,16 @@
-//! Values as they are written in a sentence.
+//! Finds values in sentences.
 
 use std::ops::Range;
 
-/// Kind of a value. Only values of one kind replace each other.
+/// Kind of a value. A value can only replace a value of the same kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum ValueKind {
     Number,
     Time,
     Date,
-    /// Letters and digits, a path, a name with underscores or inner capitals, a quoted text.
+    /// A mixture of letters and digits, a path, a name with underscores or inner capitals, or a quoted text.
     Name,
-    /// A word of one list.
+    /// A word from the list of values with this index.
     Word(usize),
 }
 
@@ -23,7 +23,7 @@ pub(super) struct Written {
     pub(super) is_quoted: bool,
 }
 
-/// Quotation marks: the opening ones, and the closing ones.
+/// Pairs of opening and closing quotation marks.
 const QUOTES: [(char, char); 10] = [
     ('\'', '\''),
     ('"', '"'),
@@ -37,13 +37,13 @@ const QUOTES: [(char, char); 10] = [
     ('『', '』'),
 ];
 
-/// Longest value in quotation marks, in characters.
+/// Maximum length of a value in quotation marks, in characters.
 const QUOTED_CHARS: usize = 32;
 
-/// Minimum number of letters of a value in capitals.
+/// Minimum number of letters of a value that consists only of capitals.
 const CAPITALS: usize = 5;
 
-/// The values in a sentence, in their order, without those that are words.
+/// Returns the values in a sentence, quoted values first. Values that are written as words are not included.
 pub(super) fn written(text: &str) -> Vec<Written> {
     let mut out = quoted(text);
     let is_value = |c: char| c.is_ascii_alphanumeric() || "_./:-@%+".contains(c);
@@ -73,7 +73,7 @@ pub(super) fn written(text: &str) -> Vec<Written> {
     out
 }
 
-/// A quoted text.
+/// Returns the quoted values in a text.
 fn quoted(text: &str) -> Vec<Written> {
     let mut out: Vec<Written> = Vec::new();
     let is_word = |c: Option<char>| c.is_some_and(char::is_alphanumeric);
@@ -129,9 +129,10 @@ fn kind_of(value: &str) -> Option<ValueKind> {
     }
 }
 
-/// Whether a word has a capital inside, or consists of capitals and is not a short name.
+/// Returns whether a word contains small letters and a capital after its first character, or at least five capitals and
+/// no small letter. An `s` at the end does not count.
 fn has_capitals(value: &str) -> bool {
-    // The plural of a short name is one.
+    // The plural of a short name is still a short name.
     let letters = value.strip_suffix('s').unwrap_or(value).as_bytes();
     let capitals = letters.iter().filter(|c| c.is_ascii_uppercase()).count();
     let small = letters.iter().filter(|c| c.is_ascii_lowercase()).count();

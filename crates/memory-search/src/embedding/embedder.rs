@@ -1,4 +1,4 @@
-//! The trait of an embedder.
+//! The trait of an embedder, which turns texts into vectors.
 
 use std::fmt;
 
@@ -7,37 +7,40 @@ use auto_impl::auto_impl;
 
 use crate::error::{Error, ErrorKind, Result};
 
-/// Turns texts into vectors. Texts with nearly the same meaning have vectors that are near each other.
+/// An embedding model: turns texts into vectors. Texts with nearly the same meaning have vectors that are close to each
+/// other.
 ///
-/// Vectors are stored and compared with vectors that are made later, so the same text should always give the same
-/// vector.
+/// Vectors are stored and later compared with new vectors. The same text should therefore always have the same vector.
 #[async_trait]
 #[auto_impl(Arc)]
 pub trait Embedder: Send + Sync + fmt::Debug {
-    /// Returns the name of the model with its version. Only vectors with the same id are compared.
+    /// Returns the name and version of the model. Only vectors with the same name and version are compared with each
+    /// other.
     fn id(&self) -> &str;
 
     /// Returns the number of components of each vector.
     fn dimension(&self) -> usize;
 
-    /// Returns whether embedding a text costs about as much as reading it, so that a search may embed a whole
-    /// conversation by itself. For other embedders a search uses the stored vectors. Default false.
+    /// Returns whether embedding a text costs about as much as reading it. With a cheap embedder, a search itself
+    /// embeds the messages that have no stored vector. With any other embedder, a search uses only stored vectors.
+    /// Default false.
     fn is_cheap(&self) -> bool {
         false
     }
 
-    /// Returns a vector of [`dimension`](Self::dimension) components for each text, in the same order. The vector of a
-    /// text that the embedder does not know is all zeros.
+    /// Returns one vector for each text, in the order of the texts. Each vector has [`dimension`](Self::dimension)
+    /// components. All components are 0 for a text that the embedder does not know.
     ///
     /// # Errors
-    /// `Unavailable` when the model is not available.
+    /// `Unavailable` if the model is not available.
     async fn embed(&self, texts: &[String]) -> Result<Vec<Vec<f32>>>;
 }
 
-/// Embeds texts and checks that the answer has the shape that the trait promises.
+/// Embeds texts, and checks the number, dimension and components of the returned vectors.
 ///
 /// # Errors
-/// The errors of [`Embedder::embed`]; `Unavailable` when the number of vectors, a dimension, or a component is wrong.
+/// The errors of [`Embedder::embed`]. `Unavailable` also if the number of vectors or a dimension is wrong, or if a
+/// component is not finite.
 pub(crate) async fn embed(embedder: &dyn Embedder, texts: &[String]) -> Result<Vec<Vec<f32>>> {
     if texts.is_empty() {
         return Ok(Vec::new());

@@ -1,16 +1,16 @@
-//! How near vectors are to each other.
+//! Similarity of vectors.
 
 use memory_store::Vector;
 
-/// Number of vectors at which the mean of a conversation counts half. The mean of a few vectors mostly shows their own
-/// meanings, not the part that all have in common.
+/// Number of vectors at which their mean is subtracted with weight 1/2. With fewer vectors the weight is lower, because
+/// the mean of a few vectors mostly reflects their own meanings, not the part that all messages have in common.
 const MEAN_PRIOR: f32 = 10.0;
 
-/// Returns the cosine of the angle between a question's vector and each of a conversation's vectors; `None` for a
-/// missing vector, and for all if the question's is zero.
+/// Returns the cosine of the angle between a question's vector and each of a conversation's vectors. `None` for a
+/// missing vector, and for all vectors if the question's vector is zero.
 ///
-/// The mean of the conversation's vectors is subtracted from all of them first, because the part that all messages have
-/// in common does not distinguish them. Vectors of another dimension than the question's have no cosine.
+/// The mean of the conversation's vectors is subtracted from all vectors first, because the part that all messages have
+/// in common does not distinguish them. A vector with another dimension than the question's vector has no cosine.
 pub(crate) fn cosines(question: &[f32], vectors: &[Option<Vector>]) -> Vec<Option<f64>> {
     let usable = |vector: &&Vector| vector.dimension() == question.len();
     let mut mean = vec![0.0; question.len()];
@@ -52,7 +52,7 @@ mod tests {
     fn cosines_are_those_of_angles() {
         let found = cosines(
             &[2.0, 0.0],
-            // Their mean is zero.
+            // The mean of these vectors is zero.
             &vectors(&[[1.0, 0.0], [0.0, 3.0], [-1.0, 0.0], [0.0, -3.0], [0.0; 2]]),
         );
         assert_eq!(found, [Some(1.0), Some(0.0), Some(-1.0), Some(0.0), None]);
@@ -65,7 +65,7 @@ mod tests {
         let all: Vec<[f32; 2]> = (0..100).map(|at| [10.0, (at % 2 * 2 - 1) as f32]).collect();
         let found = cosines(&[10.0, 1.0], &vectors(&all));
         let gap = found[1].unwrap_or_default() - found[0].unwrap_or_default();
-        // It is 2/101 between the vectors as they are.
+        // Without subtracting the mean, the cosine is 2/101.
         assert!(gap > 20.0 / 101.0, "{found:?}");
     }
 }

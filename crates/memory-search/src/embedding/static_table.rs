@@ -1,4 +1,4 @@
-//! A table of vectors of words: an embedder without a model.
+//! A table of word vectors: an embedder without a neural model.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -13,31 +13,31 @@ use crate::error::Result;
 use crate::fold::fold_case;
 use crate::words::visit_words;
 
-/// First bytes of a file.
+/// First bytes of a table file.
 const MAGIC: &[u8; 8] = b"AMTABLE\0";
 
-/// The format's version.
+/// Version of the file format.
 const VERSION: u32 = 1;
 
-/// Bytes of the checksum at the end.
+/// Length of the checksum at the end of a table file, in bytes.
 const CHECKSUM: usize = 32;
 
-/// Maximum size of a file, in bytes.
+/// Maximum size of a table file, in bytes.
 const MAX_TABLE_BYTES: usize = 8_000_000;
 
-/// Probability of a word with the weight 1/2. Arora, Liang and Ma, "A Simple but Tough-to-Beat Baseline for Sentence
-/// Embeddings" (2017), find 0.001 to 0.0001 best.
+/// Probability of a word at which its vector has the weight 1/2. Arora, Liang and Ma, "A Simple but Tough-to-Beat
+/// Baseline for Sentence Embeddings" (2017), find 0.001 to 0.0001 best.
 const HALF_WEIGHT: f32 = 0.0001;
 
-/// An embedder without a neural model: a table with a vector for each word, the most frequent word first. The vector of
-/// a text is the mean of its words' vectors, weighted by a / (a + p): p is the word's probability, which Zipf's law
-/// gives from its place in the table, and a is 0.0001. Words that are not in the table do not count.
+/// An embedder without a neural model: a table with one vector for each word, sorted by frequency with the most
+/// frequent word first. The vector of a text is the weighted mean of the vectors of its words. The weight of a word is
+/// a / (a + p), where a is 0.0001 and p is the probability of the word. Zipf's law gives p from the position of the
+/// word in the table. Words that are not in the table are ignored.
 ///
 /// # File format
+/// All numbers are little-endian.
 ///
-/// Numbers are little-endian.
-///
-/// | bytes | what |
+/// | bytes | content |
 /// |---|---|
 /// | 8 | `AMTABLE` and a zero byte |
 /// | 4 | version of the format: 1 |
@@ -46,21 +46,22 @@ const HALF_WEIGHT: f32 = 0.0001;
 /// | 4 | length of the table's name, in bytes |
 /// | 4 | length of all words, in bytes |
 /// | | name of the table and its version, UTF-8 |
-/// | | the words, the most frequent first: each a byte that is its length, and its UTF-8 text, folded |
+/// | | the words, the most frequent first: for each, its length in one byte and its case-folded UTF-8 text |
 /// | 4 n | scale of each vector, a 32-bit float |
-/// | n d | the vectors: a signed byte for each component, to be multiplied by the scale |
+/// | n d | the vectors: for each component a signed byte, which is multiplied by the vector's scale |
 /// | 32 | SHA-256 of all bytes before |
 #[derive(Clone)]
 pub struct StaticTable {
     id: String,
     dimension: usize,
-    /// The file.
+    /// Content of the table file.
     bytes: Box<[u8]>,
-    /// The row of each word: of equal ones the most frequent.
+    /// Row of the table in which the vector of each word is. If a word has several rows: the row of the most frequent
+    /// one.
     rows: HashMap<Box<str>, u32>,
-    /// The row of each word; of equal words, the row of the most frequent one.
+    /// Number of words in the table.
     count: usize,
-    /// Offset of the scales, which the vectors follow.
+    /// Byte offset of the scales in the file. The vectors follow the scales.
     scales: usize,
     vectors: usize,
 }
@@ -75,11 +76,11 @@ impl fmt::Debug for StaticTable {
     }
 }
 
-/// Error returned when a table cannot be read or written.
+/// Error of reading or writing a [`StaticTable`].
 #[derive(Debug, thiserror::Error)]
 #[error("the table {table}: {reason}")]
 pub struct TableError {
-    /// The table, as the message names it.
+    /// Name of the table in the error message, such as the path of its file.
     table: String,
     reason: String,
 }
@@ -93,7 +94,7 @@ impl TableError {
     }
 }
 
-/// Reads a file from its beginning.
+/// Reads the bytes of a table file from the beginning.
 struct Reader<'b> {
     bytes: &'b [u8],
     at: usize,
@@ -114,7 +115,7 @@ impl<'b> Reader<'b> {
 }
 
 impl StaticTable {
-    /// Reads a table from a file in the format above.
+    /// Reads a table from a file in the format that [`StaticTable`] describes.
     ///
     /// # Errors
     /// A [`TableError`] if the file cannot be read, is larger than 8,000,000 bytes, or is not a valid table.
@@ -135,11 +136,11 @@ impl StaticTable {
         })
     }
 
-    /// Reads a table from the bytes of a file in the format above.
+    /// Reads a table from the bytes of a file in the format that [`StaticTable`] describes.
     ///
     /// # Errors
-    /// A [`TableError`] if there are more than 8,000,000 bytes, or they are not a valid table. In a valid table the
-    /// beginning, the version, the lengths and the checksum are right, and so is every word and vector.
+    /// A [`TableError`] if there are more than 8,000,000 bytes, or if they are not a valid table. A table is invalid if
+    /// its first bytes, version, lengths, checksum, or any word or vector is wrong.
     pub fn from_bytes(bytes: Vec<u8>) -> Result<Self, TableError> {
         if bytes.len() > MAX_TABLE_BYTES {
             return Err(too_large(bytes.len() as u64));
@@ -206,10 +207,10 @@ impl StaticTable {
         }
     }
 
-    /// Returns the bytes of a table file with these words and vectors, which must be sorted by frequency, the most
-    /// frequent word first. Words that do not fit into 8,000,000 bytes are left out, and so are words that are empty or
-    /// longer than 255 bytes, or with a vector that is zero or not of `dimension` components. `name` is the table's
-    /// name and version.
+    /// Returns the bytes of a table file. `rows` are the words with their vectors, the most frequent word first. `name`
+    /// is the name and version of the table. A word is left out if it is empty or longer than 255 bytes, or if its
+    /// vector is zero or does not have `dimension` components. When the file would exceed 8,000,000 bytes, the
+    /// remaining words are left out.
     ///
     /// # Errors
     /// A [`TableError`] if no word is left.
@@ -237,7 +238,7 @@ impl StaticTable {
             }
             words.push(length);
             words.extend_from_slice(word.as_bytes());
-            // The scale, then a byte for each component.
+            // The first 4 bytes are the scale, and each further byte is a component.
             let bytes = vector.to_bytes();
             let (scale, components) = bytes.split_at(4);
             scales.extend_from_slice(scale);
@@ -276,7 +277,7 @@ impl StaticTable {
         self.count
     }
 
-    /// Returns the vector of a text; all zeros if the table has none of its words.
+    /// Returns the vector of a text. All components are 0 if no word of the text is in the table.
     pub fn vector_of(&self, text: &str) -> Vec<f32> {
         let mut sum = vec![0.0; self.dimension];
         let mut weights = 0.0;
@@ -321,7 +322,7 @@ fn too_large(bytes: u64) -> TableError {
     ))
 }
 
-/// The rows of some words.
+/// Reads the words of a table file, and returns the row of each.
 fn rows_of(mut words: &[u8], count: usize) -> Result<HashMap<Box<str>, u32>, TableError> {
     let broken = || TableError::new("its words are broken: build it again");
     let mut rows = HashMap::with_capacity(count);
@@ -445,7 +446,7 @@ mod tests {
         assert!(reason(short).contains("too early"));
         assert!(reason(b"{}".to_vec()).contains("does not begin"));
         assert!(reason(vec![0; MAX_TABLE_BYTES + 1]).contains("at most"));
-        // A sound checksum over words that are none.
+        // The checksum is valid, but the bytes are not words.
         let mut words = file();
         words[28 + "small@1".len()] = 200;
         let end = words.len() - CHECKSUM;

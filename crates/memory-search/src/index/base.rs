@@ -1,4 +1,4 @@
-//! The records of indexed documents, in memory.
+//! The documents of a ranking, with the records of the indexed ones in memory.
 
 use crate::matching::{Matcher, Position};
 use crate::ranking::{Corpus, Document, Record};
@@ -9,10 +9,10 @@ use super::seal::Seal;
 use crate::Result;
 use memory_store::{IndexSegment, IndexedKind};
 
-/// Maximum number of bytes of unindexed texts of which the words are kept for the next question.
+/// Maximum size of the unindexed texts with words that are kept for the next question, in bytes.
 const MOST_KEPT_BYTES: usize = 1 << 20;
 
-/// A document of a ranking.
+/// A message or summary in a ranking.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Doc {
     Message {
@@ -59,7 +59,7 @@ impl Doc {
         }
     }
 
-    /// Position of a message; `None` for a summary.
+    /// Returns the position of a message. `None` for a summary.
     pub(super) fn seq(&self) -> Option<Seq> {
         match self {
             Doc::Message { seq, .. } => Some(*seq),
@@ -87,18 +87,20 @@ impl Doc {
     }
 }
 
-/// A segment in a ranking: the number of its first document, and how many of its documents are seen.
+/// An index segment in a ranking: the number of its first ranked document, and the number of its documents that the
+/// conversation sees.
 #[derive(Debug, Clone)]
 pub(super) struct Part {
     pub(super) segment: IndexSegment,
     pub(super) begin: usize,
     pub(super) seen: u32,
-    /// The numbers of the documents that consist of echoes only; rising. They are not ranked.
+    /// Numbers, in ascending order, of the documents that consist only of echoes (calls and results of memory tools).
+    /// They are not ranked.
     pub(super) echoes: Vec<u32>,
 }
 
 impl Part {
-    /// The number in the ranking of the segment's document `place`; `None` if it is not ranked.
+    /// Returns the number in the ranking of the segment's document `place`. `None` if this document is not ranked.
     pub(super) fn ranked(&self, place: u32) -> Option<usize> {
         let before = self.echoes.partition_point(|echo| *echo < place);
         let is_ranked = place < self.seen && self.echoes.get(before) != Some(&place);
@@ -106,8 +108,8 @@ impl Part {
     }
 }
 
-/// The texts of an unindexed document, of which a corpus has the words. They stay in memory until the next question,
-/// which compares them to check whether the words are still right.
+/// The texts of an unindexed document with words in a corpus. They stay in memory until the next question, which
+/// compares them with the current texts to check whether the words are still correct.
 #[derive(Debug)]
 struct Texts {
     name: Option<String>,
@@ -135,34 +137,36 @@ impl Texts {
 /// A document that is not indexed.
 #[derive(Debug)]
 pub(super) struct Pending {
-    /// Whether it passes the filters.
+    /// Whether the document satisfies the filters.
     pub(super) admitted: bool,
-    /// Whether it matches by itself.
+    /// Whether the text of the document itself matches the pattern. Always `false` in the mode `Prose`.
     pub(super) matches: bool,
-    /// `None` if its words are not kept for the next question.
+    /// The texts of the document. `None` if its words are not kept for the next question.
     texts: Option<Texts>,
 }
 
-/// A ranking of messages or of summaries: the records of indexed entries, and the words of the others.
+/// The documents of a ranking of messages or of summaries. Indexed documents are kept as records, the others with all
+/// their words.
 #[derive(Debug)]
 pub(super) struct Base {
     pub(super) conversation: ConversationId,
     pub(super) kind: IndexedKind,
-    /// The segments with their seals, and the last position that is seen in each.
+    /// The id and seal of each segment, and the last position in it that the conversation sees.
     pub(super) key: Vec<(u64, Option<Seal>, u32)>,
     pub(super) parts: Vec<Part>,
     pub(super) corpus: Corpus,
     pub(super) docs: Vec<Doc>,
-    /// The last of the documents: those that are not indexed.
+    /// The documents that are not indexed, which are the last ones in `docs`.
     pub(super) tail: Vec<Pending>,
-    /// Number of them that the current question has.
+    /// Number of documents in `tail` that the current question has added.
     pub(super) added: usize,
-    /// Bytes of the texts in these.
+    /// Size of the texts of these documents, in bytes.
     bytes: usize,
 }
 
 impl Base {
-    /// The documents of some segments, each with the last position or number that is seen.
+    /// Reads the documents of some index segments. Each segment comes with the last position or number that the
+    /// conversation sees.
     pub(super) async fn read(
         handle: &Handle<'_>,
         conversation: ConversationId,
@@ -210,12 +214,13 @@ impl Base {
         Ok(base)
     }
 
-    /// Number of documents that are indexed.
+    /// Returns the number of indexed documents.
     pub(super) fn indexed(&self) -> usize {
         self.docs.len() - self.tail.len()
     }
 
-    /// Forgets all but the first `count` of the unindexed documents; all of them if the corpus has grown large.
+    /// Removes all unindexed documents except the first `count`. If the corpus is too large, removes all unindexed
+    /// documents.
     fn reset(&mut self, count: usize) {
         let indexed = self.indexed();
         self.corpus.reset(indexed + count);
@@ -223,7 +228,7 @@ impl Base {
         self.tail.truncate(self.docs.len() - indexed);
     }
 
-    /// Adds an unindexed document. Its words are read, unless they are kept from the last question.
+    /// Adds an unindexed document. Reads its words, unless they are kept from the last question.
     pub(super) fn add(&mut self, doc: Doc, document: &Document<'_>, admitted: bool, matches: bool) {
         let (indexed, at) = (self.indexed(), self.added);
         let bytes = document.texts.iter().map(|text| text.len());
@@ -253,7 +258,8 @@ impl Base {
         });
     }
 
-    /// Forgets documents that are kept from the last question and were not added: other questions see more of the log.
+    /// Removes unindexed documents that are kept from the last question, but were not added by this one, which sees
+    /// less of the log.
     pub(super) fn finish(&mut self) {
         if self.tail.len() > self.added {
             self.reset(self.added);
@@ -261,8 +267,8 @@ impl Base {
         debug_assert_eq!(self.tail.len(), self.added);
     }
 
-    /// Forgets words that are not kept for the next question. Until then the corpus is not large, and
-    /// [`reset`](Self::reset) forgets only the requested documents.
+    /// Removes words that are not kept for the next question. The corpus is not too large afterwards, so
+    /// [`reset`](Self::reset) then removes only the requested documents.
     pub(super) fn shrink(&mut self) {
         let kept = self.tail.iter().take_while(|one| one.texts.is_some());
         self.reset(kept.count());

@@ -1,4 +1,4 @@
-//! Chunks in memory.
+//! A cache of index chunks in memory.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -9,17 +9,17 @@ use super::seal::Seal;
 use crate::error::Result;
 use crate::segment::is_records;
 
-/// Maximum number of bytes of chunks that are kept.
+/// Maximum size of the chunks in the cache, in bytes.
 const MOST_BYTES: usize = 32 << 20;
 
-/// Maximum number of segments of which the keys are kept.
+/// Maximum number of segments with chunk keys in the cache.
 const MOST_SEGMENTS: usize = 4_096;
 
-/// The keys of a segment's chunks, rising.
+/// The keys of a segment's chunks, in ascending order.
 #[derive(Debug)]
 pub(super) struct ChunkKeys {
     all: Vec<Vec<u8>>,
-    /// The first eight bytes of each. They are adjacent in memory, because reading them takes most of the time of a
+    /// The first eight bytes of each key. They are adjacent in memory, because reading keys takes most of the time of a
     /// look-up.
     beginnings: Vec<u64>,
 }
@@ -32,7 +32,7 @@ impl ChunkKeys {
         }
     }
 
-    /// The number of the chunk that may hold a key; `None` if none does.
+    /// Returns the number of the chunk that may contain a key. `None` if no chunk does.
     fn chunk_of(&self, key: &[u8]) -> Option<usize> {
         let wanted = beginning(key);
         let first = self.beginnings.partition_point(|other| *other < wanted);
@@ -47,18 +47,18 @@ impl ChunkKeys {
     }
 }
 
-/// The first eight bytes as a number, padded with zeros. If the numbers of two keys rise, the keys rise too.
+/// Returns the first eight bytes of a key as a number, padded with zeros. Ascending numbers mean ascending keys.
 fn beginning(key: &[u8]) -> u64 {
     let mut bytes = [0; 8];
     bytes.iter_mut().zip(key).for_each(|(to, from)| *to = *from);
     u64::from_be_bytes(bytes)
 }
 
-/// Number and seal of a segment. Segments with different seals are different.
+/// Id and seal (checksums) of a segment. Two segments with different seals are different.
 type Sealed = (u64, Seal);
 
-/// Keys of segments, and chunks that were read. Segments never change, so no entry gets stale. Keys and chunks with a
-/// wrong checksum are not kept: their segment is no longer trusted, and a search reads the messages instead.
+/// A cache of chunk keys and chunks. Segments never change, so the cache is never out of date. Keys and chunks with a
+/// wrong checksum are not kept. Their segment is no longer trusted, and a search reads the messages directly.
 #[derive(Debug, Default)]
 pub(super) struct ChunkCache {
     inner: Mutex<Inner>,
@@ -69,7 +69,8 @@ struct Inner {
     keys: HashMap<Sealed, Arc<ChunkKeys>>,
     chunks: HashMap<(Sealed, usize), Arc<[u8]>>,
     bytes: usize,
-    /// Segments with a missing part. Another segment has replaced them, unless they are read again.
+    /// Segments with a missing chunk. They were probably replaced by other segments, unless a later search reads them
+    /// again.
     absent: HashSet<Sealed>,
     damaged: HashSet<Sealed>,
 }
@@ -79,19 +80,20 @@ impl ChunkCache {
         f(&mut self.inner.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Whether a segment has a seal and no known damage.
+    /// Returns whether a segment has a seal and no known damage.
     pub(super) fn trusts(&self, segment: &IndexSegment) -> bool {
         let sealed = Seal::of(segment).map(|seal| (segment.id, seal));
         sealed.is_some_and(|sealed| self.with(|inner| !inner.damaged.contains(&sealed)))
     }
 
-    /// Number of segments that are not trusted.
+    /// Returns the number of segments that are not trusted.
     pub(super) fn distrusted(&self) -> usize {
         self.with(|inner| inner.damaged.len())
     }
 
-    /// Records an unreadable segment and returns the error that makes the search start again. The segment is no longer
-    /// trusted if it is damaged, or if a part of it was missing before: then no other segment has replaced it.
+    /// Records that a segment cannot be read, and returns the error that makes the search start again. The segment is
+    /// no longer trusted if it is damaged, or if a chunk was already missing in an earlier attempt, because then no
+    /// other segment has replaced it.
     fn unreadable(&self, sealed: Sealed, is_damaged: bool) -> Error {
         self.with(|inner| {
             if inner.absent.len() + inner.damaged.len() >= MOST_SEGMENTS {
@@ -110,10 +112,10 @@ impl ChunkCache {
     }
 }
 
-/// The index that a search reads, with the chunks in memory.
+/// The index that a search reads, with its cache.
 #[derive(Debug)]
 pub(super) struct Handle<'s> {
-    /// The index; `None` for a search without one, which sees no segment.
+    /// The index. `None` for a search without an index, which sees no segment.
     pub(super) index: Option<&'s dyn IndexStore>,
     pub(super) cache: &'s ChunkCache,
 }
@@ -124,7 +126,7 @@ impl Handle<'_> {
         Ok(self.index.ok_or_else(none)?)
     }
 
-    /// The keys of a segment's chunks.
+    /// Returns the keys of a segment's chunks.
     async fn keys(&self, segment: &IndexSegment) -> Result<(Sealed, Arc<ChunkKeys>)> {
         let Some(seal) = Seal::of(segment) else {
             let message = format!(
@@ -151,8 +153,9 @@ impl Handle<'_> {
         Ok((sealed, keys))
     }
 
-    /// Returns the chunks that may hold keys with this `prefix`, as far as a filter accepts them. The filter is given
-    /// the first key of a chunk, and the beginning that all of its keys share. `None` if there are more than `most`.
+    /// Returns the chunks that may contain keys with this `prefix`, and that the filter `may_hold` accepts. The filter
+    /// gets the first key of a chunk, and the beginning that all its keys have in common. `None` if there are more than
+    /// `most` chunks.
     pub(super) async fn chunks_among(
         &self,
         segment: &IndexSegment,
@@ -166,7 +169,7 @@ impl Handle<'_> {
         let end = keys
             .all
             .partition_point(|other| other.as_slice() <= prefix || other.starts_with(prefix));
-        // Between two chunks that begin alike every key begins so.
+        // All keys between two chunk keys with a common beginning have the same beginning.
         let between = |number: &usize| {
             let two = keys.all.get(*number).zip(keys.all.get(number + 1));
             let Some((from, upto)) = two.filter(|_| number + 1 < end) else {
@@ -184,7 +187,7 @@ impl Handle<'_> {
         Ok(Some(chunks.await?))
     }
 
-    /// Returns for each key the chunk that may hold it. Keeps the chunks that are likely to be needed again.
+    /// Returns, for each key, the chunk that may contain it. If `is_kept` is `true`, the cache keeps these chunks.
     pub(super) async fn chunks_of(
         &self,
         segment: &IndexSegment,
@@ -207,7 +210,7 @@ impl Handle<'_> {
             .collect())
     }
 
-    /// The chunks with the segment's records.
+    /// Returns the chunks with the segment's records.
     pub(super) async fn record_chunks(&self, segment: &IndexSegment) -> Result<Vec<Arc<[u8]>>> {
         let (segment, keys) = self.keys(segment).await?;
         let end = keys.all.partition_point(|key| is_records(key));
@@ -215,7 +218,7 @@ impl Handle<'_> {
         self.numbered(segment, &keys.all, &numbers, true).await
     }
 
-    /// Chunks by their numbers, which rise.
+    /// Returns chunks by their numbers, which must be in ascending order.
     async fn numbered(
         &self,
         segment: Sealed,
@@ -281,7 +284,7 @@ impl Inner {
 mod tests {
     use super::*;
 
-    /// The same as a look through all keys.
+    /// Gives the same result as a look at all keys.
     #[test]
     fn chunks_are_found_by_their_keys() {
         let rng = &mut fastrand::Rng::with_seed(5);

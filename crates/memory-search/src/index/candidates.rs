@@ -1,4 +1,4 @@
-//! Which documents of a segment may match.
+//! Selects the documents of an index segment that may match a pattern.
 
 use crate::ranking::Record;
 use crate::segment::{
@@ -10,10 +10,10 @@ use super::cache::Handle;
 use crate::Result;
 use memory_store::IndexSegment;
 
-/// Numbers of the documents that may match, rising; `None` if each may.
+/// Numbers, in ascending order, of the documents that may match. `None` if all may match.
 pub(super) type Candidates = Option<Vec<u32>>;
 
-/// The numbers in either.
+/// Returns the numbers that are in at least one of two sets.
 pub(super) fn either(one: Candidates, other: Candidates) -> Candidates {
     let mut numbers = one?;
     numbers.extend(other?);
@@ -22,7 +22,7 @@ pub(super) fn either(one: Candidates, other: Candidates) -> Candidates {
     Some(numbers)
 }
 
-/// The numbers in both.
+/// Returns the numbers that are in both of two sets.
 pub(super) fn both(one: Candidates, other: Candidates) -> Candidates {
     match (one, other) {
         (None, one) | (one, None) => one,
@@ -30,13 +30,13 @@ pub(super) fn both(one: Candidates, other: Candidates) -> Candidates {
     }
 }
 
-/// Returns the numbers of the candidates; all numbers below `documents` if each document may match.
+/// Returns the numbers of the candidates. If all documents may match, returns all numbers below `documents`.
 pub(super) fn numbers(candidates: Candidates, documents: u32) -> Vec<u32> {
     candidates.unwrap_or_else(|| (0..documents).collect())
 }
 
 impl Handle<'_> {
-    /// The documents of a segment that meet a need.
+    /// Returns the documents of a segment that may satisfy a condition.
     pub(super) async fn candidates(
         &self,
         segment: &IndexSegment,
@@ -125,7 +125,8 @@ impl Handle<'_> {
         })
     }
 
-    /// The documents of a segment that call a tool with such a name or have its result; rising.
+    /// Returns the documents of a segment, in ascending order, that call a tool with a wanted name or contain a result
+    /// of one.
     pub(super) async fn using(
         &self,
         segment: &IndexSegment,
@@ -135,7 +136,8 @@ impl Handle<'_> {
         self.places_with(segment, &tool_key(""), &is_wanted).await
     }
 
-    /// The bare places under the wanted keys with this beginning; rising.
+    /// Returns the places listed under all wanted keys with this prefix, in ascending order. The lists contain only
+    /// places, without counts.
     async fn places_with(
         &self,
         segment: &IndexSegment,
@@ -159,7 +161,7 @@ impl Handle<'_> {
         Ok(found)
     }
 
-    /// The records of a segment.
+    /// Returns the records of all documents in a segment.
     pub(super) async fn records(&self, segment: &IndexSegment) -> Result<Vec<Record>> {
         let mut all = Vec::with_capacity(segment.documents as usize);
         for chunk in self.record_chunks(segment).await? {
@@ -169,13 +171,13 @@ impl Handle<'_> {
     }
 }
 
-/// The documents of some groups.
+/// Returns the numbers of the documents in some groups.
 pub(super) fn of_groups(groups: &[u32], documents: u32) -> Vec<u32> {
     let of = |group: &u32| group * GROUP..(group.saturating_add(1) * GROUP).min(documents);
     groups.iter().flat_map(of).collect()
 }
 
-/// The numbers that all lists have; the lists rise.
+/// Returns the numbers that are in all lists. The lists must be in ascending order.
 pub(super) fn common(mut lists: Vec<Vec<u32>>) -> Vec<u32> {
     lists.sort_by_key(Vec::len);
     let mut lists = lists.into_iter();

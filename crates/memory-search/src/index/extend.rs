@@ -1,4 +1,4 @@
-//! Building segments of messages and summaries that are not indexed yet.
+//! Builds index segments from messages and summaries that are not indexed yet.
 
 use crate::segment::{FORMAT, GROUP, SegmentBuilder, SegmentData, is_records, last_summary, merge};
 use memory_model::{ConversationId, EntryKind, LogEntry, Seq, SeqRange, SummaryId};
@@ -10,57 +10,60 @@ use memory_store::{
     NewIndexSegment, Result, Store,
 };
 
-/// Messages of the smallest segment; all segments of messages have a multiple of them.
+/// Minimum number of messages in a segment. The number of messages in every segment is a multiple of it.
 const LEAST_MESSAGES: usize = 8 * GROUP as usize;
 
-/// Summaries of the smallest segment, likewise. There are fewer of them, and each takes longer to read.
+/// Minimum number of summaries in a segment. It is smaller than for messages, because there are fewer summaries, and
+/// each takes longer to read.
 const LEAST_SUMMARIES: usize = GROUP as usize;
 
-/// Segments that are merged into one of the next size.
+/// Number of segments of one size that are merged into a segment of the next size.
 const MERGED: usize = 4;
 
-/// Documents of the largest segment that is built at once.
+/// Maximum number of documents in a segment that is built at once.
 const MOST_BUILT: usize = 1024;
 
-/// Documents of the largest segment. Larger ones are not merged.
+/// Maximum number of documents in a merged segment.
 const MOST_MERGED: u32 = 65_536;
 
-/// Maximum documents of a segment that is checked while an index is extended.
+/// Maximum number of documents in a segment that is checked while an index is extended.
 const MOST_CHECKED: u32 = 1_024;
 
-/// Maximum number of attempts to extend an index. Each that finds damage removes the index.
+/// Maximum number of attempts to extend an index. An attempt that finds damage removes the index.
 const ATTEMPTS: usize = 3;
 
-/// Number of messages and summaries that a call added to an index.
+/// Result of [`extend_index`] and [`rebuild_index`]: the number of messages and summaries that the call added to the
+/// index.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct IndexProgress {
-    /// Number of messages that were added to the index.
+    /// Number of messages that the call added to the index.
     pub messages: u64,
-    /// Number of summaries that were added to the index.
+    /// Number of summaries that the call added to the index.
     pub summaries: u64,
 }
 
-/// Result of [`check_index`].
+/// Result of [`check_index`]: the size of the index, and the damage that was found.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct IndexCheck {
-    /// Number of segments in the index.
+    /// Number of segments, the parts of which the index consists.
     pub segments: u64,
-    /// Number of messages and summaries in the segments.
+    /// Number of indexed messages and summaries in all segments.
     pub documents: u64,
-    /// Description of each damage that was found; empty for an intact index.
+    /// One description for each damage that was found. Empty if the index is intact.
     pub damage: Vec<String>,
 }
 
-/// Adds the messages of a conversation's own log and its summaries to its index, except for those that it has already.
-/// The last few (fewer than 16 messages, and at most one summary) are not added, because a search reads them directly.
+/// Adds the messages of a conversation's own log and its summaries to its search index, if they are not indexed yet.
+/// The last few (fewer than 16 messages, and at most one summary) stay unindexed, because a search reads them directly.
 /// Has no effect if the store has no index.
 ///
-/// A call adds about `most` messages and as many summaries at most; the next call continues. If two calls extend one
-/// index at the same time, one of them stops early, which does no harm. A call also stops if its index is removed
-/// meanwhile. An index that is found to be damaged is removed and built again. A call that adds messages checks the
-/// segments that it merges, or else one of the smaller ones; [`mend_index`] checks all segments.
+/// A call adds at most about `most` messages and about `most` summaries. A further call continues after them. If two
+/// calls extend one index at the same time, one of them stops early without an error, which is harmless. A call also
+/// stops if the index is removed meanwhile. A call that finds damage removes the index and builds it again. A call that
+/// adds messages checks only the index segments that it merges, or else one small segment. [`mend_index`] checks all
+/// segments.
 ///
 /// # Errors
 /// `NotFound` if the conversation does not exist. Also the errors of the store.
@@ -80,7 +83,7 @@ pub async fn extend_index<S: Store + ?Sized>(
             Err(Stop::Unreadable(segment)) => {
                 let state = index.index_state(conversation).await?;
                 if state.segments.iter().all(|one| one.id != segment) {
-                    // Another call merged it, or builds the index again, and continues with it.
+                    // Another call merged the segment, or is building the index again, and continues with it.
                     break;
                 }
                 index.drop_index(conversation).await?;
@@ -92,7 +95,7 @@ pub async fn extend_index<S: Store + ?Sized>(
     Ok(progress)
 }
 
-/// Reads a conversation's whole index, and removes it if a part is damaged or has another format, so that
+/// Reads the whole index of a conversation. Removes the index if a part is damaged or has another format, so that
 /// [`extend_index`] builds it again. Returns whether the index was removed.
 ///
 /// # Errors
@@ -118,7 +121,7 @@ pub async fn mend_index<S: Store + ?Sized>(
     Ok(!is_sound)
 }
 
-/// Removes a conversation's index and builds it again. Returns the number of messages and summaries in the built index.
+/// Removes the index of a conversation and builds it again. Returns the number of indexed messages and summaries.
 ///
 /// # Errors
 /// The errors of [`extend_index`].
@@ -132,7 +135,8 @@ pub async fn rebuild_index<S: Store + ?Sized>(
     extend_index(store, conversation, u64::MAX).await
 }
 
-/// Checks a conversation's index against its messages and summaries: builds each segment again and compares the bytes.
+/// Checks the index of a conversation against its messages and summaries: builds each index segment again and compares
+/// the bytes.
 ///
 /// # Errors
 /// The errors of [`extend_index`]. Damage is not an error: [`IndexCheck::damage`] describes it.
@@ -156,12 +160,12 @@ pub async fn check_index<S: Store + ?Sized>(
     }
 }
 
-/// A segment that was made: its row and its chunks.
+/// A new segment of the index: its description, as a store keeps it, and its chunks.
 type Made = (IndexSegment, Vec<Chunk>);
 
-/// Why an index was not extended.
+/// Reason why an index was not extended.
 enum Stop {
-    /// The segment with this number is damaged, or was removed.
+    /// The segment with this id is damaged, or was removed.
     Unreadable(u64),
     Failed(Error),
 }
@@ -175,7 +179,7 @@ impl From<Error> for Stop {
 struct Extension<'s, S: ?Sized> {
     store: &'s S,
     index: &'s dyn IndexStore,
-    /// The conversation, read at the beginning. Messages that are appended meanwhile are left for the next call.
+    /// The conversation, read at the beginning. Messages that are appended later are left for the next call.
     info: Conversation,
 }
 
@@ -209,7 +213,7 @@ impl<'s, S: Store + ?Sized> Extension<'s, S> {
             };
             progress.messages += documents;
             state = self.merged(IndexedKind::Messages, put).await?;
-            // A merge has checked the segments that it read.
+            // A merge checks the segments that it reads.
             if is_first && state.segments.len() == with_it {
                 self.check_one(&state).await?;
             }
@@ -227,7 +231,7 @@ impl<'s, S: Store + ?Sized> Extension<'s, S> {
         Ok(())
     }
 
-    /// Returns the position or number at which the first segment of a kind begins.
+    /// Returns the position of the first message, or the number of the first summary, of the first segment of a kind.
     fn begin(&self, kind: IndexedKind) -> u32 {
         match kind {
             IndexedKind::Messages => self.info.own_first().0,
@@ -240,7 +244,8 @@ impl<'s, S: Store + ?Sized> Extension<'s, S> {
         Sound::of(&state.segments, of, FORMAT, &|_| true)
     }
 
-    /// Whether all segments are of this format, without a gap and with undamaged rows.
+    /// Returns whether all segments of the index have this format, leave no gap, and have stored descriptions with
+    /// correct checksums.
     fn is_sound(&self, state: &IndexState) -> bool {
         let kinds = [IndexedKind::Messages, IndexedKind::Summaries];
         let sound = kinds.map(|kind| self.sound(state, kind).segments.len());
@@ -254,7 +259,7 @@ impl<'s, S: Store + ?Sized> Extension<'s, S> {
         )
     }
 
-    /// Returns the state of the index. Drops all segments first if one is damaged or of another format.
+    /// Returns the state of the index. If a segment is damaged or has another format, first removes all segments.
     async fn state(&self) -> Result<IndexState> {
         let state = self.index.index_state(self.info.id).await?;
         if self.is_sound(&state) {
@@ -264,7 +269,7 @@ impl<'s, S: Store + ?Sized> Extension<'s, S> {
         self.index.index_state(self.info.id).await
     }
 
-    /// Makes each segment again and compares the bytes.
+    /// Builds each segment again and compares the bytes.
     async fn check(&self, state: &IndexState) -> Result<IndexCheck> {
         let mut check = IndexCheck::default();
         for segment in &state.segments {
@@ -292,7 +297,7 @@ impl<'s, S: Store + ?Sized> Extension<'s, S> {
         Ok(check)
     }
 
-    /// Checks one of the smaller segments, another one each time. Damage is `Stop::Unreadable`.
+    /// Checks one of the smaller segments, a different one each time. If it is damaged, returns `Stop::Unreadable`.
     async fn check_one(&self, state: &IndexState) -> std::result::Result<(), Stop> {
         let small = |one: &&IndexSegment| one.documents <= MOST_CHECKED;
         let small: Vec<&IndexSegment> = state.segments.iter().filter(small).collect();
@@ -306,7 +311,8 @@ impl<'s, S: Store + ?Sized> Extension<'s, S> {
         }
     }
 
-    /// The row of a segment without its number, and its chunks, both with their checksums.
+    /// Returns the description and the chunks of a new segment with their checksums. The description does not have its
+    /// id yet.
     fn sealed(&self, kind: IndexedKind, first: u32, last: u32, data: SegmentData) -> Made {
         let mut row = IndexSegment {
             id: 0,
@@ -321,7 +327,8 @@ impl<'s, S: Store + ?Sized> Extension<'s, S> {
         (row, chunks)
     }
 
-    /// Keeps a segment, and returns the state with it; `None` if the store did not take it.
+    /// Stores a segment, and returns the state of the index afterwards. `None` if the store refused the segment because
+    /// the index changed meanwhile.
     async fn put(
         &self,
         (row, chunks): Made,
@@ -341,7 +348,7 @@ impl<'s, S: Store + ?Sized> Extension<'s, S> {
         self.index.put_index_segment(self.info.id, &segment).await
     }
 
-    /// A segment of the next messages; `None` if too few are left.
+    /// Builds a segment from the next unindexed messages. `None` if there are too few.
     async fn next_messages(&self, state: &IndexState) -> Result<Option<Made>> {
         let info = &self.info;
         let indexed = state.of(IndexedKind::Messages).next_back();
@@ -374,7 +381,7 @@ impl<'s, S: Store + ?Sized> Extension<'s, S> {
         Ok(())
     }
 
-    /// Reads messages without notes: at most `wanted`.
+    /// Reads at most `wanted` messages, without notes.
     async fn entries(&self, first: Seq, last: Seq, wanted: usize) -> Result<Vec<LogEntry>> {
         let mut entries = Vec::new();
         let mut rest = SeqRange::new(first, last);
@@ -390,7 +397,7 @@ impl<'s, S: Store + ?Sized> Extension<'s, S> {
         Ok(entries)
     }
 
-    /// A segment of the next summaries; `None` if too few are left.
+    /// Builds a segment from the next unindexed summaries. `None` if there are too few.
     async fn next_summaries(&self, state: &IndexState) -> std::result::Result<Option<Made>, Stop> {
         let indexed = state.of(IndexedKind::Summaries).next_back();
         let after = match indexed {
@@ -414,7 +421,7 @@ impl<'s, S: Store + ?Sized> Extension<'s, S> {
         Ok(Some(made))
     }
 
-    /// The id of a segment's last summary.
+    /// Returns the id of the last summary in a segment.
     async fn last_summary(&self, segment: &IndexSegment) -> std::result::Result<SummaryId, Stop> {
         let unreadable = || Stop::Unreadable(segment.id);
         let seal = Seal::of(segment).ok_or_else(unreadable)?;
@@ -433,8 +440,8 @@ impl<'s, S: Store + ?Sized> Extension<'s, S> {
         last.ok_or_else(unreadable)
     }
 
-    /// Merges the last segments of a kind while there are enough of one size, or one before is smaller than the last;
-    /// and returns the state then.
+    /// Merges the last segments of a kind as long as [`to_merge`] selects some. Returns the state of the index
+    /// afterwards.
     async fn merged(
         &self,
         kind: IndexedKind,
@@ -463,7 +470,7 @@ impl<'s, S: Store + ?Sized> Extension<'s, S> {
         }
     }
 
-    /// Returns all chunks of a segment; `None` if it is damaged.
+    /// Reads all chunks of a segment. `None` if the segment is damaged.
     async fn read(&self, segment: &IndexSegment) -> Result<Option<SegmentData>> {
         let stored = self.index.index_chunks(segment.id, None).await?;
         let keys: Vec<Vec<u8>> = stored.iter().map(|chunk| chunk.key.clone()).collect();
@@ -481,7 +488,7 @@ impl<'s, S: Store + ?Sized> Extension<'s, S> {
         Ok(opened.collect::<Option<Vec<Chunk>>>().map(data))
     }
 
-    /// Builds a segment again.
+    /// Builds an existing segment again.
     async fn made_again(&self, segment: &IndexSegment) -> Result<Made> {
         let mut builder = SegmentBuilder::new();
         match segment.kind {
@@ -515,10 +522,11 @@ impl<'s, S: Store + ?Sized> Extension<'s, S> {
     }
 }
 
-/// Returns the segments of one kind that are to be merged into one: the last ones, two or more; or none.
+/// Returns the segments of one kind to merge into one: the last two or more, or none.
 ///
-/// When no segments are left to merge, no segment is larger than the one before it, and fewer than [`MERGED`] have the
-/// same size, so that few are left. Only segments that would exceed [`MOST_MERGED`] together stay as they are.
+/// If there are none, no segment is larger than the one before it, and fewer than [`MERGED`] segments have the same
+/// size. The number of segments therefore stays small. Segments that together would exceed [`MOST_MERGED`] documents
+/// are not merged.
 fn to_merge<'s, 'i>(segments: &'s [&'i IndexSegment]) -> &'s [&'i IndexSegment] {
     let Some(newest) = segments.last() else {
         return &[];
@@ -540,7 +548,7 @@ fn to_merge<'s, 'i>(segments: &'s [&'i IndexSegment]) -> &'s [&'i IndexSegment] 
         .unwrap_or_default()
 }
 
-/// The size of a segment in powers of [`MERGED`].
+/// Returns the size of a segment as an exponent of [`MERGED`], relative to the minimum size.
 fn size(segment: &IndexSegment) -> u32 {
     let least = match segment.kind {
         IndexedKind::Messages => LEAST_MESSAGES,

@@ -1,4 +1,4 @@
-//! Results of a ranking, in the order of a query.
+//! Messages and summaries that a ranking found, in the order that the query requests.
 
 use crate::matching::{Matcher, Position, is_one_of};
 use crate::ranking::{Asked, Ranked, Scores};
@@ -10,9 +10,9 @@ use super::candidates::numbers;
 use crate::vectors::Nearness;
 use memory_store::IndexedKind;
 
-/// The documents that may match by themselves.
+/// The documents that may match the pattern by their own text.
 enum Matching {
-    /// The numbers of the documents, if they are few.
+    /// Numbers of the documents, if there are few.
     Few(Vec<usize>),
     /// For each document, whether it may match.
     Many(Vec<bool>),
@@ -36,14 +36,15 @@ impl Matching {
 /// The documents of a ranking that may be hits.
 pub(super) struct Found<'r> {
     ranking: &'r Base,
-    /// Scores by words, computed on demand.
+    /// Scores by words, computed when needed.
     scores: Scores<'r>,
-    /// Scores with vectors, which may raise the score of any document; in the mode `Prose` alone.
+    /// Scores by words and vectors, for all documents. Only in the mode `Prose`.
     fused: Option<Vec<Option<f64>>>,
     matcher: &'r Matcher<'r>,
-    /// The documents that use a requested tool; `None` if no tool is requested.
+    /// Numbers of the indexed documents that call a requested tool or contain a result of one. `None` if no tool is
+    /// requested.
     using: Option<Vec<usize>>,
-    /// The documents that may match by themselves; `None` if the ranking decides.
+    /// The documents that may match the pattern by their own text. `None` if only the score decides.
     matching: Option<Matching>,
 }
 
@@ -106,7 +107,7 @@ impl<'r> Found<'r> {
         }
     }
 
-    /// Whether a document passes the filters.
+    /// Returns whether a document satisfies the filters.
     fn admits(&self, at: usize) -> bool {
         match at.checked_sub(self.ranking.indexed()) {
             Some(behind) => {
@@ -122,7 +123,7 @@ impl<'r> Found<'r> {
         }
     }
 
-    /// The first `count` by score, or more; in any order.
+    /// Returns at least the `count` documents with the highest scores, in any order.
     fn first(&self, count: usize) -> Vec<Ranked> {
         match &self.matching {
             None if self.fused.is_some() => self.all(),
@@ -142,7 +143,7 @@ impl<'r> Found<'r> {
         }
     }
 
-    /// All documents that a ranking finds, rising.
+    /// Returns all documents that satisfy the filters and have a score, in ascending order.
     fn all(&self) -> Vec<Ranked> {
         let all = (0..self.ranking.docs.len()).filter(|at| self.admits(*at));
         let scored = all.filter_map(|document| {
@@ -153,16 +154,16 @@ impl<'r> Found<'r> {
     }
 }
 
-/// Hits in the order of a query, with scores.
+/// Hits in the order of a query, with their scores.
 pub(super) struct FoundOrder {
     pub(super) hits: Vec<(Position, f64)>,
-    /// Whether more may follow.
+    /// Whether more hits may follow.
     pub(super) is_cut: bool,
 }
 
 impl FoundOrder {
-    /// Returns the first `count` results of rankings, or more; one ranking is of messages and one of summaries. Among
-    /// equal scores messages come before summaries, and earlier ones first.
+    /// Returns at least the first `count` hits of several rankings: one of messages, and one of summaries. Of hits with
+    /// equal scores, messages come before summaries, and earlier ones before later ones.
     pub(super) fn new(found: &[Found<'_>], order: HitOrder, count: usize) -> Self {
         let mut items: Vec<(usize, Ranked)> = Vec::new();
         let mut is_cut = false;

@@ -1,4 +1,4 @@
-//! Search by the segments that a store keeps.
+//! Search with the index segments that a store keeps.
 
 mod base;
 mod cache;

@@ -1,4 +1,4 @@
-//! Ranked answers.
+//! Answers with ranked hits.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::Range;
@@ -20,18 +20,19 @@ use super::search::Asking;
 use crate::log_calls::LogCalls;
 use memory_store::{IndexSegment, IndexedKind, LogRead, Store};
 
-/// Maximum number of rankings of which the records are kept in memory.
+/// Maximum number of rankings with records that are kept in memory.
 const MOST_BASES: usize = 4;
 
-/// Number of candidates behind a page that are ranked with it. Some of them do not match, and one shows whether more
-/// follow.
+/// Number of candidates after a page that are ranked with it. Some candidates do not match, and one more shows whether
+/// more hits follow.
 const NEXT: usize = 16;
 
-/// Number of words of which the document counts are read at once.
+/// Number of words for which the numbers of documents are read at once.
 const COUNTED: usize = 256;
 
 impl<T: Store + ?Sized> Asking<'_, T> {
-    /// How near messages are to the question; `None` for a query that vectors do not change.
+    /// Returns the vectors of the question and the messages, for comparison. `None` for a query for which vectors are
+    /// not used.
     async fn nearness(
         &self,
         question: &str,
@@ -48,7 +49,7 @@ impl<T: Store + ?Sized> Asking<'_, T> {
         nearness(self.store, &self.info, embedder, question, head, last).await
     }
 
-    /// Answers a query that ranks. `how` ends the name of the strategy.
+    /// Answers a query with ranked hits. `how` is the end of the strategy's name.
     pub(super) async fn ranked(mut self, how: &str) -> Result<Hits> {
         let (query, matcher) = (self.query, self.matcher);
         let cursor = query.cursor.as_deref().map(RankedCursor::from_cursor);
@@ -124,8 +125,8 @@ impl<T: Store + ?Sized> Asking<'_, T> {
         Ok(answer)
     }
 
-    /// Returns the hits of a page, whether or not they match, each with the number of hits up to it. Also returns the
-    /// number of hits up to the page's end, plus one if more follow.
+    /// Returns the hits of a page in the mode `Prose`, even if their own text does not match. Each hit comes with the
+    /// number of hits up to it. Also returns the number of hits up to the end of the page, plus one if more follow.
     async fn best(
         &self,
         found: &[Found<'_>],
@@ -144,7 +145,8 @@ impl<T: Store + ?Sized> Asking<'_, T> {
         Ok((hits.collect(), order.len()))
     }
 
-    /// As [`best`](Self::best), if the index selects the messages that may have all words: each is read, best first.
+    /// Returns the same as [`best`](Self::best) for other modes. The index selects the documents that may contain all
+    /// words. Each is read and compared, best first.
     async fn matching(
         &self,
         found: &[Found<'_>],
@@ -179,7 +181,8 @@ impl<T: Store + ?Sized> Asking<'_, T> {
         Ok((hits, seen))
     }
 
-    /// The hits among messages and summaries: all of them, or those that match by themselves.
+    /// Reads messages and summaries, and returns their hits: of all of them, or only of those that match by their own
+    /// text.
     async fn read_targets(
         &self,
         targets: &[(Position, f64)],
@@ -298,7 +301,7 @@ impl<T: Store + ?Sized> Asking<'_, T> {
         Ok(ranking)
     }
 
-    /// The records of some segments: kept from before, or read.
+    /// Returns the documents of some segments: kept from an earlier query, or read from the index.
     async fn base(&self, kind: IndexedKind, parts: Vec<(IndexSegment, u32)>) -> Result<Base> {
         let conversation = self.info.id;
         let key = parts.iter();
@@ -317,14 +320,14 @@ impl<T: Store + ?Sized> Asking<'_, T> {
         Base::read(&self.handle, conversation, kind, key, parts).await
     }
 
-    /// Keeps the records and the words for the next query.
+    /// Keeps the documents and their words for the next query.
     fn give_back(&self, mut base: Base) {
         if base.parts.is_empty() {
             return;
         }
         base.shrink();
         let mut bases = self.bases.lock().unwrap_or_else(PoisonError::into_inner);
-        // One that is older, or that another search gave back meanwhile.
+        // Removes an older ranking, or one that another search kept meanwhile.
         bases.retain(|one| one.conversation != base.conversation || one.kind != base.kind);
         if bases.len() >= MOST_BASES {
             bases.remove(0);
@@ -332,7 +335,7 @@ impl<T: Store + ?Sized> Asking<'_, T> {
         bases.push(base);
     }
 
-    /// Reads the parts of the index that a question needs, and asks it.
+    /// Reads the parts of the index that a question needs, and begins to answer the question.
     async fn ask(&self, ranking: &mut Base) -> Result<Asked> {
         let (handle, question) = (&self.handle, self.query.pattern.as_str());
         let wanted = Wanted::new(question);
@@ -340,7 +343,7 @@ impl<T: Store + ?Sized> Asking<'_, T> {
         let may_need_longer = |beginning: &[u8]| {
             word_of(beginning).is_none_or(|beginning| wanted.may_need_longer(beginning))
         };
-        // Only the first key may be no longer than the beginning that all of them share.
+        // Only the first key can be as short as the beginning that all keys have in common.
         let may_hold = |first: &[u8], beginning: &[u8]| {
             let is_needed = word_of(first).is_some_and(|word| wanted.needs(word));
             is_needed || may_need_longer(beginning)
@@ -372,7 +375,7 @@ impl<T: Store + ?Sized> Asking<'_, T> {
         Ok(asked)
     }
 
-    /// Gives the corpus the words of the indexed documents among `documents`.
+    /// Adds the words of the indexed documents among `documents` to the corpus.
     async fn contents(&self, base: &mut Base, documents: &[usize]) -> Result<()> {
         let indexed = base.indexed();
         let (mut messages, mut summaries) = (BTreeMap::new(), Vec::new());
@@ -409,7 +412,7 @@ impl<T: Store + ?Sized> Asking<'_, T> {
     }
 }
 
-/// Reads the places of some terms in indexed documents.
+/// Reads the occurrences of some terms in the indexed documents.
 async fn load<T: AsRef<str>>(
     handle: &Handle<'_>,
     base: &mut Base,
@@ -448,7 +451,7 @@ async fn load<T: AsRef<str>>(
     Ok(())
 }
 
-/// Gives the corpus the number of indexed documents that have each term.
+/// Adds, for each term, the number of indexed documents that contain it to the corpus.
 async fn count(handle: &Handle<'_>, base: &mut Base, terms: &[Arc<str>]) -> Result<()> {
     for terms in terms.chunks(COUNTED) {
         let keys: Vec<Vec<u8>> = terms.iter().map(|term| word_key(term)).collect();

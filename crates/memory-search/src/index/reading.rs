@@ -1,4 +1,4 @@
-//! Reads candidates from the log.
+//! Reads candidate messages from the log.
 
 use std::collections::VecDeque;
 
@@ -8,27 +8,27 @@ use memory_model::{ConversationId, LogEntry, Seq, SeqRange};
 use crate::log_calls::LogCalls;
 use memory_store::{LogRead, Store};
 
-/// Maximum distance between two candidates at which the messages between them are read too: these may hold the calls of
-/// their results.
+/// Maximum distance, in positions, between two messages to read at which the messages between them are read too. These
+/// messages may contain the calls of tool results in the second message.
 const NEAR: u32 = 8;
 
-/// Messages that are read from a log by their positions, with the calls before each.
+/// Reads messages of a log by their positions, and keeps the tool calls before each.
 #[derive(Debug)]
 pub(super) struct Reading<'s, S: ?Sized> {
     store: &'s S,
     conversation: ConversationId,
-    /// Rising; `None` for all.
+    /// Positions of the messages to return, in ascending order. `None` for all messages.
     wanted: Option<Vec<Seq>>,
-    /// The rest of the log, which is not read yet.
+    /// The part of the log that is not read yet.
     rest: Option<LogRead>,
-    /// The entries that were read, in stretches without a gap.
+    /// The entries that were read, in sections without gaps.
     stretches: VecDeque<VecDeque<LogEntry>>,
-    /// The calls before the message that came last.
+    /// The tool calls before the message that was returned last.
     pub(super) calls: LogCalls<'s, S>,
 }
 
 impl<'s, S: Store + ?Sized> Reading<'s, S> {
-    /// The messages at these positions, oldest first.
+    /// Reads the messages at these positions, oldest first.
     pub(super) fn new(
         store: &'s S,
         conversation: ConversationId,
@@ -40,7 +40,7 @@ impl<'s, S: Store + ?Sized> Reading<'s, S> {
         Self::of(store, conversation, read, Some(wanted))
     }
 
-    /// All messages of a range, oldest first.
+    /// Reads all messages in a range, oldest first.
     pub(super) fn all(store: &'s S, conversation: ConversationId, range: SeqRange) -> Self {
         Self::of(store, conversation, Some(LogRead::new(range)), None)
     }
@@ -61,13 +61,13 @@ impl<'s, S: Store + ?Sized> Reading<'s, S> {
         }
     }
 
-    /// Reads newest first.
+    /// Reverses the order: newest message first.
     pub(super) fn newest_first(mut self) -> Self {
         self.rest = self.rest.map(LogRead::newest_first);
         self
     }
 
-    /// The next message.
+    /// Returns the next message. `None` at the end.
     pub(super) async fn next(&mut self) -> Result<Option<LogEntry>> {
         loop {
             if let Some(stretch) = self.stretches.front_mut() {
@@ -104,7 +104,7 @@ impl<'s, S: Store + ?Sized> Reading<'s, S> {
     }
 }
 
-/// Adds to positions, which rise, the ones between two that are near each other.
+/// Adds the positions between two that are close to each other. `wanted` must be in ascending order.
 fn with_between(wanted: &[Seq]) -> Vec<Seq> {
     let mut all = wanted.to_vec();
     for pair in wanted.windows(2) {

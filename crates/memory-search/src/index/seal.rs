@@ -1,8 +1,8 @@
-//! Checksums of segments, which detect damage.
+//! Checksums of index segments, which detect damage.
 //!
-//! The name of a segment's format is followed by its seal: checksums of its content, of the keys of its chunks and of
-//! its row. Each chunk ends with a checksum of the seal, its key and its bytes, so that a chunk of another segment, or
-//! at another key, is detected.
+//! The format name in a segment's row is followed by its seal: checksums of its content, of the keys of its chunks, and
+//! of its row. Each chunk ends with a checksum of the seal, the chunk's key and the chunk's bytes. A chunk of another
+//! segment or with another key is therefore detected.
 
 use std::fmt;
 
@@ -10,7 +10,7 @@ use crc32fast::Hasher;
 use memory_model::ConversationId;
 use memory_store::{Chunk, IndexSegment, IndexedKind};
 
-/// Bytes of a chunk's checksum, at its end.
+/// Length of the checksum at the end of a chunk, in bytes.
 const CHECK_BYTES: usize = 4;
 
 /// Separator between the name of the format and the seal.
@@ -19,15 +19,15 @@ const SIGN: &str = " #";
 /// The checksums of a segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct Seal {
-    /// Of the keys and the bytes of its chunks.
+    /// Checksum of the keys and the bytes of its chunks.
     content: u32,
-    /// Of the keys of its chunks.
+    /// Checksum of the keys of its chunks.
     keys: u32,
-    /// Of its row, with the other two.
+    /// Checksum of its row and the other two checksums.
     row: u32,
 }
 
-/// The checksum of a segment's row, of which all but its number and the seal counts, and of the other two.
+/// Returns the checksum of a segment's row and the other two checksums. The row's id and seal are left out.
 fn check_row(conversation: ConversationId, row: &IndexSegment, content: u32, keys: u32) -> u32 {
     let mut hasher = Hasher::new();
     for number in [
@@ -45,7 +45,7 @@ fn check_row(conversation: ConversationId, row: &IndexSegment, content: u32, key
     hasher.finalize()
 }
 
-/// The name of a segment's format, without the seal.
+/// Returns the name of a segment's format, without the seal.
 fn format_of(row: &IndexSegment) -> &str {
     row.format.split(SIGN).next().unwrap_or_default()
 }
@@ -58,7 +58,7 @@ impl fmt::Display for Seal {
 }
 
 impl Seal {
-    /// Adds checksums to the chunks of a segment and the seal to its format.
+    /// Adds checksums to the chunks of a segment, and the seal to its format.
     pub(super) fn put_on(
         conversation: ConversationId,
         row: &mut IndexSegment,
@@ -85,7 +85,7 @@ impl Seal {
         row.format = format!("{}{SIGN}{seal}", row.format);
     }
 
-    /// Returns the seal of a segment; `None` if it has none.
+    /// Returns the seal of a segment. `None` if the segment has no seal.
     pub(super) fn of(segment: &IndexSegment) -> Option<Self> {
         let (_, seal) = segment.format.split_once(SIGN)?;
         let number = |at: usize| u32::from_str_radix(seal.get(at..at + 8)?, 16).ok();
@@ -97,12 +97,12 @@ impl Seal {
         })
     }
 
-    /// Whether the keys of a segment's chunks are those that were made.
+    /// Returns whether the checksum of these keys is correct, so that no chunk is missing.
     pub(super) fn has_keys(self, keys: &[Vec<u8>]) -> bool {
         check_keys(keys.iter().map(|key| &**key)) == self.keys
     }
 
-    /// Returns the bytes of the chunk at a key without their checksum; `None` if the checksum is wrong.
+    /// Returns the bytes of a chunk without their checksum. `None` if the checksum is wrong.
     pub(super) fn opened(self, key: &[u8], mut data: Vec<u8>) -> Option<Vec<u8>> {
         let (bytes, check) = data.split_last_chunk::<CHECK_BYTES>()?;
         if u32::from_le_bytes(*check) != self.check_chunk(key, bytes) {
@@ -127,23 +127,23 @@ fn check_keys<'k>(keys: impl Iterator<Item = &'k [u8]>) -> u32 {
     hasher.finalize()
 }
 
-/// Adds bytes and their length.
+/// Adds the length of some bytes, and then the bytes, to a checksum.
 fn update(hasher: &mut Hasher, bytes: &[u8]) {
     hasher.update(&(bytes.len() as u64).to_le_bytes());
     hasher.update(bytes);
 }
 
-/// Segments of one kind that can be relied on.
+/// The undamaged segments of one kind.
 #[derive(Debug, Default)]
 pub(super) struct Sound<'s> {
-    /// The first segments without a gap that are trusted and have undamaged rows.
+    /// The trusted segments with undamaged rows, from the first one up to the first gap.
     pub(super) segments: Vec<&'s IndexSegment>,
-    /// Whether a damaged segment follows them, and not just one of another format.
+    /// Whether a damaged segment follows. `false` if the next segment only has another format.
     pub(super) is_cut: bool,
 }
 
 impl<'s> Sound<'s> {
-    /// Returns the segments of a kind from `begin` on, up to the first that cannot be relied on.
+    /// Returns the segments of a kind from `begin` on, up to the first that is damaged or not trusted.
     pub(super) fn of(
         segments: &'s [IndexSegment],
         (conversation, kind, begin): (ConversationId, IndexedKind, u32),

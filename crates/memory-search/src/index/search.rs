@@ -1,4 +1,4 @@
-//! The search by segments.
+//! The search that reads an index in segments.
 
 use std::fmt;
 use std::ops::{ControlFlow, Deref};
@@ -20,28 +20,30 @@ use crate::matching::{HitCollector, Matcher, Position, RankedCursor, is_one_of, 
 use crate::segment::{Need, last_summary};
 use crate::{Error, ErrorKind, Hit, HitOrder, Hits, Query, Result, Search, SearchMode};
 
-/// How often a search starts again because segments were merged meanwhile. After that it scans.
+/// Maximum number of attempts of a search. An attempt fails if index segments are merged meanwhile. After the last one,
+/// the search reads all messages directly.
 const ATTEMPTS: usize = 4;
 
-/// Candidates that are read at once.
+/// Maximum number of candidate messages that are read at once.
 const BATCH: usize = 64;
 
-/// A search over the conversations of a store. It reads the index that the store keeps, and directly reads the messages
-/// that are not indexed yet.
+/// A search over the conversations of a store. It reads the search index that the store keeps. Messages that are not
+/// indexed yet are read directly.
 ///
-/// The hits, their scores and their order do not depend on the index. A search never writes. It does not use damaged
-/// parts of the index, and the answer says so. [`extend_index`](crate::extend_index) keeps the part that is not indexed
-/// short. If a store keeps no index, or a ranking counts echoes, all messages are read.
+/// The hits, their scores and their order do not depend on the index. A search never writes. It ignores damaged parts
+/// of the index, and [`Hits::index_damaged`] reports them. Call [`extend_index`](crate::extend_index) regularly to keep
+/// the number of unindexed messages small. The search reads all messages directly if the store keeps no index, or if a
+/// ranking includes echoes (see [`Query::echoes`]).
 ///
-/// In the modes `Words` and `Prose` hits are ranked; in the others scores are 0, and the order by relevance is the
-/// oldest first.
+/// Hits are ranked in the mode `Prose`, and in the mode `Words` with the order `Relevance`. Otherwise all scores are 0.
+/// In the other modes, the order `Relevance` is the same as `Oldest`.
 ///
 /// The store is borrowed or shared: `SegmentSearch::new(&store)`, `SegmentSearch::new(Arc::clone(&store))`.
 ///
-/// Clones share the parts of the index that they read: some 32 MB at most. They also keep the data of the last four
-/// rankings; a conversation's messages are one ranking, its summaries another. Each ranking takes the memory of its
-/// records, up to some 60 MB of words, and up to 1 MB of unindexed texts. While it answers a question with many common
-/// words, it takes more.
+/// Clones share a cache of index data of at most about 32 MB. They also share the data of the last four rankings. The
+/// messages of a conversation are one ranking, its summaries another. The data of one ranking are its records, up to
+/// about 60 MB of words, and up to 1 MB of unindexed texts. An answer to a question with many common words takes more
+/// memory for a short time.
 #[derive(Debug, Clone)]
 pub struct SegmentSearch<S> {
     store: S,
@@ -107,7 +109,7 @@ impl<S: Deref<Target: Store>> SegmentSearch<S> {
                 Err(error) => Err(error.into()),
             };
             match answer {
-                // Each time it leaves one more out.
+                // Each of these attempts finds one more segment that is not trusted.
                 Err(error) if is_replaced(&error) && self.cache.distrusted() > distrusted => {}
                 Err(error) if is_replaced(&error) => attempts += 1,
                 answer => return answer,
@@ -160,8 +162,9 @@ where
     }
 }
 
-/// Whether an index does not help with a ranking. It does not help if echoes count, because their words are not
-/// indexed, or with the messages behind a ranking that was stopped, because most of them are not indexed.
+/// Returns whether a ranking must read all messages, because an index does not help. This is so if echoes (calls and
+/// results of memory tools) are searched, because their words are not indexed. It is also so for the messages after a
+/// stopped ranking, because most of them are not indexed.
 fn needs_all(query: &Query, matcher: &Matcher<'_>) -> Result<bool> {
     if !matcher.ranks(query.order) {
         return Ok(false);
@@ -172,14 +175,14 @@ fn needs_all(query: &Query, matcher: &Matcher<'_>) -> Result<bool> {
         || query.scope.has_messages() && matcher.searches_echoes())
 }
 
-/// Whether a segment was replaced while it was read.
+/// Returns whether a segment was replaced while it was read.
 fn is_replaced(error: &Error) -> bool {
     let source = std::error::Error::source(error);
     let source = source.and_then(|source| source.downcast_ref::<memory_store::Error>());
     source.is_some_and(|source| source.kind() == memory_store::ErrorKind::Stale)
 }
 
-/// A query that is being answered, over the part of an index that a conversation sees.
+/// A query that is being answered, with the part of the index that the conversation sees.
 pub(super) struct Asking<'a, T: ?Sized> {
     pub(super) store: &'a T,
     pub(super) embedder: Option<&'a dyn Embedder>,
@@ -204,7 +207,7 @@ impl<T: Store + ?Sized> Asking<'_, T> {
         Ok(self.by_position().await?.finish(name, self.query.scope))
     }
 
-    /// Answers a query in the order of the log.
+    /// Answers a query with hits in the order of the log.
     async fn by_position(&self) -> Result<HitCollector> {
         let position = self.query.cursor.as_deref().map(Position::from_cursor);
         let (after, after_summary) = match position.transpose()? {
@@ -225,7 +228,7 @@ impl<T: Store + ?Sized> Asking<'_, T> {
         Ok(hits)
     }
 
-    /// The ids of the summaries, in the order in which they were made, each with its hit if it matches. Without a
+    /// Returns the ids of the summaries in the order of their creation, each with its hit if it matches. Without a
     /// cursor, summaries that do not match are left out.
     async fn summaries(&self, need: &Need) -> Result<Vec<(SummaryId, Option<Hit>)>> {
         let (handle, has_cursor) = (&self.handle, self.query.cursor.is_some());
@@ -281,7 +284,7 @@ impl<T: Store + ?Sized> Asking<'_, T> {
         Ok(found)
     }
 
-    /// Finds messages, in the order of the log.
+    /// Finds messages, in the order of the query.
     async fn messages(
         &self,
         need: &Need,
@@ -302,7 +305,7 @@ impl<T: Store + ?Sized> Asking<'_, T> {
         let Some(range) = range else {
             return Ok(ControlFlow::Continue(()));
         };
-        // The part that segments cover, and after it the part that no index covers.
+        // First the parts that segments cover, and then the part that is not indexed.
         let segments = self.visible.messages.iter().map(|one| {
             let known = SeqRange::new(Seq(one.segment.first), one.last);
             (Some(&one.segment), known)
@@ -316,8 +319,8 @@ impl<T: Store + ?Sized> Asking<'_, T> {
         if newest_first {
             parts.reverse();
         }
-        // As many as are likely to fill the answer, then more if few of them matched. A few of one part are read with
-        // the next part.
+        // Reads as many candidates as are likely to fill the answer, and more if few of them match. The last few
+        // candidates of a part are read with the next part.
         let wanted = |hits: &HitCollector, least| hits.room().saturating_add(1).clamp(least, BATCH);
         let (mut least, mut batch) = (1, wanted(hits, 1));
         let mut candidates = Vec::new();
@@ -367,7 +370,7 @@ impl<T: Store + ?Sized> Asking<'_, T> {
         Ok(ControlFlow::Continue(()))
     }
 
-    /// Adds a message if it is a hit. Breaks if the answer is full or its time is over.
+    /// Adds a message if it is a hit. Returns `Break` if the answer is full or the time is over.
     async fn see(
         &self,
         entry: &LogEntry,
@@ -385,13 +388,13 @@ impl<T: Store + ?Sized> Asking<'_, T> {
         })
     }
 
-    /// The messages of a range that no index covers, in the query's order; `None` if there are many.
+    /// Returns the positions of a range that is not indexed, in the query's order. `None` if there are many.
     fn each_of_few(&self, range: SeqRange) -> Option<Vec<Seq>> {
         let is_few = range.len() <= BATCH as u64;
         is_few.then(|| self.ordered((range.first.0..=range.last.0).map(Seq).collect()))
     }
 
-    /// Positions, which rise, in the query's order.
+    /// Puts ascending positions into the query's order.
     fn ordered(&self, mut seqs: Vec<Seq>) -> Vec<Seq> {
         if self.query.order == HitOrder::Newest {
             seqs.reverse();
@@ -399,8 +402,8 @@ impl<T: Store + ?Sized> Asking<'_, T> {
         seqs
     }
 
-    /// The messages that may match in the part of a segment that is in a range, in the query's order; `None` if each
-    /// may.
+    /// Returns the messages of a segment that may match and that are in a range, in the query's order. `None` if all
+    /// may match.
     async fn candidates(
         &self,
         segment: &IndexSegment,
@@ -413,7 +416,7 @@ impl<T: Store + ?Sized> Asking<'_, T> {
             return Ok(None);
         }
         if self.matcher.searches_echoes() {
-            // Their words are not indexed.
+            // The words of echoes are not indexed.
             found = either(found, Some(handle.using(segment, &is_memory_tool).await?));
         }
         if !tools.is_empty() {
@@ -428,20 +431,20 @@ impl<T: Store + ?Sized> Asking<'_, T> {
 }
 
 impl Handle<'_> {
-    /// The positions of some of a segment's documents, by their numbers.
+    /// Returns the positions of some documents of a segment, given by their numbers.
     async fn positions(&self, segment: &IndexSegment, numbers: &[u32]) -> Result<Vec<Seq>> {
         let numbers = numbers.iter();
         if segment.last - segment.first + 1 == segment.documents {
             return Ok(numbers.map(|at| Seq(segment.first + at)).collect());
         }
-        // Notes are between them.
+        // There are notes between the messages.
         let records = self.records(segment).await?;
         let seq = |number: &u32| records.get(*number as usize).map(|record| record.seq);
         Ok(numbers.filter_map(seq).collect())
     }
 }
 
-/// Adds the summaries that are found, in the query's order and behind the cursor.
+/// Adds the found summaries in the query's order, after the summary of the cursor.
 fn show_summaries(
     mut found: Vec<(SummaryId, Option<Hit>)>,
     query: &Query,

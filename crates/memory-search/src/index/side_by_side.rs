@@ -1,4 +1,4 @@
-//! Selects documents with adjacent characters of a sequence of sets.
+//! Selects the documents that may contain adjacent characters from a sequence of character sets.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -12,28 +12,28 @@ use super::cache::Handle;
 use super::candidates::{Candidates, common, of_groups};
 use memory_store::IndexSegment;
 
-/// Maximum number of runs of characters that are looked up one by one. If more are possible, the runs of the segment
-/// are read.
+/// Maximum number of runs of three characters that are looked up one by one. If more are possible, the runs of the
+/// segment are read.
 const MOST_LOOKED_UP: usize = 64;
 
-/// Documents for each chunk that may be read to learn which runs a segment has: reading all messages costs as much as
-/// reading that many chunks.
+/// Number of documents for each chunk that may be read to find out which runs a segment contains. Reading so many
+/// documents takes as long as reading a chunk.
 const DOCUMENTS_A_CHUNK: u32 = 8;
 
-/// Maximum number of times that the runs of a place may occur in a segment, for each of its groups. If they occur more
-/// often, most groups have one.
+/// Maximum number of occurrences of a place's runs in a segment, for each of its groups. If there are more, most groups
+/// contain one of the runs.
 const MOST_TIMES: usize = 4;
 
-/// Chunks that may be read however few the documents are.
+/// Number of chunks that may be read even if there are few documents.
 const LEAST_CHUNKS: usize = 16;
 
-/// The sets of three characters that follow each other.
+/// The sets of three adjacent characters.
 type Three<'n> = [&'n CharSet; 3];
 
 /// A run of three characters.
 type Run = [char; 3];
 
-/// The runs of three characters that a segment has at one place of the sequence, and the chunks that have them.
+/// The runs of three characters that a segment contains for one place of the sequence, and the chunks with these runs.
 #[derive(Clone, Default)]
 struct Place {
     runs: BTreeSet<Run>,
@@ -41,10 +41,9 @@ struct Place {
 }
 
 impl Handle<'_> {
-    /// The documents of a segment that may have adjacent characters of these sets, one of each.
+    /// Returns the documents of a segment that may contain adjacent characters, one from each of these sets.
     ///
-    /// A run of the segment counts only if other runs of the segment continue it on both sides to the ends of the
-    /// sequence.
+    /// A run is used only if other runs of the segment continue it in both directions to the ends of the sequence.
     pub(super) async fn side_by_side(
         &self,
         segment: &IndexSegment,
@@ -97,7 +96,7 @@ impl Handle<'_> {
         Ok(Some(of_groups(&left, segment.documents)))
     }
 
-    /// The runs of a segment that match three sets; `None` if too much had to be read.
+    /// Returns the runs of a segment that match three sets. `None` if too many chunks would have to be read.
     async fn runs(&self, segment: &IndexSegment, three: &Three<'_>) -> Result<Option<Place>> {
         let possible = three.iter().map(|set| set.len());
         let possible = possible.fold(1, usize::saturating_mul);
@@ -147,7 +146,7 @@ impl Handle<'_> {
 }
 
 impl Place {
-    /// Adds a chunk; they come in order.
+    /// Adds a chunk. Chunks must be added in order.
     fn add(&mut self, chunk: Arc<[u8]>) {
         let is_last = |last: &Arc<[u8]>| Arc::ptr_eq(last, &chunk);
         if !self.chunks.last().is_some_and(is_last) {
@@ -156,7 +155,7 @@ impl Place {
     }
 }
 
-/// Whether a key with this beginning may be a run that matches three sets.
+/// Returns whether a key with this beginning may be a run that matches three sets.
 fn may_begin(three: &Three<'_>, beginning: &[u8]) -> bool {
     let Some(beginning) = gram_of(beginning) else {
         return true;
@@ -172,7 +171,7 @@ fn run_of(key: &[u8]) -> Option<Run> {
     Some([chars.next()?, chars.next()?, chars.next()?])
 }
 
-/// Calls `f` with the runs of a chunk that match three sets, and with their groups.
+/// Calls `f` with each run in a chunk that matches three sets, and with its entry.
 fn visit<'b>(chunk: &'b [u8], three: &Three<'_>, f: &mut dyn FnMut(Run, Entry<'b>)) -> Result<()> {
     with_prefix(chunk, &gram_key(""), &mut |key, entry| {
         if may_begin(three, key) {
@@ -181,13 +180,13 @@ fn visit<'b>(chunk: &'b [u8], three: &Three<'_>, f: &mut dyn FnMut(Run, Entry<'b
             }
             return usize::MAX;
         }
-        // The following keys with as long a common beginning do not match either.
+        // Following keys that share as many bytes with this key do not match either.
         let may_follow = |end: &usize| may_begin(three, key.get(..*end).unwrap_or_default());
         (1..=key.len()).take_while(may_follow).last().unwrap_or(0)
     })
 }
 
-/// Keeps the runs that other runs continue, at the next place and at the one before.
+/// Keeps only runs that other runs continue at the next place and at the previous place.
 fn keep_paths(places: &mut [Option<Place>]) {
     for at in 1..places.len() {
         let (before, behind) = places.split_at_mut(at);
@@ -206,11 +205,11 @@ fn keep_paths(places: &mut [Option<Place>]) {
     }
 }
 
-/// The entries of a segment for the runs of a place.
+/// The entries of a segment for the runs of one place.
 #[derive(Default)]
 struct PlaceEntries<'p> {
     entries: Vec<Entry<'p>>,
-    /// Sum of the runs' numbers of groups: a group that has two runs counts twice.
+    /// Sum of the numbers of groups of all runs. A group with two runs counts twice.
     times: usize,
 }
 
@@ -228,7 +227,7 @@ impl<'p> PlaceEntries<'p> {
         Ok(found)
     }
 
-    /// The groups that have one of the runs; rising.
+    /// Returns the groups that contain one of the runs, in ascending order.
     fn all(&self) -> Result<Vec<u32>> {
         let mut all = Vec::with_capacity(self.times);
         for entry in &self.entries {
@@ -239,7 +238,7 @@ impl<'p> PlaceEntries<'p> {
         Ok(all)
     }
 
-    /// The groups out of `left`, which rises, that have one of the runs.
+    /// Returns the groups in `left` that contain one of the runs. `left` must be in ascending order.
     fn among(&self, left: Vec<u32>) -> Result<Vec<u32>> {
         if self.times < left.len() * self.entries.len() {
             return Ok(common(vec![left, self.all()?]));

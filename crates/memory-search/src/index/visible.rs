@@ -7,31 +7,32 @@ use super::seal::Sound;
 use crate::segment::FORMAT;
 use memory_store::{Conversation, IndexSegment, IndexStore, IndexedKind, Origin, Result};
 
-/// A segment of the log that a conversation sees, and the last position that it sees.
+/// An index segment that a conversation sees, and the last position in it that the conversation sees.
 #[derive(Debug, Clone)]
 pub(super) struct Stretch {
     pub(super) segment: IndexSegment,
-    /// Last position that is seen, inclusive.
+    /// Last position of the segment that the conversation sees, inclusive. A fork sees the segments of its parent up to
+    /// the last position that both share.
     pub(super) last: Seq,
 }
 
-/// The segments that a conversation sees, in the order of the log and without a gap.
+/// The index segments that a conversation sees, in the order of the log and without gaps.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Visible {
     pub(super) messages: Vec<Stretch>,
-    /// Every message up to here is in them; [`Seq::NONE`] when none is.
+    /// Position up to which all messages are indexed, inclusive. [`Seq::NONE`] if no message is indexed.
     pub(super) indexed: Seq,
-    /// The segments of its summaries. A fork has none: its ancestors may still make summaries that come
-    /// before its own.
+    /// Segments of the conversation's summaries. Empty for a fork, because its ancestors may still create summaries
+    /// that come before the fork's own summaries.
     pub(super) summaries: Vec<IndexSegment>,
-    /// The last of its summaries; `None` if it has to be looked up.
+    /// Id of the conversation's last summary. `None` if it has to be looked up.
     pub(super) last_summary: Option<Option<SummaryId>>,
-    /// Whether there would be more if it were not damaged.
+    /// Whether some segments are left out because of damage.
     pub(super) is_damaged: bool,
 }
 
 impl Visible {
-    /// Reads a conversation and the sound segments that it sees.
+    /// Reads a conversation and the undamaged segments that it sees.
     pub(super) async fn read(
         index: &dyn IndexStore,
         cache: &ChunkCache,

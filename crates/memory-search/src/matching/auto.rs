@@ -1,4 +1,4 @@
-//! The mode that tries the others.
+//! The search mode that tries the other modes in turn.
 
 use memory_model::ConversationId;
 
@@ -8,20 +8,22 @@ use crate::hits::Hits;
 use crate::query::{Query, SearchMode};
 use crate::search::Search;
 
-/// The modes that [`Auto`](SearchMode::Auto) tries, in this order. Each entry has the letter at the beginning of its
-/// cursors, the mode, and the [`Fallback`] that answers in this mode report.
+/// The modes that a search in the mode [`Auto`](SearchMode::Auto) tries, in this order. Each entry consists of a
+/// letter, the mode, and the [`Fallback`] that an answer in this mode reports. Cursors of answers in this mode begin
+/// with the letter.
 pub const AUTO_STAGES: [(char, SearchMode, Option<Fallback>); 3] = [
     ('l', SearchMode::Literal, None),
     ('w', SearchMode::Words, Some(Fallback::AllWords)),
     ('p', SearchMode::Prose, Some(Fallback::AnyWord)),
 ];
 
-/// Answers a query in the mode [`Auto`](SearchMode::Auto) with a search that supports other modes. It searches for the
-/// exact phrase; if that has no hits, for all of its words; and if that has none either, for any of its words. The
-/// answer's `fallback` says which search had hits. It tries no further mode after one that the search does not support.
+/// Answers a query in the mode [`Auto`](SearchMode::Auto) with a search that supports only other modes. The function
+/// searches for the exact phrase. If there are no hits, it searches for all words of the phrase, and if there are still
+/// none, for any of them. [`Hits::fallback`] reports which of these searches had hits. The function stops at the first
+/// mode that `search` does not support, and returns the previous answer.
 ///
 /// # Errors
-/// `Invalid` for a cursor that this function did not return. Also the errors of the search.
+/// `Invalid` for a cursor that this function did not return. Also the errors of `search`.
 pub async fn search_auto<S: Search + ?Sized>(
     search: &S,
     conversation: ConversationId,
@@ -29,7 +31,7 @@ pub async fn search_auto<S: Search + ?Sized>(
 ) -> Result<Hits> {
     let (first, cursor) = match &query.cursor {
         Some(cursor) => stage_of(cursor).map(|(stage, cursor)| (stage, Some(cursor)))?,
-        // No text and no list of words to be found whole.
+        // The pattern is too long for the modes `Literal` and `Words`.
         None if query.has_long_pattern() => (AUTO_STAGES.len() - 1, None),
         None => (0, None),
     };
@@ -57,7 +59,7 @@ pub async fn search_auto<S: Search + ?Sized>(
     answer.ok_or_else(|| Error::new(ErrorKind::Unsupported, "the search has no mode"))
 }
 
-/// Splits a cursor into the stage that it belongs to, and the stage's own cursor.
+/// Splits a cursor into the index of its stage in [`AUTO_STAGES`] and the cursor within this stage.
 fn stage_of(cursor: &str) -> Result<(usize, String)> {
     let mut stages = AUTO_STAGES.iter().enumerate();
     let own = stages.find_map(|(stage, (letter, ..))| Some((stage, cursor.strip_prefix(*letter)?)));

@@ -1,4 +1,4 @@
-//! Keeps the limit of a query.
+//! Collects hits up to the limit of a query.
 
 use std::borrow::Cow;
 use std::ops::ControlFlow;
@@ -7,19 +7,19 @@ use super::position::Position;
 use crate::hits::{Hit, Hits};
 use crate::query::SearchScope;
 
-/// Collects hits up to a limit. Offer hits in their order until one does not fit; the answer is
-/// then incomplete, and its cursor is the [`Position`] of the last hit in it.
+/// Collects hits up to a limit. The caller offers hits in their order until one does not fit. The answer is then
+/// incomplete, and its cursor is the [`Position`] of its last hit.
 #[derive(Debug)]
 pub(crate) struct HitCollector {
     hits: Vec<Hit>,
     limit: usize,
     overflow: bool,
-    /// The last position that was examined, if the time was over.
+    /// Position of the last examined message, if the search ended early.
     ended: Option<Position>,
 }
 
 impl HitCollector {
-    /// An empty collector; a limit of 0 counts as 1.
+    /// Creates an empty collector. A limit of 0 counts as 1.
     pub(crate) fn new(limit: usize) -> Self {
         Self {
             hits: Vec::new(),
@@ -29,14 +29,14 @@ impl HitCollector {
         }
     }
 
-    /// Ends the search behind this place, because its time is over. Breaks.
+    /// Records that the search ends early after the message or summary at `place`. Always returns `Break`.
     pub(crate) fn stop_behind(&mut self, place: Position) -> ControlFlow<()> {
         self.ended = Some(place);
         ControlFlow::Break(())
     }
 
-    /// Adds a hit. Breaks without adding it if the limit was reached before: the answer is then known to be incomplete,
-    /// and no more hits are needed.
+    /// Adds a hit and returns `Continue`. Returns `Break` without adding the hit if the limit is already reached. The
+    /// answer is then incomplete, and no more hits are needed.
     pub(crate) fn push(&mut self, hit: Hit) -> ControlFlow<()> {
         if self.hits.len() < self.limit {
             self.hits.push(hit);
@@ -46,12 +46,12 @@ impl HitCollector {
         ControlFlow::Break(())
     }
 
-    /// Number of further hits that fit.
+    /// Returns the number of further hits that fit.
     pub(crate) fn room(&self) -> usize {
         self.limit.saturating_sub(self.hits.len())
     }
 
-    /// The answer.
+    /// Returns the answer with the collected hits.
     pub(crate) fn finish(self, strategy: impl Into<Cow<'static, str>>, scope: SearchScope) -> Hits {
         let ended = self.ended.map(|place| place.to_cursor());
         let stopped = ended.is_some();

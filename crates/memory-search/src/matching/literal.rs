@@ -1,4 +1,4 @@
-//! Literal patterns.
+//! Matching of literal patterns.
 
 use std::ops::Range;
 
@@ -6,7 +6,7 @@ use super::snippet::near_first;
 use crate::fold::Image;
 use crate::segment::Need;
 
-/// A literal pattern, with or without case. It matches letters and marks however they are written.
+/// A literal pattern. Letters with marks match in composed and in decomposed Unicode form.
 #[derive(Debug, Clone)]
 pub(super) struct Literal {
     /// Whether case is ignored.
@@ -26,7 +26,7 @@ impl Literal {
         }
     }
 
-    /// Returns the condition of an index that every matching text meets.
+    /// Returns the condition for the index ([`Need`]) that every matching text satisfies.
     pub(super) fn need(&self) -> Need {
         let mut needs = vec![Need::of_literal(&self.composed)];
         if self.written != self.composed {
@@ -35,8 +35,8 @@ impl Literal {
         Need::any(needs)
     }
 
-    /// Returns the byte ranges of the matches in a text, in order and without overlaps: the first, and those that a
-    /// snippet of `chars` characters may show with it.
+    /// Returns the byte ranges of matches in a text, in order and without overlaps: the first match, and the later
+    /// matches that a snippet of `chars` characters may show with it.
     pub(super) fn spans(&self, text: &str, chars: usize) -> Vec<Range<usize>> {
         let image = Image::composed(text, self.fold);
         let spans = spans(&image, &self.composed, chars);
@@ -53,7 +53,7 @@ fn spans(image: &Image<'_>, pattern: &str, chars: usize) -> Vec<Range<usize>> {
     let mut end = 0;
     let spans = image.text().match_indices(pattern).map(|(at, found)| {
         let span = image.source(at..at + found.len());
-        // Two may share a character that lower case makes several of.
+        // Two matches may share a character if its lower-case form has several characters.
         let begin = span.start.max(end);
         end = span.end.max(end);
         begin..span.end
@@ -77,7 +77,7 @@ mod tests {
         assert_eq!(first("fe\u{301} n", "cafe\u{301} noir", false), Some(2..8));
         assert_eq!(first("fé n", "cafe\u{301} noir", true), Some(2..8));
         assert_eq!(first("É", "cafe\u{301} E\u{301}", true), Some(7..10));
-        // A part of a letter, as it is written.
+        // The pattern is a part of a letter as written.
         assert_eq!(first("q\u{301}", "q\u{301}\u{323}", false), Some(0..3));
         for (pattern, text) in [("cafe", "café"), ("ガ", "ｶﾞ"), ("É", "e\u{301}")] {
             assert_eq!(first(pattern, text, true), None, "{pattern} in {text}");

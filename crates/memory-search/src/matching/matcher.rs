@@ -1,4 +1,4 @@
-//! Decides whether a message or a summary is a hit.
+//! Decides whether a message or a summary matches a query.
 
 use memory_model::{EntryKind, LogEntry, Part, Role, Seq, SeqRange, Summary, Timestamp};
 
@@ -12,7 +12,7 @@ use crate::hits::{Hit, HitTarget};
 use crate::query::{HitOrder, Query, SearchMode};
 use crate::segment::Need;
 
-/// A query that is ready to be compared with messages and summaries: the pattern with all filters.
+/// A query that is ready to be compared with messages and summaries: its pattern and all filters.
 #[derive(Debug, Clone)]
 pub(crate) struct Matcher<'q> {
     query: &'q Query,
@@ -22,11 +22,11 @@ pub(crate) struct Matcher<'q> {
 }
 
 impl<'q> Matcher<'q> {
-    /// Prepares a query. `Prose` matches texts with any word of the pattern; `Auto` is read as `Literal`, the first
-    /// mode that it tries.
+    /// Prepares a query. In the mode `Prose`, a text matches if it contains any word of the pattern. The mode `Auto` is
+    /// treated as `Literal`, the first mode that it tries.
     ///
     /// # Errors
-    /// `Invalid` for an empty pattern.
+    /// `Invalid` for an empty or too long pattern.
     pub(crate) fn new(query: &'q Query) -> Result<Self> {
         query.check()?;
         let (pattern, fallback) = Pattern::new(query);
@@ -38,12 +38,13 @@ impl<'q> Matcher<'q> {
         })
     }
 
-    /// The replacement for the pattern, if it cannot be read in the query's mode.
+    /// Returns the replacement for the query's mode, if the pattern is not valid in this mode.
     pub(crate) fn fallback(&self) -> Option<&Fallback> {
         self.fallback.as_ref()
     }
 
-    /// The mode in which the pattern is read: the query's, or `Literal` if that is impossible.
+    /// Returns the mode in which the pattern is interpreted: the mode of the query, or `Literal` if that mode is `Auto`
+    /// or the pattern is not valid in it.
     pub(crate) fn mode(&self) -> SearchMode {
         match (&self.fallback, self.query.mode) {
             (Some(_), _) | (_, SearchMode::Auto) => SearchMode::Literal,
@@ -51,8 +52,8 @@ impl<'q> Matcher<'q> {
         }
     }
 
-    /// Whether a query in this order is answered by a ranking: in the mode `Prose`, and in the mode `Words` when the
-    /// order is by relevance. A pattern without words is not.
+    /// Returns whether the hits of this query are ranked in the given order: always in the mode `Prose`, and in the
+    /// mode `Words` in the order `Relevance`. A pattern without words is never ranked.
     pub(crate) fn ranks(&self, order: HitOrder) -> bool {
         match self.mode() {
             SearchMode::Prose => true,
@@ -61,20 +62,21 @@ impl<'q> Matcher<'q> {
         }
     }
 
-    /// Returns the condition of an index that every matching message and summary meets. Others may meet it too.
+    /// Returns the condition for the index ([`Need`]) that every matching message and summary satisfies. Other messages
+    /// may satisfy it too.
     pub(crate) fn need(&self) -> Need {
         self.pattern.need()
     }
 
-    /// Whether a message passes the filters; the pattern does not count. Notes never do. `calls` has the calls before
-    /// it.
+    /// Returns whether a message satisfies all filters, whether or not it matches the pattern. Notes never do. `calls`
+    /// contains the tool calls before the message.
     pub(crate) fn admits_message(&self, entry: &LogEntry, calls: &CallNames) -> bool {
         entry.kind != EntryKind::Note
             && self.admits_at(entry.seq, entry.role, entry.created_at)
             && (self.query.tools.is_empty() || calls.uses(entry, &self.query.tools))
     }
 
-    /// Whether a message at this position, of this role and time passes the filters but that on tools.
+    /// Returns whether a message with this position, role and time satisfies all filters except the filter for tools.
     pub(crate) fn admits_at(&self, seq: Seq, role: Role, created_at: Timestamp) -> bool {
         self.query.scope.has_messages()
             && (self.query.roles.is_empty() || self.query.roles.contains(&role))
@@ -82,17 +84,18 @@ impl<'q> Matcher<'q> {
             && self.overlaps(created_at, created_at)
     }
 
-    /// The tools of the filter; empty for all.
+    /// Returns the names of the tools to which the query restricts its search: only messages that call one of them, or
+    /// have a result of one, can match. Empty if tools do not restrict the search.
     pub(crate) fn tools(&self) -> &[String] {
         &self.query.tools
     }
 
-    /// Whether echoes are searched: see [`Query::searches_echoes`].
+    /// Returns whether calls and results of memory tools (echoes) are searched: see [`Query::searches_echoes`].
     pub(crate) fn searches_echoes(&self) -> bool {
         self.echoes
     }
 
-    /// Whether the filters depend on calls before a message that `calls` does not have.
+    /// Returns whether a filter depends on tool calls before the message that `calls` does not contain.
     pub(crate) fn asks_for_calls(&self, entry: &LogEntry, calls: &CallNames) -> bool {
         (!self.echoes || !self.query.tools.is_empty())
             && entry.kind != EntryKind::Note
@@ -101,13 +104,13 @@ impl<'q> Matcher<'q> {
             && self.in_parts(entry, |_| true).is_some()
     }
 
-    /// Whether a summary passes the filters; the pattern does not count.
+    /// Returns whether a summary satisfies all filters, whether or not it matches the pattern.
     pub(crate) fn admits_summary(&self, summary: &Summary) -> bool {
         self.admits_over(summary.range, (summary.earliest_at, summary.latest_at))
     }
 
-    /// Whether a summary of these messages, of which the earliest and the latest are of these times, passes
-    /// the filters.
+    /// Returns whether a summary satisfies all filters. `covered` is the range of messages that it covers, and `times`
+    /// are the earliest and the latest time of these messages.
     pub(crate) fn admits_over(&self, covered: SeqRange, times: (Timestamp, Timestamp)) -> bool {
         self.query.scope.has_summaries()
             && self.query.roles.is_empty()
@@ -119,9 +122,9 @@ impl<'q> Matcher<'q> {
             && self.overlaps(times.0, times.1)
     }
 
-    /// Returns a hit when the message matches the pattern and passes the filters. Every readable
-    /// text is searched: calls, arguments, results, reasoning; echoes only on demand. Notes are never
-    /// found. `calls` has the calls before the message.
+    /// Returns a hit if the message matches the pattern and satisfies all filters. The search covers all readable text:
+    /// texts, reasoning, calls, arguments and results. It covers echoes (calls and results of memory tools) only on
+    /// request. Notes never match. `calls` contains the tool calls before the message.
     pub(crate) fn message(&self, entry: &LogEntry, calls: &CallNames) -> Option<Hit> {
         if !self.admits_message(entry, calls) {
             return None;
@@ -130,8 +133,8 @@ impl<'q> Matcher<'q> {
         Some(message_hit(entry, snippet))
     }
 
-    /// Returns a hit for a message, whether or not it matches and passes the filters: with the text around the match,
-    /// or with its beginning if there is no match.
+    /// Returns a hit for a message even if it does not match the pattern or the filters. The snippet shows the text
+    /// around the match, or the beginning of the text if there is no match.
     pub(crate) fn show_message(&self, entry: &LogEntry, calls: &CallNames) -> Hit {
         let snippet = self.in_message(entry, calls).unwrap_or_else(|| {
             let mut head = None;
@@ -147,7 +150,7 @@ impl<'q> Matcher<'q> {
         message_hit(entry, snippet)
     }
 
-    /// Returns a hit when the summary matches the pattern and passes the filters.
+    /// Returns a hit if the summary matches the pattern and satisfies all filters.
     pub(crate) fn summary(&self, summary: &Summary) -> Option<Hit> {
         if !self.admits_summary(summary) {
             return None;
@@ -156,7 +159,7 @@ impl<'q> Matcher<'q> {
         Some(summary_hit(summary, snippet))
     }
 
-    /// Returns a hit for a summary, as [`Matcher::show_message`] does for a message.
+    /// Returns a hit for a summary even if it does not match the pattern or the filters.
     pub(crate) fn show_summary(&self, summary: &Summary) -> Hit {
         let head = || Snippet::head(summary.text(), self.query.snippet_chars);
         let snippet = self.in_summary(summary).unwrap_or_else(head);
@@ -189,7 +192,7 @@ impl<'q> Matcher<'q> {
         finder.finish()
     }
 
-    /// Whether the time from `earliest` to `latest`, both inclusive, is partly in the query's.
+    /// Returns whether the time from `earliest` to `latest`, both inclusive, overlaps the time limits of the query.
     fn overlaps(&self, earliest: Timestamp, latest: Timestamp) -> bool {
         self.query.since.is_none_or(|since| since <= latest)
             && self.query.until.is_none_or(|until| earliest < until)

@@ -1,4 +1,4 @@
-//! A pattern, read by its mode, and the search for it in the texts of a message.
+//! Search patterns in each mode, and the search for them in the texts of a message.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -13,22 +13,23 @@ use crate::query::{Query, SearchMode};
 use crate::segment::{Need, variants};
 use crate::words::{Tokenizer, is_stop_word, pieces};
 
-/// Bytes of a text after which the search for words ends, if the words that must occur were found.
+/// Number of bytes of a text after which the search for words ends, if the required words were found.
 const ENOUGH_BYTES: usize = 1 << 19;
 
 /// A pattern that is ready to be compared with texts.
 #[derive(Debug, Clone)]
 pub(super) enum Pattern {
-    /// The text occurs.
+    /// Matches texts that contain the literal text.
     Literal(Literal),
-    /// The expression matches.
+    /// Matches texts in which the regular expression matches.
     Regex(RegexPattern),
-    /// All terms occur, or any of them.
+    /// Matches messages that contain all terms, or any of them.
     Terms { terms: Terms, all: bool },
 }
 
 impl Pattern {
-    /// Reads the pattern of a query. Also returns the replacement if that is impossible.
+    /// Interprets the pattern of a query in the mode of the query. If the pattern is not valid in this mode, interprets
+    /// it literally, and also returns the [`Fallback`] with the reason.
     pub(super) fn new(query: &Query) -> (Self, Option<Fallback>) {
         let exact = query.smart_case && has_upper_case(query);
         match query.mode {
@@ -74,7 +75,7 @@ impl Pattern {
         (pattern, None)
     }
 
-    /// Returns the condition of an index that every matching message meets.
+    /// Returns the condition for the index ([`Need`]) that every matching message satisfies.
     pub(super) fn need(&self) -> Need {
         match self {
             Pattern::Literal(literal) => literal.need(),
@@ -89,7 +90,8 @@ impl Pattern {
         }
     }
 
-    /// Begins the search for the pattern in the texts of one message.
+    /// Creates a finder, which searches for the pattern in the texts of one message. `chars` is the maximum length of a
+    /// snippet.
     pub(super) fn finder(&self, chars: usize) -> Finder<'_> {
         Finder {
             pattern: self,
@@ -101,7 +103,7 @@ impl Pattern {
     }
 }
 
-/// The distinct terms of a pattern.
+/// Returns the distinct terms of a pattern.
 fn terms(pattern: &str, tokenizer: Tokenizer) -> Vec<String> {
     let mut terms = BTreeSet::new();
     tokenizer.visit_query(&composed(pattern), &mut |_, term| {
@@ -110,7 +112,7 @@ fn terms(pattern: &str, tokenizer: Tokenizer) -> Vec<String> {
     terms.into_iter().collect()
 }
 
-/// The distinct terms of a pattern without stop words; with them if there are no others.
+/// Returns the distinct terms of a pattern without stop words. Returns all terms if there are only stop words.
 fn telling_terms(pattern: &str) -> Vec<String> {
     let (mut telling, pattern) = (BTreeSet::new(), &*composed(pattern));
     Tokenizer::RANKING.visit_query(pattern, &mut |range, term| {
@@ -124,7 +126,8 @@ fn telling_terms(pattern: &str) -> Vec<String> {
     }
 }
 
-/// Whether a pattern has an upper-case letter; in a regular expression, outside of its classes.
+/// Returns whether a pattern contains an upper-case letter. In a regular expression, the letter after a backslash and
+/// the class name in `\p{…}` do not count.
 fn has_upper_case(query: &Query) -> bool {
     let mut chars = query.pattern.chars();
     while let Some(c) = chars.next() {
@@ -140,7 +143,7 @@ fn has_upper_case(query: &Query) -> bool {
     false
 }
 
-/// The search for a pattern in the texts of one message.
+/// Searches for a pattern in the texts of one message, and keeps the best snippet.
 #[derive(Debug)]
 pub(super) struct Finder<'p> {
     pattern: &'p Pattern,
@@ -148,12 +151,12 @@ pub(super) struct Finder<'p> {
     snippet: Option<Snippet>,
     /// Number of different terms in the text of the snippet.
     snippet_terms: usize,
-    /// The terms that were found, by their place in the pattern.
+    /// Indexes, in the pattern, of the terms that were found.
     seen: BTreeSet<usize>,
 }
 
 impl Finder<'_> {
-    /// Looks for the pattern in one text.
+    /// Searches for the pattern in one text of the message.
     pub(super) fn see(&mut self, text: &str) {
         match self.pattern {
             Pattern::Terms { terms, .. } => self.see_terms(text, terms),
@@ -202,7 +205,7 @@ impl Finder<'_> {
         }
     }
 
-    /// Whether the terms that must occur were found.
+    /// Returns whether all required terms were found.
     fn has_all(&self) -> bool {
         match self.pattern {
             Pattern::Terms { terms, all: true } => self.seen.len() >= terms.len(),
@@ -210,7 +213,7 @@ impl Finder<'_> {
         }
     }
 
-    /// The snippet, when the pattern was found.
+    /// Returns the snippet if the message matches the pattern.
     pub(super) fn finish(self) -> Option<Snippet> {
         match self.pattern {
             Pattern::Terms { all: true, .. } if !self.has_all() => None,
@@ -219,8 +222,8 @@ impl Finder<'_> {
     }
 }
 
-/// Returns the number of the first of the matches that has the most different terms within half of
-/// `bytes`, and their number.
+/// Finds the match from which on the most different terms occur within `bytes / 2` bytes. Returns the index of this
+/// match and the number of these terms.
 fn densest(found: &[(usize, Range<usize>)], bytes: usize) -> (usize, usize) {
     let mut counts = std::collections::BTreeMap::new();
     let (mut best, mut end) = ((0, 0), 0);

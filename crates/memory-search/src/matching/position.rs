@@ -5,8 +5,8 @@ use memory_model::{Seq, SummaryId};
 use crate::error::{Error, ErrorKind, Result};
 use crate::hits::HitTarget;
 
-/// A hit. As a cursor it is the last hit of an incomplete answer, in the orders by position. The query's order decides
-/// which hits follow.
+/// Message or summary that a search found. A cursor contains the position of the last hit of an answer, and the next
+/// answer continues with the hit after it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) enum Position {
     /// A message.
@@ -16,7 +16,7 @@ pub(crate) enum Position {
 }
 
 impl Position {
-    /// The position of a hit.
+    /// Returns the position of a hit.
     pub(crate) fn of(target: &HitTarget) -> Self {
         match target {
             HitTarget::Message { seq, .. } => Position::Message(*seq),
@@ -24,7 +24,7 @@ impl Position {
         }
     }
 
-    /// The cursor of this position: `m` and the message's position, or `s` and the summary's id.
+    /// Returns the cursor of this position: `m` and the position of the message, or `s` and the id of the summary.
     pub(crate) fn to_cursor(&self) -> String {
         match self {
             Position::Message(seq) => format!("m{seq}"),
@@ -32,10 +32,10 @@ impl Position {
         }
     }
 
-    /// Reads a cursor.
+    /// Parses a cursor.
     ///
     /// # Errors
-    /// `Invalid` when [`Position::to_cursor`] did not make it.
+    /// `Invalid` if the text was not returned by [`Position::to_cursor`].
     pub(crate) fn from_cursor(cursor: &str) -> Result<Self> {
         if let Some(seq) = cursor
             .strip_prefix('m')

@@ -1,23 +1,23 @@
-//! Answers of queries that rank: the hits depend on the whole conversation.
+//! Cursors of ranked answers. The order of ranked hits depends on the whole conversation.
 
 use memory_model::Seq;
 
 use crate::error::{Error, ErrorKind, Result};
 
-/// The state of a conversation that a ranking is made of.
+/// The part of a conversation that a ranking covers.
 ///
-/// A cursor names it, so that all pages of an answer come from one ranking, however the conversation
-/// grows between them.
+/// A cursor contains this state. All pages of an answer therefore come from the same ranking, even if the conversation
+/// grows between two pages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct RankedUpTo {
-    /// Position of the first ranked message. It is not the first of the log if the ranking continues one that was
-    /// stopped.
+    /// Position of the first ranked message. This is not the first position of the log if the ranking continues one
+    /// that was stopped.
     pub first: Seq,
     /// Position of the last ranked message.
     pub head: Seq,
-    /// Number of ranked summaries: the first ones in the order in which they were made.
+    /// Number of ranked summaries, counted in the order of their creation.
     pub summaries: usize,
-    /// Position of the last message with a vector that is used; `None` if the ranking uses words alone.
+    /// Position of the last message with a vector that is used. `None` if the ranking uses only words.
     pub vectors: Option<Seq>,
     /// Whether the search was stopped before it read everything. The messages after `head` and all summaries are then
     /// ranked separately, and their hits follow.
@@ -27,17 +27,18 @@ pub(crate) struct RankedUpTo {
 /// Position of a page in a ranked answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct RankedCursor {
-    /// The messages and summaries that were ranked.
+    /// The part of the conversation that the ranking covers.
     pub state: RankedUpTo,
-    /// Number of hits before the page that the cursor leads to.
+    /// Number of hits before this page.
     pub begin: usize,
 }
 
 impl RankedCursor {
-    /// Returns the cursor: `r`, the head, the number of summaries, the number of hits before the page and, if vectors
-    /// count, the last message with a vector that counts. The cursor of a stopped ranking begins with `w` and the first
-    /// message. The cursor of the last ranking behind it begins with `e` and the first message; its head is 0 until it
-    /// is read.
+    /// Returns the cursor: `r`, the position of the last ranked message, the number of summaries, the number of hits
+    /// before the page and, if vectors are used, the position of the last message with a vector. The cursor of a
+    /// stopped ranking begins with `w` and the position of the first message. The cursor of the ranking after it begins
+    /// with `e` and the position of the first message. In that cursor, the position of the last message is 0 until the
+    /// messages are read.
     pub(crate) fn to_cursor(self) -> String {
         let RankedUpTo {
             first,
@@ -55,8 +56,8 @@ impl RankedCursor {
         format!("{kind}{}.{summaries}.{}{vectors}", head.0, self.begin)
     }
 
-    /// Returns the cursor of the next page in a ranking of `found` hits, or of the messages behind it if it was
-    /// stopped; `None` if no page follows.
+    /// Returns the cursor of the next page in a ranking with `found` hits. After the last page of a stopped ranking,
+    /// returns the cursor of the ranking of the remaining messages. `None` if no page follows.
     pub(crate) fn behind(self, found: usize) -> Option<String> {
         if self.begin < found {
             return Some(self.to_cursor());
@@ -75,15 +76,15 @@ impl RankedCursor {
         self.state.stopped.then(|| next.to_cursor())
     }
 
-    /// Whether the ranking was made before, so that its pages are of the same messages.
+    /// Returns whether the ranking was already made for an earlier page. All its pages cover the same messages.
     pub(crate) fn is_read(&self) -> bool {
         self.state.head > Seq::NONE
     }
 
-    /// Reads a cursor.
+    /// Parses a cursor.
     ///
     /// # Errors
-    /// `Invalid` when [`RankedCursor::to_cursor`] did not make it.
+    /// `Invalid` if the text was not returned by [`RankedCursor::to_cursor`].
     pub(crate) fn from_cursor(cursor: &str) -> Result<Self> {
         read_cursor(cursor).ok_or_else(|| {
             let message = format!(
@@ -94,7 +95,7 @@ impl RankedCursor {
     }
 }
 
-/// Parses the text of [`RankedCursor::to_cursor`].
+/// Parses the text that [`RankedCursor::to_cursor`] returns.
 fn read_cursor(text: &str) -> Option<RankedCursor> {
     let (first, numbers) = match text.split_at_checked(1)? {
         ("r", numbers) => (Seq::FIRST, numbers),

@@ -1,4 +1,4 @@
-//! Regular expressions, and the literal text that each match of one contains.
+//! Regular expressions, and a literal text that every match of an expression contains.
 
 use std::ops::Range;
 
@@ -10,16 +10,18 @@ use super::snippet::near_first;
 use crate::fold::{Image, composed};
 use crate::segment::Need;
 
-/// A regular expression that is ready to be compared with texts. Matching takes time linear in the text.
+/// A regular expression that is ready to be compared with texts. The time of matching is linear in the length of the
+/// text.
 ///
-/// `^` and `$` match at line breaks. Case is ignored by Unicode's simple case folding, unless `exact`. The expression
-/// and the text are matched in composed form; if that finds no match, both are matched as written.
+/// `^` and `$` match at line breaks. Case is ignored by Unicode's simple case folding, unless the pattern was created
+/// with `exact`. First the expression and the text are matched in composed form. If there is no match, both are matched
+/// as written.
 #[derive(Debug, Clone)]
 pub(super) struct RegexPattern {
     regex: Regex,
-    /// The expression as written, if `regex` is compiled from another, composed form.
+    /// The expression as written, if `regex` is compiled from a different composed form.
     written: Option<Regex>,
-    /// A text that every matching text in ASCII contains, in lower case.
+    /// A text, in lower case, that every matching ASCII text contains.
     literal: Option<String>,
     need: Need,
 }
@@ -28,7 +30,7 @@ impl RegexPattern {
     /// Compiles a pattern.
     ///
     /// # Errors
-    /// The reason why the pattern is not a regular expression, in one line.
+    /// The reason why the pattern is not a valid regular expression, in one line.
     pub(super) fn new(pattern: &str, exact: bool) -> Result<Self, String> {
         let build = |pattern: &str| {
             RegexBuilder::new(pattern)
@@ -38,7 +40,7 @@ impl RegexPattern {
         };
         let written = build(pattern).map_err(|error| one_line(&error))?;
         let form = composed(pattern);
-        // A mark behind a bracket may be a part of another character once they are composed.
+        // Composing may join a mark after a bracket to another character. The composed expression may then be invalid.
         let changed = (form != pattern).then(|| build(&form).ok());
         let Some(regex) = changed.flatten() else {
             return Ok(Self {
@@ -56,13 +58,13 @@ impl RegexPattern {
         })
     }
 
-    /// The condition of an index that every matching text meets.
+    /// Returns the condition for the index ([`Need`]) that every matching text satisfies.
     pub(super) fn need(&self) -> &Need {
         &self.need
     }
 
-    /// Returns the byte ranges of the matches in a text, in order and without overlaps: the first, and those that a
-    /// snippet of `chars` characters may show with it.
+    /// Returns the byte ranges of matches in a text, in order and without overlaps: the first match, and the later
+    /// matches that a snippet of `chars` characters may show with it.
     pub(super) fn spans(&self, text: &str, chars: usize) -> Vec<Range<usize>> {
         let may_match = match &self.literal {
             Some(literal) if text.is_ascii() => text.to_ascii_lowercase().contains(literal),
@@ -86,19 +88,19 @@ fn found_in(regex: &Regex, text: &str) -> impl Iterator<Item = Range<usize>> {
     regex.find_iter(text).map(|found| found.range())
 }
 
-/// The last line of the error's text, which says what is wrong; the others show the position.
+/// Returns the last line of an error's text, which states the error. The other lines show its location.
 fn one_line(error: &regex::Error) -> String {
     let text = error.to_string();
     let last = text.lines().last().unwrap_or_default();
     last.strip_prefix("error: ").unwrap_or(last).to_owned()
 }
 
-/// Returns a text that every match of a regular expression contains, in any case: the longest that can be derived from
-/// the expression, in lower case. `None` if there is none, or if it is not ASCII.
+/// Returns a literal text, in lower case, that every match of a regular expression contains in upper or lower case: the
+/// longest that was found. `None` if none was found, or if it is not ASCII.
 ///
-/// Texts in ASCII without it need not be matched. A text that has the letter `ſ` (U+017F) may match without it: that
-/// letter is an `s` if case is ignored. The condition for an index covers more, such as classes and alternatives:
-/// [`Need`].
+/// An ASCII text that does not contain it need not be matched. A text with the letter `ſ` (U+017F) may match without
+/// it, because this letter equals `s` if case is ignored. The condition for the index covers more, such as classes and
+/// alternatives: see [`Need`].
 pub(super) fn required_literal(pattern: &str) -> Option<String> {
     let mut parser = regex_syntax::ParserBuilder::new().multi_line(true).build();
     let hir = parser.parse(pattern).ok()?;
@@ -106,7 +108,7 @@ pub(super) fn required_literal(pattern: &str) -> Option<String> {
     literal.is_ascii().then_some(literal)
 }
 
-/// The longest literal that every match of an expression contains.
+/// Returns the longest literal in an expression that every match contains.
 fn longest(hir: &Hir) -> Option<String> {
     match hir.kind() {
         HirKind::Literal(literal) => String::from_utf8(literal.0.to_vec()).ok(),
@@ -159,7 +161,7 @@ mod tests {
                 0..24,
             ),
             ("CAFÉ|x", "cafe\u{301}", 0..6),
-            // As they are written.
+            // Matched as written.
             (r"e\p{M}", "cafe\u{301}", 3..6),
             ("caf[e\u{301}]", "cafe", 0..4),
             ("e\\x{301}", "e\u{301}", 0..3),

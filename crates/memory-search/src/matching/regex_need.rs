@@ -1,4 +1,4 @@
-//! The condition of an index that every match of a regular expression meets.
+//! The condition for the index that every match of a regular expression satisfies.
 
 use regex_syntax::ParserBuilder;
 use regex_syntax::hir::{Class, ClassUnicode, Hir, HirKind};
@@ -6,17 +6,18 @@ use regex_syntax::hir::{Class, ClassUnicode, Hir, HirKind};
 use super::regex_unbroken::unbroken;
 use crate::segment::{CharSet, Need, char_set};
 
-/// Maximum size of a set of characters in a condition: all digits of all scripts fit.
+/// Maximum size of a set of characters in a condition. All digits of all scripts fit.
 const MOST_CHARS: usize = 1_024;
 
-/// Maximum number of adjacent characters in a condition; further ones are left out.
+/// Maximum number of adjacent characters in a condition. Further characters are left out.
 const LONGEST_RUN: usize = 24;
 
-/// Maximum number of parts of an expression that are read; further ones are left out. Repetitions count as often as
-/// they repeat.
+/// Maximum number of parts of an expression that are read. Further parts are left out. A part that repeats counts once
+/// for each repetition.
 const MOST_PARTS: usize = 4_096;
 
-/// Returns the condition of an index that every match of an expression meets. Case is ignored unless `exact`.
+/// Returns the condition for the index ([`Need`]) that every match of an expression satisfies. Case is ignored unless
+/// `exact` is `true`.
 pub(super) fn need_of(pattern: &str, exact: bool) -> Need {
     let mut parser = ParserBuilder::new()
         .multi_line(true)
@@ -52,12 +53,12 @@ fn need_of_hir(hir: &Hir, parts: &mut usize) -> Need {
 
 /// Reads the parts of an expression that follow each other.
 struct Reader<'p> {
-    /// Parts that may still be read.
+    /// Number of parts that may still be read.
     parts: &'p mut usize,
     needs: Vec<Need>,
-    /// The characters before, side by side.
+    /// The sets of possible characters directly before the current part.
     run: Vec<CharSet>,
-    /// The longest run of one or two characters that is needed.
+    /// The longest run of one or two required characters.
     prefix: String,
 }
 
@@ -97,7 +98,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Adds a character; `None` means any character, or more than one.
+    /// Adds a character from a set. `None` means any character, or several characters.
     fn push(&mut self, set: Option<CharSet>) {
         match set {
             Some(set) => self.run.push(set),
@@ -108,7 +109,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Ends a run: anything may follow.
+    /// Ends the run of adjacent characters, and adds its condition.
     fn cut(&mut self) {
         let run = std::mem::take(&mut self.run);
         let one = |set: &CharSet| match set.as_slice() {
@@ -125,7 +126,8 @@ impl Reader<'_> {
     }
 }
 
-/// The characters of a class; `None` if there are many, or if the lower case of one has several characters.
+/// Returns the characters of a class. `None` if there are too many, or if the lower-case form of one has several
+/// characters.
 fn chars_of(class: &ClassUnicode) -> Option<CharSet> {
     let size: usize = class.iter().map(|range| range.len()).sum();
     if size > MOST_CHARS {
@@ -167,7 +169,7 @@ mod tests {
             let sets = vec![vec!['x'], vec!['y', 'z'], vec!['z']];
             Need::All(vec![grams(&["abc"]), Need::SideBySide(sets)])
         });
-        // The Kelvin sign and the long s are letters if case is ignored.
+        // If case is ignored, the Kelvin sign and the long s are equal to letters.
         assert_eq!(need("ſ\u{212a}y"), grams(&["sky"]));
         assert_eq!(need("a{2,}b"), Need::GramPrefix(gram_key("aa")));
         assert_eq!(need("(ab){2}c"), grams(&["aba", "abc", "bab"]));

@@ -1,24 +1,24 @@
-//! Length of the stretch without white space that every match of a regular expression has.
+//! Minimum length of the stretches without white space in every match of a regular expression.
 
 use std::sync::LazyLock;
 
 use regex_syntax::hir::{Class, ClassUnicode, Hir, HirKind};
 
-/// Least lengths of the stretches without white space in the matches of an expression, in characters.
+/// Minimum lengths of stretches without white space in the matches of an expression, in characters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Stretches {
-    /// Whether no match has white space. Then the other three are the length of the shortest match.
+    /// Whether no match contains white space. The other three fields are then the length of the shortest match.
     unbroken: bool,
-    /// Least length of the stretch that a match begins with.
+    /// Minimum length of the stretch at the beginning of a match.
     first: u64,
-    /// Least length of the stretch that a match ends with.
+    /// Minimum length of the stretch at the end of a match.
     last: u64,
-    /// Least length of the longest stretch in a match.
+    /// Minimum length of the longest stretch in a match.
     longest: u64,
 }
 
 impl Stretches {
-    /// A text without white space.
+    /// Returns the lengths for matches of `chars` characters without white space.
     fn solid(chars: u64) -> Self {
         Self {
             unbroken: true,
@@ -28,7 +28,7 @@ impl Stretches {
         }
     }
 
-    /// Anything.
+    /// The lengths for any text, even an empty one.
     const UNKNOWN: Self = Self {
         unbroken: false,
         first: 0,
@@ -106,7 +106,7 @@ impl Stretches {
     }
 }
 
-/// Unicode's white space.
+/// All Unicode white space characters.
 static SPACES: LazyLock<ClassUnicode> = LazyLock::new(|| {
     let spaces = regex_syntax::parse(r"\s").map(Hir::into_kind);
     match spaces {
@@ -127,7 +127,7 @@ fn may_be_space(class: &Class) -> bool {
     })
 }
 
-/// Returns the least length of a stretch without white space that every match has, in characters.
+/// Returns the minimum length of the longest stretch without white space in every match, in characters.
 pub(super) fn unbroken(hir: &Hir) -> u64 {
     Stretches::of(hir).longest
 }

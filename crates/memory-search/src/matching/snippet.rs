@@ -1,10 +1,10 @@
-//! The text around a match.
+//! Excerpts of text around matches.
 
 use std::ops::Range;
 
 use crate::fold::begins_letter;
 
-/// The text around the first match, and the ranges that match.
+/// An excerpt of text around a match, and the byte ranges of the matches in it.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Snippet {
     pub(super) text: String,
@@ -12,8 +12,8 @@ pub(super) struct Snippet {
 }
 
 impl Snippet {
-    /// Cuts `chars` characters around the match number `focus` of `spans`, which are in order;
-    /// `None` when there is no such match.
+    /// Cuts an excerpt of `chars` characters around a match. `spans` are the ranges of all matches in order, and
+    /// `focus` is the index of the match. `None` if there is no match with this index.
     pub(super) fn cut(
         text: &str,
         spans: &[Range<usize>],
@@ -38,13 +38,13 @@ impl Snippet {
         Some(Self::new(text, shown, matches))
     }
 
-    /// The first `chars` characters of a text, without a match.
+    /// Returns the first `chars` characters of a text, without marked matches.
     pub(super) fn head(text: &str, chars: usize) -> Self {
         let shown = window(text, 0..0, chars.max(1));
         Self::new(text, shown, Vec::new())
     }
 
-    /// The bytes `shown` of a text, with an ellipsis at each cut. `matches` are ranges of the shown text.
+    /// Cuts the byte range `shown` out of a text, with an ellipsis at each cut. `matches` are ranges in the shown text.
     fn new(text: &str, shown: Range<usize>, mut matches: Vec<Range<usize>>) -> Self {
         let body = text.get(shown.clone()).unwrap_or_default();
         let mut out = String::with_capacity(body.len() + 6);
@@ -63,8 +63,8 @@ impl Snippet {
     }
 }
 
-/// The bytes of `text` to show: `width` characters with a match in their middle. Letters with their marks are not cut,
-/// unless the match does: fewer characters are shown.
+/// Returns the byte range to show: `width` characters of `text` with the match in the middle. A letter is not separated
+/// from its marks, unless the match itself separates them. The range may therefore have fewer characters.
 fn window(text: &str, matched: Range<usize>, width: usize) -> Range<usize> {
     let count = |range: Range<usize>| text.get(range).unwrap_or_default().chars().count();
     let (first, length) = (count(0..matched.start), count(matched.clone()));
@@ -95,8 +95,8 @@ fn window(text: &str, matched: Range<usize>, width: usize) -> Range<usize> {
     begin..whole.filter(|end| *end > begin).unwrap_or(end).min(end)
 }
 
-/// Returns the first match and those that begin at most `4 * chars` bytes behind its beginning: all that a snippet of
-/// `chars` characters may show with it.
+/// Returns the first match, and all matches that begin at most `4 * chars` bytes after its beginning. A snippet of
+/// `chars` characters cannot show more.
 pub(super) fn near_first(
     spans: impl Iterator<Item = Range<usize>>,
     chars: usize,
@@ -134,7 +134,7 @@ mod tests {
         find(text, pattern, chars).map(|snippet| snippet.text)
     }
 
-    /// The snippet with its matches in brackets.
+    /// Returns the snippet with its matches in brackets.
     fn marked(text: &str, pattern: &str, chars: usize) -> String {
         let mut snippet = find(text, pattern, chars).unwrap();
         for found in snippet.matches.iter().rev() {
@@ -151,7 +151,7 @@ mod tests {
         assert_eq!(cut("needle", "needle", 20).unwrap(), "needle");
         assert_eq!(cut("needle bbbb", "needle", 8).unwrap(), "needle b…");
         assert_eq!(cut("aaaa needle", "needle", 8).unwrap(), "…a needle");
-        // Lower case may be longer than the original; the window still holds the match.
+        // The lower-case form may be longer than the original. The window still contains the match.
         let text = format!("{}needle", "İ".repeat(50));
         assert!(cut(&text, "needle", 10).unwrap().contains("needle"));
     }
@@ -168,7 +168,8 @@ mod tests {
             marked("İİneedleİ NEEDLE", "needle", 500),
             "İİ[needle]İ [NEEDLE]"
         );
-        // The folded text begins with `i` and a combining dot: half a character matches whole.
+        // The folded text begins with `i` and a combining dot. A match of half a character extends to the whole
+        // character.
         assert_eq!(marked("İx", "i", 500), "[İ]x");
         assert_eq!(marked("İİİ", "\u{307}i", 500), "[İİ][İ]");
         assert_eq!(marked("…needle…", "…", 500), "[…]needle[…]");

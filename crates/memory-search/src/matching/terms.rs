@@ -6,26 +6,26 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::words::{Tokenizer, WordKind, visit_words};
 
-/// The distinct terms of a pattern, and a memory of the words of earlier texts that have these terms: most words of a
-/// text occurred before, and finding a word's stem takes longer than looking the word up.
+/// The distinct terms of a pattern, with a cache of words that were seen in texts. Most words of a text occurred
+/// before, and a look-up in the cache is faster than stemming a word again.
 #[derive(Debug, Clone)]
 pub(super) struct Terms {
     sorted: Vec<String>,
     tokenizer: Tokenizer,
-    /// By word, as it is written: the place of its term, if it is one.
+    /// Maps each seen word to the index of its term in `sorted`. `None` if the pattern does not contain the term.
     seen: Arc<Mutex<HashMap<Box<str>, Option<usize>>>>,
-    /// The ASCII characters, in lower case, that words of these terms may begin with.
+    /// The possible first ASCII characters, in lower case, of words with these terms.
     first: Vec<u8>,
 }
 
 impl Terms {
-    /// Maximum number of words that are remembered.
+    /// Maximum number of words in the cache.
     const MOST_SEEN: usize = 1 << 14;
 
-    /// Longest word that is remembered, in bytes.
+    /// Maximum length of a word in the cache, in bytes.
     const LONGEST_SEEN: usize = 32;
 
-    /// `terms` are in order.
+    /// Creates the terms of a pattern. `terms` must be sorted.
     pub(super) fn new(terms: Vec<String>, tokenizer: Tokenizer) -> Self {
         let first = tokenizer.first_letters(&terms);
         Self {
@@ -44,7 +44,7 @@ impl Terms {
         self.sorted.len()
     }
 
-    /// Returns the positions of terms in a text, each with the place of the term.
+    /// Returns the occurrences of the terms in a text: for each, the index of the term and its byte range.
     pub(super) fn places(&self, text: &str) -> Vec<(usize, Range<usize>)> {
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         let mut found = Vec::new();

@@ -1,8 +1,9 @@
-//! The best documents of a ranking, without the scores of all.
+//! Finds the best documents of a ranking without computing the scores of all documents.
 //!
-//! Documents are in blocks. The highest values of each part of a score in a block give a bound for its documents.
-//! Blocks are read from the highest bound down, until the next bound is below the results so far. In a block, a
-//! document's own score gives a closer bound.
+//! Documents (messages or summaries) are divided into blocks of 64 neighbouring documents. The highest values of each
+//! part of a score in a block give an upper bound for the scores of its documents. Blocks are read in descending order
+//! of their bounds, until the next bound is below the results found so far. Within a block, a document's own score
+//! gives a closer bound.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -14,14 +15,14 @@ use super::question::Question;
 use super::score::{Context, Ranked};
 use super::weights::*;
 
-/// Relative addition to bounds, so that rounding never hides a document.
+/// Relative addition to bounds, so that rounding errors never exclude a document.
 const SLACK: f64 = 1e-9;
 
-/// The best of the offered documents.
+/// The best of the documents that were offered.
 #[derive(Debug)]
 struct Best {
     count: usize,
-    /// The worst on top.
+    /// The kept documents, with the worst on top.
     heap: BinaryHeap<Reverse<Ranked>>,
 }
 
@@ -36,7 +37,7 @@ impl Best {
         }
     }
 
-    /// The worst score that is kept, if no more fit; worse documents are not kept.
+    /// Returns the lowest kept score if no more documents fit. Documents with lower scores are not kept.
     fn threshold(&self) -> f64 {
         match self.heap.peek() {
             Some(worst) if self.heap.len() == self.count => worst.0.score,
@@ -45,32 +46,34 @@ impl Best {
     }
 }
 
-/// Bounds of the parts of a score for a block's documents.
+/// Upper bounds for the parts of the scores of the documents in a block (64 neighbouring documents).
 #[derive(Debug, Clone, Copy)]
 struct Bound {
-    /// The highest own score of one.
+    /// Maximum own score of a document.
     most: f64,
-    /// Most that is added to an own score for the documents around it.
+    /// Maximum that is added to an own score for neighbouring documents and the episode.
     around: f64,
-    /// Most that the sum is multiplied by.
+    /// Maximum factor by which the own score plus the addition for neighbours is multiplied.
     times: f64,
-    /// Most that is added to that for dates.
+    /// Maximum that is then added for dates in the question.
     dated: f64,
-    /// Most that all is multiplied by.
+    /// Maximum factor by which the score is multiplied at the end.
     factor: f64,
 }
 
 impl Bound {
-    /// The highest score of a document with this own score.
+    /// Returns the highest possible score of a document with this own score.
     fn of(&self, own: f64) -> f64 {
         ((own + self.around) * self.times + self.dated) * self.factor * (1.0 + SLACK)
     }
 }
 
 impl Corpus {
-    /// Returns the first `count` of the documents for which `score` returns a score, best first; among equal ones the
-    /// earlier first. `score` is the question's score in its context, or 0. Reads only the blocks in `blocks`, if it is
-    /// given. Also returns how many documents were read.
+    /// Returns the `count` documents (messages or summaries) with the highest scores, best first, and the number of
+    /// documents for which `score` was called. Of equal scores, the earlier document comes first. A document for which
+    /// `score` returns `None` is left out. Otherwise, `score` must return 0 or the document's score for `question` and
+    /// `context`, because documents are skipped by upper bounds of these scores. `blocks` has a flag for each block of
+    /// neighbouring documents. Blocks with the flag `false` are not read. `None` reads all blocks.
     pub(super) fn best(
         &self,
         question: &Question,
@@ -88,7 +91,7 @@ impl Corpus {
             |number: usize| blocks.is_none_or(|wanted| wanted.get(number) == Some(&true));
         let numbered = self.blocks.iter().enumerate();
         let wanted = numbered.filter(|(number, _)| is_wanted(*number));
-        // With the highest score that a document of the block may have.
+        // Each block with the highest score that one of its documents may have.
         let mut bounded: Vec<(f64, Bound, usize)> = wanted
             .map(|(number, block)| {
                 let bound = self.bound(question, context, number, block);
@@ -100,7 +103,7 @@ impl Corpus {
             if highest < best.threshold() {
                 break;
             }
-            // Newer ones mostly score higher.
+            // Later documents mostly have higher scores.
             for document in documents(number, self.len()).rev() {
                 let own = context.own.get(document).copied().unwrap_or_default();
                 if bound.of(own) < best.threshold() {
@@ -126,7 +129,7 @@ impl Corpus {
             Some(true) => highest(range.clone()),
             _ => 0.0,
         };
-        // Neighbours are up to two documents before, and one behind.
+        // The neighbours of a document are the two documents before it and the one after it.
         let before = highest(range.start.saturating_sub(2)..range.start);
         let behind = highest(range.end..self.len().min(range.end + 1));
         let beside = most.max(before).max(behind);
@@ -169,7 +172,7 @@ impl Corpus {
         }
     }
 
-    /// The highest score of the episodes that a block's documents belong to.
+    /// Returns the highest score of the episodes to which the documents of a block (64 neighbouring documents) belong.
     fn highest_episode(&self, context: &Context, block: &Block) -> f64 {
         let (first, last) = block.episodes;
         let scores = context.episodes.get(first as usize..=last as usize);

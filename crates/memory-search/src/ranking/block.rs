@@ -1,21 +1,23 @@
-//! Blocks of neighbouring documents, with the properties that they have in common.
+//! Blocks of 64 neighbouring documents (messages or summaries), with bounds for their properties. A search skips a
+//! block if the bounds exclude a high score.
 
 use std::ops::Range;
 
 use memory_model::Timestamp;
 
-/// Documents in a block.
+/// Number of documents (messages or summaries) in a block. A search computes an upper bound of the scores in a block,
+/// and skips the block if the bound is low.
 pub(super) const BLOCK: usize = 64;
 
-/// The properties of a document that are kept.
+/// The properties of a document that a corpus keeps.
 #[derive(Debug)]
 pub(super) struct Entry {
-    /// Number of the participant.
+    /// Number of the participant who wrote the message. `None` for a message without a name, and for a summary.
     pub(super) participant: Option<u32>,
-    /// Whether a user wrote it.
+    /// Whether the message has the role `user`.
     pub(super) is_users: bool,
     pub(super) created_at: Timestamp,
-    /// Number of the episode.
+    /// Number of the document's episode: messages without a long pause between them.
     pub(super) episode: u32,
     pub(super) question_share: f64,
     pub(super) asks: bool,
@@ -23,14 +25,14 @@ pub(super) struct Entry {
     pub(super) names_time: bool,
 }
 
-/// The properties that some neighbouring documents have in common. They bound the documents' scores.
+/// Properties of a block of 64 neighbouring documents, which give upper bounds for their scores.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Block {
-    /// The least number of terms of one.
+    /// Smallest number of terms in a document.
     pub(super) least_length: u32,
-    /// The first and the last of the episodes.
+    /// Numbers of the first and the last episode.
     pub(super) episodes: (u32, u32),
-    /// A bit for each participant; several may share one.
+    /// Participants as bits. Several participants may share a bit.
     participants: u64,
     pub(super) has_users: bool,
     pub(super) has_first_person: bool,
@@ -39,12 +41,12 @@ pub(super) struct Block {
 }
 
 impl Block {
-    /// Whether a document of the block may be this participant's.
+    /// Returns whether a document of the block may be by this participant.
     pub(super) fn may_be_by(&self, participant: u32) -> bool {
         self.participants & bit(participant) != 0
     }
 
-    /// Adds a document of `length` terms to the block that it belongs to.
+    /// Adds document `number`, which has `length` terms, to its block. Begins a new block if needed.
     pub(super) fn add(blocks: &mut Vec<Block>, number: usize, entry: &Entry, length: u32) {
         if number / BLOCK == blocks.len() {
             blocks.push(Block {
@@ -69,12 +71,13 @@ impl Block {
     }
 }
 
-/// The bit of a participant.
+/// Returns the bit of a participant.
 fn bit(participant: u32) -> u64 {
     1 << (participant % 64)
 }
 
-/// The documents of a block, out of `all`.
+/// Returns the numbers of the documents in the block with the number `block`, in a corpus of `all` documents. Each
+/// block has 64 neighbouring documents, except the last one.
 pub(super) fn documents(block: usize, all: usize) -> Range<usize> {
     let start = block * BLOCK;
     start.min(all)..(start + BLOCK).min(all)

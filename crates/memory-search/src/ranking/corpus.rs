@@ -1,4 +1,4 @@
-//! The words of a conversation and their positions: the postings that are ranked.
+//! The words of a conversation and their occurrences, from which documents are ranked.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,44 +12,44 @@ use super::weights::EPISODE_GAP;
 use crate::fold::fold_case;
 use crate::words::{Tokenizer, is_stop_word, visit_words};
 
-/// Bytes of loaded words that are kept from one question to the next.
+/// Maximum size of loaded words that are kept for the next question, in bytes.
 const MOST_LOADED_BYTES: usize = 32 << 20;
 
-/// Words of documents, with their repetitions, that are kept from one question to the next.
+/// Maximum number of words of documents, counted with repetitions, that are kept for the next question.
 const MOST_TOLD_WORDS: usize = 1 << 19;
 
-/// Terms that are kept from one question to the next.
+/// Maximum number of terms that are kept for the next question.
 const MOST_TERMS: usize = 1 << 17;
 
 /// Number of a term in a corpus.
 pub(super) type TermId = u32;
 
-/// A document, or an episode, that has a term.
+/// A document or an episode that contains a term.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Posting {
     /// Number of the document or episode.
     pub(super) place: u32,
-    /// How often it has the term.
+    /// Number of occurrences of the term.
     pub(super) count: u32,
 }
 
-/// The places of one term.
+/// The occurrences of one term.
 #[derive(Debug, Default)]
 pub(super) struct Postings {
     pub(super) documents: Vec<Posting>,
     pub(super) episodes: Vec<Posting>,
-    /// The positions of the term among the telling terms of each document.
+    /// Positions of the term among the words without stop words of each document.
     positions: Vec<u32>,
-    /// The offsets of the positions of each document.
+    /// For each document, the offset of its first position in `positions`.
     starts: Vec<u32>,
-    /// Number of further documents that have it, which are not in `documents`; `None` if it is unknown.
+    /// Number of further documents that contain the term, but are not in `documents`. `None` if unknown.
     pub(super) unread: Option<usize>,
-    /// Whether it was [loaded](Corpus::load).
+    /// Whether the occurrences in all documents without words were [loaded](Corpus::load).
     is_loaded: bool,
 }
 
 impl Postings {
-    /// The positions of the term in the document that `documents` has at `at`.
+    /// Returns the positions of the term in the document at index `at` of `documents`.
     fn positions(&self, at: usize) -> &[u32] {
         let start = |at: usize| self.starts.get(at).map(|start| *start as usize);
         let from = start(at).unwrap_or(self.positions.len());
@@ -57,7 +57,7 @@ impl Postings {
         self.positions.get(from..to).unwrap_or_default()
     }
 
-    /// Frees unused memory, and returns the bytes in use.
+    /// Frees unused memory. Returns the number of bytes in use.
     fn shrink(&mut self) -> usize {
         self.documents.shrink_to_fit();
         self.episodes.shrink_to_fit();
@@ -67,7 +67,7 @@ impl Postings {
         postings * size_of::<Posting>() + (self.positions.len() + self.starts.len()) * 4
     }
 
-    /// Forgets the documents from `length` on.
+    /// Removes the documents from number `length` on.
     fn truncate(&mut self, length: u32, entries: &[Entry]) {
         let kept = self.documents.partition_point(|one| one.place < length);
         for gone in self.documents.drain(kept..).rev() {
@@ -87,7 +87,8 @@ impl Postings {
         self.starts.truncate(kept);
     }
 
-    /// Counts one more occurrence in a document; documents come in rising order. Whether the document is new.
+    /// Counts one more occurrence in a document. Documents must come in ascending order. Returns whether the document
+    /// is new in the list.
     fn raise(&mut self, place: u32, episode: u32) -> bool {
         let is_new = raise(&mut self.documents, place, 1);
         if is_new {
@@ -104,43 +105,45 @@ impl Postings {
 #[derive(Debug, Default)]
 pub(crate) struct Corpus {
     pub(super) terms: BTreeMap<Arc<str>, TermId>,
-    /// The terms by their numbers.
+    /// Text of each term, by number.
     pub(super) texts: Vec<Arc<str>>,
     pub(super) postings: Vec<Postings>,
-    /// From a document's number to its terms in their order, without stop words; only of documents with known words.
+    /// Maps the number of a document to its terms in order, without stop words. Contains only documents with known
+    /// words.
     pub(super) contents: BTreeMap<usize, Vec<TermId>>,
     pub(super) entries: Vec<Entry>,
-    /// Number of terms of each document. The numbers are kept separately, because each occurrence of a word needs one.
+    /// Number of terms in each document. These numbers are in a separate list, because each occurrence of a word needs
+    /// one.
     pub(super) lengths: Vec<u32>,
-    /// Bounds of the scores of the documents, in blocks.
+    /// Properties of each block of 64 neighbouring documents, from which upper bounds for their scores are computed.
     pub(super) blocks: Vec<Block>,
-    /// Number of terms of each episode.
+    /// Number of terms in each episode.
     pub(super) episodes: Vec<u64>,
-    /// From each word of a name, folded, to the participant's number.
+    /// Maps each case-folded word of a participant's name to the participant's number.
     pub(super) names: BTreeMap<String, u32>,
     participants: BTreeMap<String, u32>,
     /// Number of documents that were [added without their words](Corpus::add_record).
     records: usize,
-    /// The terms of documents that were added after these.
+    /// Terms of the documents that were added with their words, after the first document that was added without words.
     behind: Vec<TermId>,
-    /// Bytes of the loaded words.
+    /// Size of the loaded words, in bytes.
     loaded_bytes: usize,
     /// Number of words that [`set_content`](Corpus::set_content) added.
     told_words: usize,
 }
 
 impl Corpus {
-    /// An empty corpus.
+    /// Creates an empty corpus.
     pub(crate) fn new() -> Self {
         Self::default()
     }
 
-    /// Number of documents.
+    /// Returns the number of documents.
     pub(crate) fn len(&self) -> usize {
         self.entries.len()
     }
 
-    /// Adds a document. Its number is the corpus' length before.
+    /// Adds a document with its words. Its number is the number of documents before.
     pub(crate) fn add(&mut self, document: &Document<'_>) {
         let episode = self.episode_of(document.created_at);
         let place = count(self.entries.len());
@@ -169,7 +172,7 @@ impl Corpus {
         self.push(&Record { length, ..record }, episode);
     }
 
-    /// Adds a document without its words: [`load`](Self::load) adds the words that a question needs.
+    /// Adds a document without its words. [`load`](Self::load) later adds the words that a question needs.
     pub(crate) fn add_record(&mut self, record: &Record) {
         let episode = self.episode_of(record.created_at);
         self.records += 1;
@@ -196,7 +199,8 @@ impl Corpus {
         self.entries.push(entry);
     }
 
-    /// Returns the number of the episode that a message of this time belongs to.
+    /// Returns the number of the episode to which a message with this time belongs. Begins a new episode after a long
+    /// pause.
     fn episode_of(&mut self, time: Timestamp) -> u32 {
         let begins = match self.entries.last() {
             Some(last) => time.0.saturating_sub(last.created_at.0) > EPISODE_GAP,
@@ -208,9 +212,9 @@ impl Corpus {
         count(self.episodes.len().saturating_sub(1))
     }
 
-    /// Adds the places of a term in the documents before the ones that were [added](Self::add) with their words: number
-    /// of the document, how often it has the term, and the positions among its telling terms. A term that is loaded
-    /// already stays unchanged: see [`is_loaded`](Self::is_loaded).
+    /// Adds the occurrences of a term in the documents that were added without words. `read` calls a function with the
+    /// number of each document, the number of occurrences, and their positions among the document's words without stop
+    /// words. A term that [is loaded](Self::is_loaded) already stays unchanged.
     pub(crate) fn load(
         &mut self,
         term: &str,
@@ -250,14 +254,14 @@ impl Corpus {
         Ok(())
     }
 
-    /// Whether a term was [loaded](Self::load).
+    /// Returns whether the occurrences of a term were [loaded](Self::load).
     pub(crate) fn is_loaded(&self, term: &str) -> bool {
         let id = self.terms.get(term);
         let postings = id.and_then(|id| self.postings.get(*id as usize));
         postings.is_some_and(|postings| postings.is_loaded)
     }
 
-    /// Sets how many of the documents without their words have a term. This counts until the term is
+    /// Sets the number of documents without words that contain a term. This number is used until the term is
     /// [loaded](Self::load).
     pub(crate) fn set_unread(&mut self, term: &str, documents: usize) {
         let id = self.term_id(term);
@@ -267,8 +271,7 @@ impl Corpus {
         }
     }
 
-    /// Returns the words of some documents, as far as they are known, that are neither loaded nor
-    /// [counted](Self::set_unread).
+    /// Returns the known words of some documents that are neither loaded nor [counted](Self::set_unread).
     pub(crate) fn uncounted(&self, documents: &[usize]) -> Vec<Arc<str>> {
         let contents = documents.iter();
         let contents = contents.filter_map(|at| self.contents.get(at));
@@ -285,22 +288,22 @@ impl Corpus {
         words
     }
 
-    /// Sets the [telling words](Document::telling_words) of a document that was added without its words.
+    /// Sets the [words without stop words](Document::telling_words) of a document that was added without its words.
     pub(crate) fn set_content(&mut self, place: usize, words: &[String]) {
         let content = words.iter().map(|word| self.term_id(word)).collect();
         self.contents.insert(place, content);
         self.told_words += words.len();
     }
 
-    /// Whether the words of a document are known.
+    /// Returns whether the words of a document are known.
     pub(crate) fn has_content(&self, place: usize) -> bool {
         self.contents.contains_key(&place)
     }
 
-    /// Forgets the documents from `length` on. [Loaded](Self::load) words and the words that were set for documents are
-    /// kept for the next question, unless they have grown large: 32 MB of places, 131,072 different words, or 524,288
-    /// words of documents. Then they are forgotten too, and so are all documents that were [added](Self::add) with
-    /// their words. If a corpus has no other documents, it always forgets these.
+    /// Removes the documents from number `length` on. [Loaded](Self::load) words and the words that were set for
+    /// documents are kept for the next question. If they exceed 32 MB of occurrences, 131,072 different words, or
+    /// 524,288 words of documents, they are removed too, with all documents that were [added](Self::add) with their
+    /// words. If the corpus has only such documents, it always removes them.
     pub(crate) fn reset(&mut self, mut length: usize) {
         let is_large = self.loaded_bytes > MOST_LOADED_BYTES
             || self.told_words > MOST_TOLD_WORDS
@@ -351,7 +354,7 @@ impl Corpus {
         (self.loaded_bytes, self.told_words) = (0, 0);
     }
 
-    /// Forgets the words of documents from `length` on, which were added behind those without their words.
+    /// Removes the words of documents from number `length` on, which were added after the documents without words.
     fn forget_words_behind(&mut self, length: usize) {
         self.behind.sort_unstable();
         self.behind.dedup();
@@ -374,7 +377,7 @@ impl Corpus {
         self.contents.split_off(&length);
     }
 
-    /// Returns the documents that have both terms of a pair next to each other.
+    /// Returns the documents that contain the terms `first` and `second` directly after each other.
     pub(super) fn documents_with_pair(&self, first: TermId, second: TermId) -> Vec<usize> {
         let postings = |id: TermId| self.postings.get(id as usize);
         let (Some(first), Some(second)) = (postings(first), postings(second)) else {
@@ -412,7 +415,7 @@ impl Corpus {
         id
     }
 
-    /// The text of a term.
+    /// Returns the text of a term.
     pub(super) fn text(&self, id: TermId) -> &str {
         self.texts.get(id as usize).map_or("", |text| text)
     }
@@ -431,20 +434,21 @@ impl Corpus {
         next
     }
 
-    /// Mean number of terms of an episode.
+    /// Returns the mean number of terms in an episode, at least 1.
     pub(super) fn mean_episode(&self) -> f64 {
         let sum: u64 = self.episodes.iter().sum();
         (sum as f64 / self.episodes.len().max(1) as f64).max(1.0)
     }
 
-    /// Mean number of terms of a document.
+    /// Returns the mean number of terms in a document, at least 1.
     pub(super) fn mean_length(&self) -> f64 {
         let sum: u64 = self.episodes.iter().sum();
         (sum as f64 / self.entries.len().max(1) as f64).max(1.0)
     }
 }
 
-/// Counts more occurrences at a place; places come in rising order. Whether the place is new.
+/// Adds `count` occurrences in a document or episode. Places must come in ascending order. Returns whether the place is
+/// new in the list.
 fn raise(postings: &mut Vec<Posting>, place: u32, count: u32) -> bool {
     match postings.last_mut() {
         Some(last) if last.place == place => {
@@ -458,7 +462,7 @@ fn raise(postings: &mut Vec<Posting>, place: u32, count: u32) -> bool {
     }
 }
 
-/// Converts a number of documents, terms or episodes; four thousand million are never reached in memory.
+/// Converts a number of documents, terms or episodes. Four thousand million of them never fit in memory.
 fn count(number: usize) -> u32 {
     u32::try_from(number).unwrap_or(u32::MAX)
 }
@@ -469,7 +473,7 @@ mod tests {
     use super::*;
     use fastrand::Rng;
 
-    /// A document of few words, by one of three people, in episodes.
+    /// Returns a document of few words, by one of three people, in episodes.
     fn document(rng: &mut Rng, time: &mut i64) -> Document<'static> {
         let words = (0..rng.usize(1..12)).map(|_| {
             let rank = rng.f64() * rng.f64() * 60.0;
@@ -489,7 +493,7 @@ mod tests {
         }
     }
 
-    /// Loads a term's places from a corpus that has the words of all documents without theirs.
+    /// Loads the occurrences of a term from a corpus with all words into one without words.
     fn load(corpus: &mut Corpus, term: &str, words: &Corpus) {
         let id = words.terms.get(term);
         let postings = id.map(|id| &words.postings[*id as usize]);
@@ -509,7 +513,7 @@ mod tests {
         loaded.unwrap();
     }
 
-    /// The scores of a question if words are loaded on demand.
+    /// Returns the scores of a question if words are loaded when needed.
     fn scores(corpus: &mut Corpus, question: &str, words: &Corpus) -> Vec<Option<f64>> {
         let wanted = Wanted::new(question);
         let derived = words.terms.keys().filter(|term| wanted.needs(term));
@@ -542,8 +546,8 @@ mod tests {
         (0..corpus.len()).map(|at| scores.get(at)).collect()
     }
 
-    /// Only the beginning of a document of megabytes lends words to a question. `telling_words` returns the same words
-    /// that `add` keeps.
+    /// Only the beginning of a document of megabytes is used to expand a question. `telling_words` returns the same
+    /// words that `add` keeps.
     #[test]
     fn the_telling_words_of_a_long_document_are_bounded() {
         let mut text: String = (0..3 * MOST_TELLING_WORDS)
@@ -561,7 +565,7 @@ mod tests {
         assert_eq!(told[1], "w0");
     }
 
-    /// Words that are kept between questions make no difference: not to a corpus with all words.
+    /// Words that are kept between questions do not change the scores: they are the same as in a corpus with all words.
     #[test]
     fn what_is_kept_answers_as_a_corpus_with_all_words() {
         for seed in 0..40 {

@@ -12,10 +12,10 @@ const BEFORE_MONTH: [&str; 11] = [
     "in", "of", "on", "early", "late", "since", "until", "by", "during", "st", "th",
 ];
 
-/// The sign behind a year in Chinese, Japanese and Korean.
+/// The sign after a year in Chinese, Japanese and Korean.
 const YEAR_SIGNS: [char; 2] = ['年', '년'];
 
-/// A date, as far as a question gives it.
+/// A date in a question. Parts that the question does not give are `None`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct AskedDate {
     pub(super) year: Option<i16>,
@@ -23,21 +23,21 @@ pub(super) struct AskedDate {
     pub(super) day: Option<i8>,
 }
 
-/// How near a time is to a date.
+/// Closeness of a time to a date in the question.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Nearness {
     /// On the day, or up to two days later.
     Day,
-    /// Up to eight days later.
+    /// Three to eight days after the day.
     Week,
-    /// In the month.
+    /// In the month, if the question does not give a complete date.
     Month,
-    /// In the year, of which no month is given.
+    /// In the year, if the question does not give a month.
     Year,
 }
 
 impl AskedDate {
-    /// Returns the dates in a question of these folded words.
+    /// Returns the dates in a question. `words` are its case-folded words, and `text` is its text.
     pub(super) fn all(words: &[String], text: &str) -> Vec<AskedDate> {
         let mut dates: Vec<AskedDate> = (0..words.len())
             .filter_map(|at| Self::by_name(words, at))
@@ -57,7 +57,7 @@ impl AskedDate {
         dates
     }
 
-    /// The date around a month's name: `5 May 2023`, `May 5th, 2023`, `in May`.
+    /// Reads a date with the name of a month: `5 May 2023`, `May 5th, 2023`, `in May`.
     fn by_name(words: &[String], at: usize) -> Option<AskedDate> {
         let word = |offset: isize| {
             let at = at.checked_add_signed(offset)?;
@@ -83,7 +83,7 @@ impl AskedDate {
         })
     }
 
-    /// The date at `at` that is written with signs: `2023年5月8日`, `2023년 5월 8일`; year or day may be missing.
+    /// Reads a date with signs that begins at index `at`: `2023年5月8日`, `2023년 5월 8일`. Year or day may be missing.
     fn by_signs(words: &[String], at: usize) -> Option<AskedDate> {
         let number = |at: usize| words.get(at)?.parse::<i8>().ok();
         let has_sign = |at: usize, signs: [char; 2]| {
@@ -105,7 +105,7 @@ impl AskedDate {
         })
     }
 
-    /// The dates `8.5.2023`, `8-5-2023` and `8/5/2023`; the last is read as `5/8/2023` too.
+    /// Reads the dates `8.5.2023`, `8-5-2023` and `8/5/2023`. The last one is also read with the month first.
     fn by_numbers_to_year(words: &[String], text: &str) -> Vec<AskedDate> {
         let [first, second, year] = words else {
             return Vec::new();
@@ -124,7 +124,7 @@ impl AskedDate {
             .collect()
     }
 
-    /// The date `2023-05-08`.
+    /// Reads the date `2023-05-08`.
     fn by_numbers(words: &[String]) -> Option<AskedDate> {
         match words {
             [year, month, day] => Self::whole(year, month, day),
@@ -132,7 +132,7 @@ impl AskedDate {
         }
     }
 
-    /// A date that exists.
+    /// Returns a date with year, month and day. `None` if there is no such date.
     fn whole(year: &str, month: &str, day: &str) -> Option<AskedDate> {
         let date = AskedDate {
             year: Some(year.parse().ok().filter(|_| is_year(year))?),
@@ -146,7 +146,7 @@ impl AskedDate {
         Date::new(self.year?, self.month?, self.day?).ok()
     }
 
-    /// Returns how near a time, in UTC, is to the date; `None` if it is not near.
+    /// Returns the closeness of a time, in UTC, to this date. `None` if the time is not close.
     pub(super) fn nearness(self, time: Timestamp) -> Option<Nearness> {
         let date = jiff::Timestamp::from_microsecond(time.0).ok()?;
         let date = date.to_zoned(TimeZone::UTC).date();
@@ -168,7 +168,7 @@ impl AskedDate {
     }
 }
 
-/// The day of a month: `5`, `5th`.
+/// Reads the day of a month: `5`, `5th`.
 fn day(word: &str) -> Option<i8> {
     let digits = word.trim_end_matches(|c: char| c.is_ascii_lowercase());
     let ending = word.get(digits.len()..)?;

@@ -1,5 +1,4 @@
-//! The documents of a ranking: the texts of a message or a summary, and the properties that the ranking reads from
-//! them.
+//! The documents of a ranking: the texts of a message or a summary, and properties of these texts.
 
 use std::borrow::Cow;
 
@@ -9,34 +8,35 @@ use crate::calls::CallNames;
 use crate::fold::{composed, fold_case};
 use crate::words::{Language, Tokenizer, WordLists, is_stop_word, pieces, visit_words};
 
-/// Characters of a message that are embedded at most: some 2,000 tokens, which models of embeddings take.
+/// Maximum length of the text of a message that is embedded, in characters. These are about 2,000 tokens, which
+/// embedding models accept.
 const EMBEDDED_CHARS: usize = 8_000;
 
-/// Maximum number of telling words of a document, from its beginning, that the ranking keeps in order. The best
-/// documents lend words to a question; the beginning of a document of megabytes names its subject.
+/// Maximum number of words without stop words at the beginning of a document that the ranking keeps in order. Words of
+/// the best documents are added to a question, and the beginning of a very long document names its subject.
 pub(super) const MOST_TELLING_WORDS: usize = 1 << 13;
 
 /// The texts of a message or of a summary.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Document<'a> {
-    /// Name of the message's author; `None` if it has none, and for a summary.
+    /// Name of the message's author. `None` if the message has none, and for a summary.
     pub name: Option<&'a str>,
-    /// Role of the message's author; `None` for a summary.
+    /// Role of the message's author. `None` for a summary.
     pub role: Option<Role>,
-    /// Time of the message, or time at which the summary was made.
+    /// Time at which the message was written, or at which the summary was made.
     pub created_at: Timestamp,
-    /// The readable texts of the message or summary: texts, reasoning, names of tools, arguments, results. Equal texts
-    /// occur once.
+    /// The readable texts of the message or summary: texts, reasoning, names of tools, arguments and tool results.
     pub texts: Vec<Cow<'a, str>>,
 }
 
 impl<'a> Document<'a> {
-    /// The texts of a log entry.
+    /// Returns the document of a log entry.
     pub(crate) fn of_entry(entry: &'a LogEntry) -> Self {
         Self::of_parts(entry, entry.message.parts.iter())
     }
 
-    /// The texts of a log entry without echoes; `None` if it has no other texts. `calls` has the calls before it.
+    /// Returns the document of a log entry without echoes (calls and results of memory tools). `None` if the entry has
+    /// no other texts. `calls` contains the tool calls before the entry.
     pub(crate) fn without_echoes(entry: &'a LogEntry, calls: &CallNames) -> Option<Self> {
         if !calls.has_echoes(entry) {
             return Some(Self::of_entry(entry));
@@ -57,7 +57,7 @@ impl<'a> Document<'a> {
         }
     }
 
-    /// The texts of a summary.
+    /// Returns the document of a summary.
     pub(crate) fn of_summary(summary: &'a Summary) -> Self {
         let mut texts = vec![Cow::Borrowed(summary.text())];
         let messages = summary.messages.as_ref();
@@ -70,7 +70,7 @@ impl<'a> Document<'a> {
         }
     }
 
-    /// The text that is embedded: all texts, of which at most the first 8,000 characters.
+    /// Returns the text that is embedded: the first 8,000 characters of all texts.
     pub(crate) fn text_to_embed(&self) -> String {
         let mut joined = String::new();
         let mut left = EMBEDDED_CHARS;
@@ -92,12 +92,12 @@ impl<'a> Document<'a> {
         joined
     }
 
-    /// The texts as their words are read.
+    /// Returns the texts in composed Unicode form, in which their words are read.
     pub(crate) fn composed_texts(&self) -> impl Iterator<Item = Cow<'_, str>> {
         self.texts.iter().map(|text| composed(text))
     }
 
-    /// The words that say something about the document's subject, in their order; of a long one the first 8,192.
+    /// Returns the words of the document without stop words, in order. At most the first 8,192 words are returned.
     pub(crate) fn telling_words(&self) -> Vec<String> {
         let mut words = Vec::new();
         for text in self.composed_texts() {
@@ -116,7 +116,7 @@ impl<'a> Document<'a> {
         words
     }
 
-    /// The part of the text that is questions, from 0 to 1.
+    /// Returns the share of the text that consists of questions, from 0 to 1.
     pub(crate) fn question_share(&self) -> f64 {
         let (mut asked, mut all) = (0, 0);
         for sentence in self.texts.iter().flat_map(|text| sentences(text)) {
@@ -128,14 +128,14 @@ impl<'a> Document<'a> {
         asked as f64 / all.max(1) as f64
     }
 
-    /// Whether the text asks something.
+    /// Returns whether the text contains a question mark.
     pub(crate) fn asks(&self) -> bool {
         self.texts
             .iter()
             .any(|text| text.contains(is_question_mark))
     }
 
-    /// Whether the text is in the first person, and whether it names a time.
+    /// Returns whether the text is in the first person, and whether it names a time.
     pub(crate) fn traits(&self) -> (bool, bool) {
         let (mut first_person, mut names_time) = (false, false);
         for text in self.composed_texts() {
@@ -154,10 +154,10 @@ impl<'a> Document<'a> {
     }
 }
 
-/// Documents for tests.
+/// Constructors for tests.
 #[cfg(test)]
 impl<'a> Document<'a> {
-    /// A document of one text.
+    /// Creates a document with one text.
     pub(crate) fn new(text: impl Into<Cow<'a, str>>, created_at: Timestamp) -> Self {
         Self {
             name: None,
@@ -182,7 +182,7 @@ impl<'a> Document<'a> {
     }
 }
 
-/// Adds the texts of a part. Arguments are given as their decoded strings.
+/// Adds the texts of a part. The texts of arguments are their decoded strings.
 fn collect<'a>(part: &'a Part, texts: &mut Vec<Cow<'a, str>>) {
     match part {
         Part::ToolCall {
@@ -200,7 +200,7 @@ fn collect<'a>(part: &'a Part, texts: &mut Vec<Cow<'a, str>>) {
     }
 }
 
-/// Whether a word is a year from 1900 to 2099.
+/// Returns whether a word is a year from 1900 to 2099.
 pub(super) fn is_year(word: &str) -> bool {
     word.len() == 4 && matches!(word.parse(), Ok(1900..=2099))
 }
@@ -209,7 +209,7 @@ fn is_question_mark(c: char) -> bool {
     matches!(c, '?' | '？' | '؟')
 }
 
-/// The sentences of a text, each with the mark that ends it.
+/// Returns the sentences of a text, each with the mark that ends it.
 fn sentences(text: &str) -> impl Iterator<Item = &str> {
     let ends = |c: char| matches!(c, '.' | '!' | '?' | '。' | '！' | '？' | '؟' | '\n');
     text.split_inclusive(ends)

@@ -1,8 +1,8 @@
-//! Nearness of vectors in addition to the score of words.
+//! Combines scores by words with the similarity of vectors.
 //!
-//! A message's nearness brings its score of words closer to the best one: it adds a share of the difference between the
-//! two. So the message that words rank first stays first, and of two messages with the same words the nearer one ranks
-//! higher. Negative cosines count as 0.
+//! The similarity (cosine) of a message's vector raises its score by words towards the best score: it adds a share of
+//! the difference between the two. The message with the best score by words therefore stays first. Of two messages with
+//! equal scores by words, the more similar one ranks higher. Negative cosines count as 0.
 
 use super::corpus::Corpus;
 use super::weights::{COSINE_SHARE, EPISODE_COSINE_SHARE, EPISODE_COSINES, FOUND_FROM_COSINE};
@@ -10,7 +10,8 @@ use crate::fold::fold_case;
 use crate::words::visit_words;
 
 impl Corpus {
-    /// Returns the question as it is embedded: without participants' names, or unchanged if it consists of names.
+    /// Returns the question in the form in which it is embedded: without names of participants. Returns it unchanged if
+    /// it consists only of names.
     pub(crate) fn question_to_embed(&self, question: &str) -> String {
         let (mut rest, mut end, mut has_words) = (String::new(), 0, false);
         visit_words(question, &mut |word| {
@@ -29,8 +30,8 @@ impl Corpus {
         }
     }
 
-    /// Adds to the scores of the documents, as [`finish`](Self::finish) returned them, how near each is to the
-    /// question. A document without a cosine keeps its score, except for its episode's share.
+    /// Raises the scores of documents by the similarity of their vectors to the question. `scores` are the scores that
+    /// [`finish`](Self::finish) returned. A document without a cosine is raised only by its episode.
     pub(crate) fn fuse(&self, scores: &mut [Option<f64>], cosines: &[Option<f64>]) {
         if cosines.iter().all(Option::is_none) {
             return;
@@ -54,7 +55,8 @@ impl Corpus {
         }
     }
 
-    /// The mean of the best cosines of each episode. Missing and negative ones count as 0.
+    /// Returns the similarity of each episode: the mean of its highest cosines. Missing and negative cosines count as
+    /// 0.
     fn episode_cosines(&self, cosines: &[Option<f64>]) -> Vec<f64> {
         let mut best: Vec<Vec<f64>> = vec![Vec::new(); self.episodes.len()];
         for (cosine, entry) in cosines.iter().zip(&self.entries) {

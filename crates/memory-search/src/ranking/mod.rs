@@ -1,7 +1,7 @@
-//! Ranking: which messages answer a question best.
+//! Ranking: orders messages by how well they answer a question.
 //!
-//! A [`Corpus`] holds the words of one conversation and orders its documents by how well they answer a question. There
-//! is no model: all is counted in the conversation itself, and other conversations do not count.
+//! A [`Corpus`] contains the words of one conversation, and orders its documents by how well they answer a question. No
+//! model is used: all numbers are counted in this conversation, independently of other conversations.
 
 mod best;
 mod block;

@@ -1,4 +1,4 @@
-//! The terms of a question, as far as a corpus has them.
+//! The terms of a question that occur in a corpus.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -12,33 +12,33 @@ use crate::words::{Language, Tokenizer, WordLists, is_stop_word};
 /// Minimum number of first characters that two words share if one is derived from the other.
 const DERIVED_CHARS: usize = 5;
 
-/// A question as the ranking reads it.
+/// A question, read for the ranking.
 #[derive(Debug, Default)]
 pub(super) struct Question {
-    /// The terms to find, in the order of their texts, with their numbers and weights. Terms that the
-    /// corpus does not have are left out.
+    /// The terms to find, sorted by text, with their numbers and weights. Terms that do not occur in the corpus are
+    /// left out.
     pub(super) terms: BTreeMap<Arc<str>, (TermId, f64)>,
-    /// The terms of the question itself. A document with one of them is a hit.
+    /// The terms of the question itself. A document that contains one of them is a hit.
     pub(super) own: Vec<TermId>,
-    /// The terms of `own` that describe the subject.
+    /// The terms in `own` that describe the subject.
     pub(super) telling: Vec<TermId>,
-    /// Number of words that describe the subject, including words that the corpus does not have.
+    /// Number of words that describe the subject, including words that do not occur in the corpus.
     pub(super) telling_count: usize,
     /// Pairs of neighbouring terms.
     pub(super) pairs: Vec<(TermId, TermId)>,
-    /// Numbers of the participants that it names, in their order, each once.
+    /// Numbers of the participants that the question names, in order, each once.
     pub(super) participants: Vec<u32>,
     pub(super) dates: Vec<AskedDate>,
-    /// Whether it asks for a time.
+    /// Whether the question asks for a time.
     pub(super) asks_time: bool,
-    /// Whether it is in the first person.
+    /// Whether the question is in the first person.
     pub(super) first_person: bool,
     /// Terms that the best documents have in common, with their weights. They are not in `terms`.
     pub(super) added: Vec<(TermId, f64)>,
 }
 
 impl Question {
-    /// Reads a question.
+    /// Reads a question for a ranking of a corpus.
     pub(super) fn read(corpus: &Corpus, text: &str) -> Self {
         let mut question = Question::default();
         let (mut asked, mut all, mut words) = (Vec::new(), Vec::new(), Vec::new());
@@ -63,7 +63,7 @@ impl Question {
             }
         });
         question.read_asker(&words, text);
-        // A question that consists of such words is about them.
+        // If a question contains only stop words and names, they are its subject.
         let asked = if asked.is_empty() { all } else { asked };
         question.look_up(corpus, &asked);
         question
@@ -79,7 +79,7 @@ impl Question {
         self.asks_time = how_long || words.iter().any(|word| lists.when.contains(word.as_str()));
     }
 
-    /// Looks up terms with weights, and adds the terms that are derived from them.
+    /// Looks up terms with their weights, and adds the corpus' terms that are derived from them.
     fn look_up(&mut self, corpus: &Corpus, asked: &[(String, f64)]) {
         let distinct = asked.iter().map(|(term, weight)| (term.as_str(), *weight));
         let distinct: BTreeMap<&str, f64> = distinct.collect();
@@ -107,7 +107,8 @@ impl Question {
     }
 }
 
-/// Whether two different words begin alike, but for one character of the shorter of the two.
+/// Returns whether two different words have the same beginning of at least five characters, after which one of them has
+/// at most one more character.
 fn is_derived(term: &str, other: &str) -> bool {
     let alike = term.bytes().zip(other.bytes()).take_while(|(a, b)| a == b);
     let mut common = alike.count();
@@ -124,7 +125,7 @@ fn is_derived(term: &str, other: &str) -> bool {
         && alike.chars().nth(DERIVED_CHARS - 1).is_some()
 }
 
-/// The corpus' terms that begin as `term` does, but for one character of the shorter of the two.
+/// Returns the corpus' terms of which one is derived from `term`, or from which `term` is derived: see [`is_derived`].
 fn derived(corpus: &Corpus, term: &str) -> Vec<(Arc<str>, TermId)> {
     let Some((at, c)) = term.char_indices().nth(DERIVED_CHARS - 1) else {
         return Vec::new();
@@ -138,13 +139,13 @@ fn derived(corpus: &Corpus, term: &str) -> Vec<(Arc<str>, TermId)> {
         .collect()
 }
 
-/// The words of a conversation that a question may need.
+/// The words of a conversation that a ranking may need for a question.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Wanted {
-    /// The terms of the question's words. A text that has a word of the question has the word's terms.
+    /// The terms of the question's words. A text that contains a word of the question contains the terms of this word.
     pub terms: BTreeSet<String>,
-    /// Beginnings of the question's long terms. A word with one of these beginnings may be derived from a word of the
-    /// question.
+    /// The first five characters of the question's long terms. A word with one of these beginnings may be derived from
+    /// a word of the question.
     pub prefixes: BTreeSet<String>,
 }
 
@@ -163,20 +164,20 @@ impl Wanted {
         wanted
     }
 
-    /// Whether a word with one of the [prefixes](Self::prefixes) is needed, because it or a word of the question is
-    /// derived from the other.
+    /// Returns whether the ranking needs a word with one of the [prefixes](Self::prefixes): whether it is a word of the
+    /// question, or one of them is derived from the other.
     pub(crate) fn needs(&self, word: &str) -> bool {
         self.terms.contains(word) || self.terms.iter().any(|term| is_derived(term, word))
     }
 
-    /// Whether a longer word with this beginning may be [needed](Self::needs).
+    /// Returns whether the ranking may [need](Self::needs) a longer word with this beginning.
     pub(crate) fn may_need_longer(&self, beginning: &str) -> bool {
         let chars = beginning.chars().count();
         self.terms.iter().any(|term| {
             let alike = term.chars().zip(beginning.chars());
             let common = alike.take_while(|(a, b)| a == b).count();
-            // If it continues as the term does, any characters may follow. Otherwise it shares only this beginning,
-            // which must be long enough.
+            // If the beginning continues as the term does, any characters may follow. Otherwise the words share only
+            // this beginning, which must be long enough.
             common == chars
                 || (common >= DERIVED_CHARS && common + 1 >= (chars + 1).min(term.chars().count()))
         })

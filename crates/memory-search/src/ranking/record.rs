@@ -1,4 +1,4 @@
-//! The properties of a document that are kept with its words.
+//! The properties of a document that an index keeps with its words.
 
 use memory_model::{Role, Seq, SeqRange, SummaryId, Timestamp};
 
@@ -7,32 +7,33 @@ use super::document::Document;
 /// The properties of a message or of a summary that an index keeps with its words.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Record {
-    /// Position of the message; for a summary, position of the last message that it covers.
+    /// Position of the message. For a summary: position of the last message that it covers.
     pub seq: Seq,
-    /// Role of the message's author; `None` for a summary.
+    /// Role of the message's author. `None` for a summary.
     pub role: Option<Role>,
-    /// Name of the message's author; `None` if it has none, and for a summary.
+    /// Name of the message's author. `None` if the message has none, and for a summary.
     pub name: Option<String>,
-    /// Time of the message, or time at which the summary was made.
+    /// Time at which the message was written, or at which the summary was made.
     pub created_at: Timestamp,
     /// Number of words in the text.
     pub length: u32,
     /// Share of the text that consists of questions, from 0 to 1.
     pub question_share: f64,
-    /// Whether the text asks something.
+    /// Whether the text contains a question mark.
     pub asks: bool,
     /// Whether the text is in the first person.
     pub first_person: bool,
     /// Whether the text names a time.
     pub names_time: bool,
-    /// Whether the message consists of echoes only. It then has no words and is not ranked.
+    /// Whether the message consists only of echoes (calls and results of memory tools). Its words are then not indexed,
+    /// and it is not ranked.
     pub is_echo: bool,
     /// Further properties of a summary; `None` for a message.
     pub summary: Option<SummaryRecord>,
 }
 
 impl Record {
-    /// The properties of a document by itself: without its position and its number of words.
+    /// Returns the properties of a document. Its position and its number of words are not set.
     pub(crate) fn of(document: &Document<'_>) -> Self {
         let (first_person, names_time) = document.traits();
         Self {
@@ -51,12 +52,12 @@ impl Record {
     }
 }
 
-/// The properties that an index keeps of a summary alone.
+/// Further properties of a summary that an index keeps.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct SummaryRecord {
     /// Id of the summary.
     pub id: SummaryId,
-    /// Positions of the messages that the summary covers.
+    /// Positions of the first and the last message that the summary covers.
     pub range: SeqRange,
     /// Earliest and latest time of the messages that the summary covers.
     pub times: (Timestamp, Timestamp),

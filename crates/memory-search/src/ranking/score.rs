@@ -10,27 +10,27 @@ use super::dates::Nearness;
 use super::question::Question;
 use super::weights::*;
 
-/// Terms that are added to a document's length when words are taken from it for expansion, so that a
-/// very short one does not count for more than others.
+/// Number that is added to a document's length when words are taken from it to expand a question, so that very short
+/// documents do not count for more than others.
 const EXPANSION_LENGTH: f64 = 5.0;
 
-/// Offsets of neighbours, and the share of their scores that counts.
+/// Offset of each neighbour of a document, and the share of the neighbour's score that is added to the document's.
 const SHARES: [(isize, f64); 3] = [
     (-1, PREVIOUS_SHARE),
     (-2, SECOND_PREVIOUS_SHARE),
     (1, NEXT_SHARE),
 ];
 
-/// A document and how well it answers a question.
+/// A document with its score for a question.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Ranked {
     /// Number of the ranked document.
     pub document: usize,
-    /// Score of the document; higher is better. Scores for different questions cannot be compared.
+    /// Score of the document. A higher score is a better answer. Scores for different questions are not comparable.
     pub score: f64,
 }
 
-/// The better one is the greater one; of equal scores the earlier.
+/// The document with the higher score is greater. Of equal scores, the earlier document is greater.
 impl Ord for Ranked {
     fn cmp(&self, other: &Self) -> Ordering {
         let by_score = self.score.total_cmp(&other.score);
@@ -56,29 +56,30 @@ impl Eq for Ranked {}
 #[derive(Debug)]
 pub(crate) struct Asked {
     question: Question,
-    /// Whether each document has a word of the question itself.
+    /// Whether each document contains a word of the question itself.
     has_word: Vec<bool>,
-    /// Whether a document of each [block](super::block::BLOCK) may be found.
+    /// For each [block](super::block::BLOCK) of neighbouring documents, whether the question may find one of its
+    /// documents.
     findable: Vec<bool>,
     context: Context,
-    /// The best documents by the question's own words, which words are taken from.
+    /// The best documents by the question's own words. Their common words are added to the question.
     sources: Vec<Ranked>,
 }
 
-/// The parts of the score of each document.
+/// The parts of the scores of all documents.
 #[derive(Debug)]
 pub(super) struct Context {
-    /// The documents' own scores: BM25, phrases, coverage.
+    /// Own score of each document: BM25, phrases and coverage.
     pub(super) own: Vec<f64>,
-    /// How many telling words of the question each document has.
+    /// For each document, the number of the question's subject words that it contains.
     covered: Vec<u16>,
     saturation: Saturation,
     episode_saturation: Saturation,
-    /// The highest own score; 0 if the question has no dates.
+    /// Highest value in `own`. It is only computed for a question with dates, and is 0 for any other question.
     pub(super) best: f64,
-    /// Whether any document of each [block](super::block::BLOCK) has an own score.
+    /// For each [block](super::block::BLOCK) of neighbouring documents, whether any of its documents has an own score.
     pub(super) touched: Vec<bool>,
-    /// The episodes' scores.
+    /// Score of each episode.
     pub(super) episodes: Vec<f64>,
 }
 
@@ -97,28 +98,29 @@ impl Context {
     }
 }
 
-/// Effect of a term on the coverage of documents.
+/// Effect of a term on the coverage, the number of the question's subject words in a document.
 #[derive(Debug, Clone, Copy)]
 enum Coverage {
-    /// The term is one more telling word that the documents have.
+    /// The term is a subject word: the coverage of its documents increases by one.
     Counted,
-    /// The term has no effect.
+    /// The term does not change the coverage.
     Kept,
-    /// The term has no effect, and the scores already contain this share for each word.
+    /// The term does not change the coverage, and own scores already contain the coverage factor with this share for
+    /// each word.
     Applied(f64),
 }
 
-/// Factor of an own score for the telling words that a document has.
+/// Returns the factor of an own score for the number of subject words in the document.
 fn coverage_factor(share: f64, covered: Option<&u16>) -> f64 {
     1.0 + share * covered.copied().map_or(0.0, f64::from)
 }
 
-/// The share of a document's own score that it gets for each telling word of the question.
+/// Returns the share of a document's own score that is added for each subject word of the question.
 fn coverage_share(question: &Question) -> f64 {
     COVERAGE_SHARE / question.telling_count.max(1) as f64
 }
 
-/// BM25's saturation: the weight of occurrences in a text of some length.
+/// Saturation of BM25: the weight of the number of occurrences in a text of a given length.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Saturation {
     most: f64,
@@ -127,14 +129,14 @@ pub(super) struct Saturation {
 }
 
 impl Saturation {
-    /// For `count` occurrences in a text of `length` terms.
+    /// Returns the weight of `count` occurrences in a text of `length` terms.
     pub(super) fn of(self, count: u32, length: f64) -> f64 {
         let count = f64::from(count);
         count * self.most / (count + self.least + self.slope * length)
     }
 }
 
-/// The scores of documents for a question. Each is made when it is asked for.
+/// The scores of documents for a question. Each score is computed when it is needed.
 #[derive(Debug)]
 pub(crate) struct Scores<'c> {
     corpus: &'c Corpus,
@@ -142,7 +144,7 @@ pub(crate) struct Scores<'c> {
 }
 
 impl Scores<'_> {
-    /// The score of a document; `None` for one that the question does not find.
+    /// Returns the score of a document. `None` if the question does not find the document.
     pub(crate) fn get(&self, document: usize) -> Option<f64> {
         let Asked {
             question,
@@ -159,20 +161,22 @@ impl Scores<'_> {
             })
     }
 
-    /// The first `count` of the documents that are found and that pass a filter, best first; of equal ones
-    /// the earlier first.
+    /// Returns the first `count` found documents that satisfy a filter, best first. Of equal scores, the earlier
+    /// document comes first.
     pub(crate) fn first(&self, count: usize, filter: &dyn Fn(usize) -> bool) -> Vec<Ranked> {
         let score = |at: usize| filter(at).then(|| self.get(at)).flatten();
         self.look(count, Some(&self.asked.findable), &score).0
     }
 
-    /// The first `count` of the documents that pass a filter, best first; one that is not found has the score 0.
+    /// Returns the first `count` documents that satisfy a filter, best first. A document that the question does not
+    /// find has the score 0.
     pub(crate) fn first_of(&self, count: usize, filter: &dyn Fn(usize) -> bool) -> Vec<Ranked> {
         let score = |at: usize| filter(at).then(|| self.get(at).unwrap_or_default());
         self.look(count, None, &score).0
     }
 
-    /// The first `count`, of some of the blocks, and how many documents were looked at.
+    /// Returns the `count` documents with the highest scores, and the number of documents for which `score` was called.
+    /// See [`Corpus::best`].
     pub(super) fn look(
         &self,
         count: usize,
@@ -186,16 +190,16 @@ impl Scores<'_> {
     }
 }
 
-/// Rarity of a term that `having` of `all` places have: `ln(1 + (N - n + 0.5) / (n + 0.5))`, as BM25
-/// has it, without negative values (Robertson and Zaragoza, "The Probabilistic Relevance Framework").
+/// Returns the rarity of a term that occurs in `having` of `all` places: `ln(1 + (N - n + 0.5) / (n + 0.5))`, as in
+/// BM25 without negative values (Robertson and Zaragoza, "The Probabilistic Relevance Framework").
 pub(super) fn rarity(all: usize, having: usize) -> f64 {
     let (all, having) = (all as f64, having as f64);
     ((all - having + 0.5) / (having + 0.5)).ln_1p()
 }
 
 impl Corpus {
-    /// Ranks by a question's own words. If not all words are [loaded](Self::load), the words in
-    /// [`Wanted`](super::Wanted) must be.
+    /// Computes scores with the words of a question. The words in [`Wanted`](super::Wanted) must be
+    /// [loaded](Self::load) before the call, if not all words of the corpus are loaded.
     pub(crate) fn ask(&self, question: &str) -> Asked {
         let question = Question::read(self, question);
         let (has_word, findable) = self.with_words(&question);
@@ -222,18 +226,18 @@ impl Corpus {
         }
     }
 
-    /// The documents that [`expand`](Self::expand) takes words from, best first: their words must be
-    /// known.
+    /// Returns the documents from which [`expand`](Self::expand) takes words, best first. Their words must be known
+    /// before that call.
     pub(crate) fn sources(&self, asked: &Asked) -> Vec<usize> {
         asked.sources.iter().map(|one| one.document).collect()
     }
 
-    /// Adds to a question the words that its best documents have in common, and returns them.
+    /// Adds the words that the best documents have in common to a question, and returns these words.
     pub(crate) fn expand(&self, asked: &mut Asked) -> Vec<Arc<str>> {
         self.add_common_words(&mut asked.question, &asked.sources)
     }
 
-    /// The scores. All words of the question must be [loaded](Self::load).
+    /// Returns the scores. All words of the question must be [loaded](Self::load).
     pub(crate) fn finish(&self, mut asked: Asked) -> Scores<'_> {
         self.add_expansion(&asked.question, &mut asked.context);
         Scores {
@@ -242,7 +246,8 @@ impl Corpus {
         }
     }
 
-    /// Whether each document has a word of the question itself, and whether one of each block may be found.
+    /// Returns whether each document contains a word of the question itself, and, for each block of neighbouring
+    /// documents, whether the question may find one of them.
     fn with_words(&self, question: &Question) -> (Vec<bool>, Vec<bool>) {
         let by_day = !question.dates.is_empty();
         let mut having = vec![false; self.entries.len()];
@@ -252,7 +257,7 @@ impl Corpus {
             if let Some(having) = having.get_mut(at) {
                 *having = true;
             }
-            // It is up to two documents before, or one after, a document that it is found by.
+            // A document is found by a word in itself, in the two documents before it, or in the one after it.
             for block in at.saturating_sub(1) / BLOCK..=(at + 2) / BLOCK {
                 if let Some(findable) = findable.get_mut(block) {
                     *findable = true;
@@ -262,7 +267,7 @@ impl Corpus {
         (having, findable)
     }
 
-    /// Whether a document is found.
+    /// Returns whether the question finds a document.
     fn is_found(&self, question: &Question, has_word: &[bool], at: usize, entry: &Entry) -> bool {
         has_word.get(at) == Some(&true)
             || SHARES.iter().any(|(offset, _)| {
@@ -277,7 +282,7 @@ impl Corpus {
         dates.any(|date| date.nearness(entry.created_at) == Some(Nearness::Day))
     }
 
-    /// Number of documents that have a term, also of those that are [not read](Self::set_unread).
+    /// Returns the number of documents that contain a term, including documents that are [not read](Self::set_unread).
     fn having(&self, id: TermId) -> usize {
         let postings = self.postings.get(id as usize);
         postings.map_or(0, |one| one.documents.len() + one.unread.unwrap_or(0))
@@ -288,19 +293,19 @@ impl Corpus {
         postings.map_or(&[], |postings| &postings.documents)
     }
 
-    /// Returns a document's neighbour in the same episode.
+    /// Returns a document's neighbour if it is in the same episode.
     fn neighbour(&self, at: usize, offset: isize) -> Option<usize> {
         let neighbour = at.checked_add_signed(offset)?;
         let same = self.entries.get(at)?.episode == self.entries.get(neighbour)?.episode;
         same.then_some(neighbour)
     }
 
-    /// Number of terms of a document.
+    /// Returns the number of terms in a document.
     fn length(&self, at: usize) -> u32 {
         self.lengths.get(at).copied().unwrap_or_default()
     }
 
-    /// BM25's saturation for texts with `mean` terms on average.
+    /// Returns the saturation of BM25 for texts with `mean` terms on average.
     pub(super) fn saturation(&self, mean: f64) -> Saturation {
         Saturation {
             most: K1 + 1.0,
@@ -309,13 +314,13 @@ impl Corpus {
         }
     }
 
-    /// The weight of a question's term, by its rarity and its weight in the question.
+    /// Returns the weight of a term in the question: its rarity, times `weight`.
     pub(super) fn weight(&self, id: TermId, weight: f64) -> f64 {
         let rarity = rarity(self.entries.len(), self.documents(id).len());
         rarity.powf(RARITY_POWER) * weight
     }
 
-    /// Adds the weight of a term to the own scores of the documents that have it.
+    /// Adds the weight of a term to the own scores of the documents that contain it.
     fn add_term(&self, (id, weight): (TermId, f64), context: &mut Context, coverage: Coverage) {
         let weight = self.weight(id, weight);
         let saturation = context.saturation;
@@ -356,7 +361,7 @@ impl Corpus {
         }
     }
 
-    /// Adds the weight of a term to the scores of the episodes that have it: BM25 over episodes.
+    /// Adds the weight of a term to the scores of the episodes that contain it (BM25 over episodes).
     fn add_to_episodes(&self, (id, weight): (TermId, f64), context: &mut Context) {
         let all = self.episodes.len();
         let postings = self.postings.get(id as usize);
@@ -410,7 +415,7 @@ impl Corpus {
         context
     }
 
-    /// Adds the words that were added to a question.
+    /// Adds the weights of the words with which the question was expanded.
     fn add_expansion(&self, question: &Question, context: &mut Context) {
         if question.added.is_empty() {
             return;
@@ -423,7 +428,7 @@ impl Corpus {
         context.set_best(question);
     }
 
-    /// The score of a document in its context.
+    /// Returns the score of a document with its neighbours, its episode and all bonuses.
     fn context_score(
         &self,
         question: &Question,
@@ -450,7 +455,8 @@ impl Corpus {
         score * (1.0 + RECENCY_SHARE * newness)
     }
 
-    /// How much a document depends on its neighbours, from 1 to 0.
+    /// Returns the dependence of a document on its neighbours: 1 for an empty document, and closer to 0 the longer it
+    /// is.
     fn leaning(&self, at: usize) -> f64 {
         SELF_CONTAINED_WORDS / (SELF_CONTAINED_WORDS + f64::from(self.length(at)))
     }
@@ -471,7 +477,7 @@ impl Corpus {
         sum
     }
 
-    /// The share of the best score that an entry gets for the dates in the question.
+    /// Returns the share of the best score that is added to a document for the dates in the question.
     fn date_share(&self, question: &Question, entry: &Entry) -> f64 {
         let share = |nearness| match nearness {
             Nearness::Day => DAY_SHARE,
@@ -498,7 +504,7 @@ impl Corpus {
         }
     }
 
-    /// Adds to the question the words that its best documents have in common, and returns them.
+    /// Adds the words that the best documents have in common to the question, and returns these words.
     fn add_common_words(&self, question: &mut Question, best: &[Ranked]) -> Vec<Arc<str>> {
         let top = best.first().map_or(0.0, |best| best.score);
         let mut gains: BTreeMap<TermId, f64> = BTreeMap::new();
@@ -543,10 +549,10 @@ impl Corpus {
     }
 }
 
-/// Whole rankings, for tests.
+/// Complete rankings, for tests.
 #[cfg(test)]
 impl Corpus {
-    /// The documents that a question finds, best first; of equal ones the earlier first.
+    /// Returns the documents that a question finds, best first. Of equal scores, the earlier document comes first.
     pub(super) fn rank(&self, question: &str) -> Vec<Ranked> {
         let scores = self.scores(question).into_iter().enumerate();
         let ranked = scores.filter_map(|(document, score)| Some((document, score?)));
@@ -557,7 +563,7 @@ impl Corpus {
         ranked
     }
 
-    /// The score of each document; `None` for one that the question does not find.
+    /// Returns the score of each document. `None` if the question does not find it.
     pub(super) fn scores(&self, question: &str) -> Vec<Option<f64>> {
         let scores = self.scored(question);
         (0..self.len()).map(|at| scores.get(at)).collect()

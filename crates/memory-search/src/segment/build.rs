@@ -1,4 +1,4 @@
-//! A segment from messages or summaries.
+//! Builds an index segment from messages or summaries.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -16,10 +16,11 @@ use crate::fold::{compared_forms, composed};
 use crate::ranking::{Document, Record, SummaryRecord};
 use crate::words::{Language, Tokenizer, WordLists, is_stop_word};
 
-/// Name of the format of segments. Segments of another format are not read.
+/// Name of the segments' format. Segments of another format are not read.
 pub(crate) const FORMAT: &str = "segments-5 english forms";
 
-/// The terms that a word may have in a segment when its stem is `term`: irregular forms are kept by their usual form.
+/// Returns the terms under which a segment may list a word with the stem `term`. Irregular forms are listed under their
+/// usual form.
 pub(crate) fn variants(term: &str) -> Vec<String> {
     let mut variants = vec![term.to_owned()];
     if let Some(language) = Language::of_word(term) {
@@ -28,34 +29,34 @@ pub(crate) fn variants(term: &str) -> Vec<String> {
     variants
 }
 
-/// The words of one document.
+/// The occurrences of a word in one document.
 #[derive(Debug, Default)]
 struct Occurrences {
     count: u32,
     positions: Vec<u32>,
 }
 
-/// Builds a segment. Documents come in the order of the log.
+/// Builds a segment. Documents must be added in the order of the log.
 #[derive(Debug, Default)]
 pub(crate) struct SegmentBuilder {
     records: Vec<Record>,
     words: HashMap<String, PostingList>,
     tools: BTreeMap<String, PostingList>,
-    /// By the length of the longest stretch without white space.
+    /// Documents by the length of their longest stretch without white space.
     unbroken: BTreeMap<u8, PostingList>,
-    /// The runs of the open group.
+    /// The runs of characters in the current group of documents.
     grams: Vec<Gram>,
-    /// Runs with their groups.
+    /// Pairs of a run of characters and a group that contains it.
     groups: Vec<(Gram, u32)>,
 }
 
 impl SegmentBuilder {
-    /// A segment without documents.
+    /// Creates a builder without documents.
     pub(crate) fn new() -> Self {
         Self::default()
     }
 
-    /// Adds a message. Notes are ignored. `calls` has the calls before it.
+    /// Adds a message. Notes are ignored. `calls` contains the tool calls before the message.
     pub(crate) fn add_message(&mut self, entry: &LogEntry, calls: &CallNames) {
         if entry.kind == EntryKind::Note {
             return;
@@ -125,7 +126,7 @@ impl SegmentBuilder {
                 }
             });
         }
-        // Texts that are searched and not ranked: the raw text of arguments.
+        // Texts that are searched but not ranked: the raw text of arguments.
         for text in texts.iter().filter(|text| !document.texts.contains(text)) {
             Tokenizer::RANKING.visit_text(&composed(text), &mut |_, term| {
                 found.entry(term).or_default();
@@ -166,13 +167,13 @@ impl SegmentBuilder {
             .extend(self.grams.drain(..).map(|gram| (gram, group)));
     }
 
-    /// The segment.
+    /// Returns the finished segment.
     pub(crate) fn finish(mut self) -> SegmentData {
         if !self.grams.is_empty() {
             self.close_group();
         }
         let mut writer = DictionaryWriter::default();
-        // In the order of the sections. Runs sort as their texts do.
+        // Sections are written in the order of their keys. Runs have the same order as their texts.
         self.groups.sort_unstable();
         let mut rest = self.groups.as_slice();
         while let Some((gram, _)) = rest.first() {

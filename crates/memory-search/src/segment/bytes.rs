@@ -1,8 +1,8 @@
-//! Numbers as bytes.
+//! Numbers and texts as bytes.
 
 use crate::error::{Error, ErrorKind, Result};
 
-/// Writes a number in groups of seven bits, the lowest first (LEB128).
+/// Writes a number in groups of seven bits, the lowest group first (LEB128).
 pub(super) fn put(out: &mut Vec<u8>, mut number: u64) {
     while number >= 0x80 {
         out.push((number as u8 & 0x7f) | 0x80);
@@ -11,7 +11,7 @@ pub(super) fn put(out: &mut Vec<u8>, mut number: u64) {
     out.push(number as u8);
 }
 
-/// Writes bytes with their length before them.
+/// Writes the length of some bytes, and then the bytes.
 pub(super) fn put_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
     put(out, bytes.len() as u64);
     out.extend_from_slice(bytes);
@@ -32,7 +32,7 @@ impl<'b> Reader<'b> {
         self.rest.is_empty()
     }
 
-    /// The bytes that were not read yet.
+    /// Returns the bytes that were not read yet.
     pub(super) fn rest(&self) -> &'b [u8] {
         self.rest
     }
@@ -60,10 +60,10 @@ impl<'b> Reader<'b> {
         }
     }
 
-    /// A number that fits 32 bits.
+    /// Reads a number that fits into 32 bits.
     #[inline]
     pub(super) fn small(&mut self) -> Result<u32> {
-        // Most are less than 128.
+        // Most numbers are less than 128.
         match self.rest.split_first() {
             Some((first, rest)) if *first < 0x80 => {
                 self.rest = rest;
@@ -73,7 +73,7 @@ impl<'b> Reader<'b> {
         }
     }
 
-    /// A number of more than one byte.
+    /// Reads a number of more than one byte.
     #[cold]
     fn long(&mut self) -> Result<u32> {
         u32::try_from(self.number()?).map_err(|_| damaged())
@@ -86,7 +86,7 @@ impl<'b> Reader<'b> {
         Ok(taken)
     }
 
-    /// Bytes with their length before them.
+    /// Reads a length, and then as many bytes.
     #[inline]
     pub(super) fn bytes(&mut self) -> Result<&'b [u8]> {
         let count = self.small()? as usize;
@@ -103,7 +103,7 @@ impl<'b> Reader<'b> {
     }
 }
 
-/// The error for bytes that no segment has.
+/// Returns the error for bytes that are not a valid part of a segment.
 #[cold]
 pub(super) fn damaged() -> Error {
     Error::new(

@@ -1,11 +1,11 @@
-//! Sorted entries in chunks.
+//! Sorted keys with their entries, in chunks.
 
 use super::bytes::{Reader, damaged, put, put_bytes};
 use super::postings::{Entry, PostingList};
 use super::{Chunk, word_of};
 use crate::error::Result;
 
-/// Bytes at which a chunk is closed.
+/// Size at which a chunk is completed, in bytes.
 const CHUNK_BYTES: usize = 8 * 1024;
 
 /// Writes entries in the order of their keys.
@@ -13,7 +13,7 @@ const CHUNK_BYTES: usize = 8 * 1024;
 pub(super) struct DictionaryWriter {
     chunks: Vec<Chunk>,
     open: Option<Chunk>,
-    /// The key before.
+    /// The key that was written last.
     before: Vec<u8>,
 }
 
@@ -56,7 +56,8 @@ fn common(a: &[u8], b: &[u8]) -> usize {
     a.iter().zip(b).take_while(|(a, b)| a == b).count()
 }
 
-/// Reads the next entry: how many bytes its key shares with the one before, the rest of the key, and its value.
+/// Reads the next entry. Returns the number of bytes that its key shares with the previous key, the rest of its key,
+/// and its value.
 #[inline]
 fn next<'b>(reader: &mut Reader<'b>) -> Result<(usize, &'b [u8], Entry<'b>)> {
     let (shared, suffix) = (reader.small()? as usize, reader.bytes()?);
@@ -68,7 +69,7 @@ fn next<'b>(reader: &mut Reader<'b>) -> Result<(usize, &'b [u8], Entry<'b>)> {
     Ok((shared, suffix, entry))
 }
 
-/// Reads the entries of a chunk.
+/// Reads the entries of a chunk one after the other.
 #[derive(Debug)]
 pub(super) struct Entries<'b> {
     reader: Reader<'b>,
@@ -83,7 +84,7 @@ impl<'b> Entries<'b> {
         }
     }
 
-    /// The key of the entry that was read last.
+    /// Returns the key of the entry that was read last.
     pub(super) fn key(&self) -> &[u8] {
         &self.key
     }
@@ -98,7 +99,7 @@ impl<'b> Entries<'b> {
     }
 }
 
-/// Turns a key into the next one.
+/// Turns the previous key into the next one.
 fn extend(key: &mut Vec<u8>, shared: usize, suffix: &[u8]) -> Result<()> {
     if shared > key.len() {
         return Err(damaged());
@@ -108,17 +109,18 @@ fn extend(key: &mut Vec<u8>, shared: usize, suffix: &[u8]) -> Result<()> {
     Ok(())
 }
 
-/// Looks a key up in the chunk that it would be in.
+/// Returns the entry of a key, from the chunk that may contain it. `None` if the chunk does not contain the key.
 ///
 /// # Errors
-/// `Corrupt` for bytes that no segment has.
+/// `Corrupt` for bytes that are not a valid chunk.
 pub(crate) fn find<'b>(chunk: &'b [u8], key: &[u8]) -> Result<Option<Entry<'b>>> {
     let mut reader = Reader::new(chunk);
-    // How many bytes the key before, which is less, has in common with the one that is looked up.
+    // Number of bytes that the previous key, which is less, shares with the wanted key.
     let mut alike = 0;
     while !reader.is_empty() {
         let (shared, suffix, entry) = next(&mut reader)?;
-        // A key that shares more differs where the key before did; one that shares less comes after both.
+        // A key that shares more bytes with the previous key than the wanted key does is also less than the wanted key.
+        // A key that shares fewer is greater.
         if shared > alike {
             continue;
         }
@@ -137,11 +139,11 @@ pub(crate) fn find<'b>(chunk: &'b [u8], key: &[u8]) -> Result<Option<Entry<'b>>>
     Ok(None)
 }
 
-/// Calls `f` with entries of a chunk that have keys with this beginning. `f` returns how many bytes the following keys
-/// may share with the key: entries that share more are skipped.
+/// Calls `f` with each key of a chunk that has this prefix, and with the entry of the key. `f` returns the maximum
+/// number of bytes that the following keys may share with this key. Entries with keys that share more are skipped.
 ///
 /// # Errors
-/// As [`find`].
+/// The errors of [`find`].
 pub(crate) fn with_prefix<'b>(
     chunk: &'b [u8],
     prefix: &[u8],
@@ -151,7 +153,7 @@ pub(crate) fn with_prefix<'b>(
     let (mut key, mut most) = (Vec::new(), usize::MAX);
     while !reader.is_empty() {
         let (shared, suffix, entry) = next(&mut reader)?;
-        // It and the one before begin alike, and so it begins as the one that `f` saw does.
+        // This key shares its beginning with the key that `f` got, and is skipped.
         if shared > most {
             continue;
         }

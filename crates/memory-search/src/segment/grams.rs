@@ -1,24 +1,25 @@
-//! Runs of three characters.
+//! Runs of three characters, by which a segment finds phrases.
 
 use crate::fold::fold_char;
 
-/// Number of messages in a group. A segment stores which groups have a run of characters, and not which of their
-/// messages. Larger groups take fewer bytes, but more messages are read for each one that has a phrase.
+/// Number of documents in a group. For each run of characters, a segment stores the groups that contain it, not the
+/// documents. Larger groups take fewer bytes, but more messages are read for each message with a phrase.
 pub(crate) const GROUP: u32 = 2;
 
-/// Three characters, 21 bits each, in the order of their text.
+/// A run of three characters as a number, with 21 bits for each character. Numbers have the same order as the texts.
 pub(super) type Gram = u64;
 
-/// Marks the end of a text.
+/// Character after the end of a text.
 const END: char = '\0';
 
-/// A character as runs have it. The long s is an s, as in regular expressions.
+/// Returns a character in the form in which runs contain it: in lower case. The long s becomes `s`, as in regular
+/// expressions.
 pub(super) fn folded(c: char) -> impl Iterator<Item = char> {
     fold_char(c).map(|c| if c == 'ſ' { 's' } else { c })
 }
 
-/// Adds the runs of a text: one begins at each character, so that each one and each two characters of a
-/// text begin one.
+/// Adds the runs of a text. One run begins at each character, so that every one or two adjacent characters are the
+/// beginning of a run.
 pub(super) fn add_grams(text: &str, grams: &mut Vec<Gram>) {
     let chars = text.chars().flat_map(folded).chain([END, END]);
     let (mut gram, mut seen) = (0_u64, 0_usize);
@@ -31,7 +32,7 @@ pub(super) fn add_grams(text: &str, grams: &mut Vec<Gram>) {
     }
 }
 
-/// The text of a run.
+/// Returns the text of a run.
 pub(super) fn text_of(gram: Gram) -> String {
     [gram >> 42, gram >> 21, gram]
         .into_iter()
@@ -39,7 +40,8 @@ pub(super) fn text_of(gram: Gram) -> String {
         .collect()
 }
 
-/// The runs that each text with this pattern has, in any case. Empty for a pattern of one or two characters.
+/// Returns the runs that every text with this pattern contains, ignoring case. Empty for a pattern of one or two
+/// characters.
 pub(super) fn grams_of(pattern: &str) -> Vec<String> {
     let chars: Vec<char> = pattern.chars().flat_map(folded).collect();
     let mut grams: Vec<String> = chars
@@ -51,7 +53,7 @@ pub(super) fn grams_of(pattern: &str) -> Vec<String> {
     grams
 }
 
-/// A pattern as the beginnings of runs have it.
+/// Returns a pattern in the form in which runs contain it.
 pub(super) fn folded_text(pattern: &str) -> String {
     pattern.chars().flat_map(folded).collect()
 }

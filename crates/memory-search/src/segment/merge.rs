@@ -15,14 +15,14 @@ use crate::ranking::Record;
 struct Source<'s> {
     chunks: std::slice::Iter<'s, super::Chunk>,
     entries: Entries<'s>,
-    /// The entry of the key in the heap.
+    /// The current entry. Its key is in the heap.
     entry: Option<Entry<'s>>,
-    /// Number of documents before it.
+    /// Number of documents in the segments before this one.
     documents: u32,
 }
 
 impl<'s> Source<'s> {
-    /// Reads the next entry, and returns its key.
+    /// Reads the next entry, and returns its key. `None` at the end.
     fn next(&mut self) -> Result<Option<Vec<u8>>> {
         loop {
             self.entry = self.entries.next()?;
@@ -37,11 +37,11 @@ impl<'s> Source<'s> {
     }
 }
 
-/// Merges neighbouring segments: the result is the same as if one were built from all their documents. All but the last
-/// must have a multiple of [`GROUP`] documents.
+/// Merges neighbouring segments. The result is the same as a segment that is built from all their documents. The number
+/// of documents in each segment except the last must be a multiple of [`GROUP`].
 ///
 /// # Errors
-/// `Corrupt` for bytes that no segment has.
+/// `Corrupt` for bytes that are not a valid segment.
 pub(crate) fn merge(parts: &[SegmentData]) -> Result<SegmentData> {
     let mut all: Vec<Record> = Vec::new();
     let (mut sources, mut heap) = (Vec::new(), BinaryHeap::new());

@@ -1,40 +1,41 @@
-//! The condition that a segment must meet for a query.
+//! The condition that a document in a segment must satisfy for a query.
 
 use super::grams::{folded, folded_text, grams_of};
 use super::unbroken::SHORTEST;
 use super::{gram_key, word_key};
 
-/// Keys of which one must exist.
+/// Keys of words, of which a document must contain at least one.
 pub(super) type TermKeys = Vec<Vec<u8>>;
 
-/// The characters that one place may have, as runs of characters have them; rising.
+/// The possible characters at one place, in the form in which runs contain them, in ascending order.
 pub(crate) type CharSet = Vec<char>;
 
-/// The condition that every message that matches a pattern meets, as far as an index can check it.
+/// A condition that every message matching a pattern satisfies, and that an index can check. Other messages may satisfy
+/// it too.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub(crate) enum Need {
     /// No condition: all messages are read.
     Nothing,
-    /// All of these runs of characters, by their keys.
+    /// The message contains all of these runs of three characters, given by their keys.
     Grams(Vec<Vec<u8>>),
-    /// A run of characters with this beginning.
+    /// The message contains a run of characters that begins with this prefix.
     GramPrefix(Vec<u8>),
-    /// Adjacent characters, three or more: one of each of these sets.
+    /// The message contains three or more adjacent characters, one from each of these sets.
     SideBySide(Vec<CharSet>),
-    /// A stretch without white space. The number is its least length in characters: 16 to 254, or 255 for any length
-    /// from 255 on.
+    /// The message contains a stretch without white space. The number is its minimum length in characters: 16 to 254,
+    /// or 255 for any length of at least 255.
     Unbroken(u8),
-    /// One word of each of these, by their keys.
+    /// The message contains, for each of these lists, one of its words, given by their keys.
     Words(Vec<TermKeys>),
-    /// All of these, two or more.
+    /// The message satisfies all of these conditions. There are at least two.
     All(Vec<Need>),
-    /// One of these, two or more.
+    /// The message satisfies one of these conditions. There are at least two.
     Any(Vec<Need>),
 }
 
 impl Need {
-    /// The condition of a text that contains a pattern, in any case.
+    /// Returns the condition for texts that contain a literal pattern, ignoring case.
     pub(crate) fn of_literal(pattern: &str) -> Self {
         let grams = grams_of(pattern);
         match grams.is_empty() {
@@ -43,7 +44,7 @@ impl Need {
         }
     }
 
-    /// The condition of a text that has a stretch of at least `chars` characters without white space.
+    /// Returns the condition for texts with a stretch of at least `chars` characters without white space.
     pub(crate) fn of_unbroken(chars: u64) -> Self {
         match u8::try_from(chars).unwrap_or(u8::MAX) {
             ..SHORTEST => Need::Nothing,
@@ -51,13 +52,13 @@ impl Need {
         }
     }
 
-    /// The condition of a text that has one term of each of these lists.
+    /// Returns the condition for texts that contain one term of each of these lists.
     pub(crate) fn of_terms(terms: impl IntoIterator<Item = Vec<String>>) -> Self {
         let keys = |terms: Vec<String>| terms.iter().map(|term| word_key(term)).collect();
         Need::Words(terms.into_iter().map(keys).collect())
     }
 
-    /// The condition of a text that meets all of these.
+    /// Returns the condition for texts that satisfy all of these conditions.
     pub(crate) fn all(mut needs: Vec<Need>) -> Self {
         needs.retain(|need| *need != Need::Nothing);
         match needs.len() {
@@ -66,7 +67,7 @@ impl Need {
         }
     }
 
-    /// The condition of a text that meets one of these.
+    /// Returns the condition for texts that satisfy one of these conditions.
     pub(crate) fn any(mut needs: Vec<Need>) -> Self {
         match needs.len() {
             _ if needs.contains(&Need::Nothing) => Need::Nothing,
@@ -76,7 +77,8 @@ impl Need {
     }
 }
 
-/// A set of characters as runs have them; `None` if one of them becomes more than one.
+/// Returns a set of characters in the form in which runs contain them. `None` if one of them becomes several
+/// characters.
 pub(crate) fn char_set(chars: impl IntoIterator<Item = char>) -> Option<CharSet> {
     let mut set = CharSet::new();
     for c in chars {

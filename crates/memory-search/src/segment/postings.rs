@@ -1,24 +1,24 @@
-//! Lists of places, as differences or, if that is shorter, as a bitmap.
+//! Lists of places (numbers of documents or groups), stored as differences or, if that is shorter, as a bitmap.
 
 use std::borrow::Cow;
 
 use super::bytes::{Reader, damaged, put};
 use crate::error::Result;
 
-/// The value of a key in a segment.
+/// The value of a key in a segment: a list of places.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Entry<'b> {
-    /// For a word: number of documents that have it and are ranked by it. For another key: number of places.
+    /// For a word: number of documents that are ranked by the word. For any other key: number of places.
     pub count: u32,
     /// The last place.
     pub(super) last: u32,
-    /// The places.
+    /// The encoded places.
     pub(super) bytes: &'b [u8],
 }
 
 impl Entry<'_> {
-    /// The bytes, if each place up to the last has a bit; `None` for differences, which take a byte or more for each
-    /// place.
+    /// Returns the bytes if they are a bitmap with one bit for each place up to the last. `None` if they are
+    /// differences, which take at least one byte for each place.
     fn bitmap(&self) -> Result<Option<&[u8]>> {
         let (bytes, count) = (self.bytes.len(), self.count as usize);
         match bytes < count {
@@ -29,7 +29,7 @@ impl Entry<'_> {
     }
 }
 
-/// A document that has a word.
+/// A document that contains a word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct WordPosting {
     /// Number of the document in its segment, from 0.
@@ -39,10 +39,10 @@ pub(crate) struct WordPosting {
     pub count: u32,
 }
 
-/// A list of places that is written.
+/// A list of places that is being written.
 #[derive(Debug, Default, Clone)]
 pub(super) struct PostingList {
-    /// As [`Entry::count`].
+    /// The count as in [`Entry::count`].
     pub(super) count: u32,
     pub(super) last: u32,
     pub(super) bytes: Vec<u8>,
@@ -50,7 +50,7 @@ pub(super) struct PostingList {
 }
 
 impl PostingList {
-    /// Adds a place behind all others.
+    /// Adds a place after all others.
     pub(super) fn push_place(&mut self, place: u32) {
         self.push_gap(place);
         self.count += 1;
@@ -66,7 +66,8 @@ impl PostingList {
         self.is_begun = true;
     }
 
-    /// Adds a document with a word: how often it has it, and the positions among the document's telling words.
+    /// Adds a document with a word: the number of occurrences, and their positions among the document's words without
+    /// stop words.
     pub(super) fn push_word(&mut self, place: u32, count: u32, positions: &[u32]) {
         self.push_gap(place);
         self.count += u32::from(count > 0);
@@ -85,7 +86,7 @@ impl PostingList {
         }
     }
 
-    /// Adds the places of another list, `offset` behind.
+    /// Adds the places of another list, each increased by `offset`.
     pub(super) fn append(&mut self, other: &Entry<'_>, offset: u32) -> Result<()> {
         if other.bitmap()?.is_some() {
             let places = groups(other)?.into_iter();
@@ -104,7 +105,7 @@ impl PostingList {
         Ok(())
     }
 
-    /// The bytes of bare places, such as the ones of a run of characters.
+    /// Returns the bytes of a list that contains only places, such as the list of a run of characters.
     pub(super) fn bare(&self) -> Cow<'_, [u8]> {
         let bytes = self.last as usize / 8 + 1;
         if bytes >= self.count as usize {
@@ -122,10 +123,11 @@ impl PostingList {
     }
 }
 
-/// The groups of a run of characters, or the documents of a tool or of a stretch without white space; rising.
+/// Returns the places of an entry without counts, in ascending order: the groups of a run of characters, or the
+/// documents of a tool or of a stretch without white space.
 ///
 /// # Errors
-/// `Corrupt` for bytes that no segment has.
+/// `Corrupt` for bytes that are not a valid list.
 pub(crate) fn groups(entry: &Entry<'_>) -> Result<Vec<u32>> {
     if let Some(bitmap) = entry.bitmap()? {
         let mut places = Vec::with_capacity(entry.count as usize);
@@ -147,10 +149,10 @@ pub(crate) fn groups(entry: &Entry<'_>) -> Result<Vec<u32>> {
     Ok(groups)
 }
 
-/// Keeps only the groups that have a run of characters; `kept` rises.
+/// Removes the groups that do not contain a run of characters. `kept` must be in ascending order.
 ///
 /// # Errors
-/// As [`groups`].
+/// The errors of [`groups`].
 pub(crate) fn retain_groups(entry: &Entry<'_>, kept: &mut Vec<u32>) -> Result<()> {
     if let Some(bitmap) = entry.bitmap()? {
         kept.retain(|group| {
@@ -164,21 +166,21 @@ pub(crate) fn retain_groups(entry: &Entry<'_>, kept: &mut Vec<u32>) -> Result<()
     Ok(())
 }
 
-/// The documents that a word occurs in, rising, including the documents that are not ranked by it.
+/// Returns the documents that contain a word, in ascending order. Includes documents that are not ranked by the word.
 ///
 /// # Errors
-/// As [`groups`].
+/// The errors of [`groups`].
 pub(crate) fn places(entry: &Entry<'_>) -> Result<Vec<u32>> {
     let mut places = Vec::with_capacity(entry.count as usize);
     words(entry, &mut |posting, _| places.push(posting.place))?;
     Ok(places)
 }
 
-/// Calls `f` with each document that a word occurs in, rising, and with the positions of the word among
-/// the telling words of the document.
+/// Calls `f` with each document that contains a word, in ascending order, and with the positions of the word among the
+/// document's words without stop words.
 ///
 /// # Errors
-/// As [`groups`].
+/// The errors of [`groups`].
 pub(crate) fn words(entry: &Entry<'_>, f: &mut dyn FnMut(WordPosting, &[u32])) -> Result<()> {
     let mut reader = Reader::new(entry.bytes);
     let (mut place, mut positions) = (0_u32, Vec::new());

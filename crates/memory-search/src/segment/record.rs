@@ -1,4 +1,4 @@
-//! Records of messages and of summaries.
+//! Encodes records of messages and summaries as bytes.
 
 use memory_model::{Role, Seq, SeqRange, SummaryId, Timestamp};
 
@@ -7,10 +7,10 @@ use super::{Chunk, RECORDS};
 use crate::error::Result;
 use crate::ranking::{Record, SummaryRecord};
 
-/// Records in a chunk.
+/// Maximum number of records in a chunk.
 const CHUNK_RECORDS: usize = 256;
 
-/// The roles by their bytes.
+/// The roles. The index of a role is its encoding as a byte.
 const ROLES: [Option<Role>; 5] = [
     None,
     Some(Role::System),
@@ -109,10 +109,10 @@ pub(super) fn write<'r>(records: impl IntoIterator<Item = &'r Record>) -> Vec<Ch
     chunks
 }
 
-/// The summary of the last record of a chunk; `None` if that record is a message's.
+/// Returns the id of the summary in the last record of a chunk. `None` if this record belongs to a message.
 ///
 /// # Errors
-/// As [`records`].
+/// The errors of [`records`].
 pub(crate) fn last_summary(chunk: &[u8]) -> Result<Option<SummaryId>> {
     let last = records(chunk)?.pop();
     Ok(last
@@ -120,10 +120,10 @@ pub(crate) fn last_summary(chunk: &[u8]) -> Result<Option<SummaryId>> {
         .map(|summary| summary.id))
 }
 
-/// The records of a chunk.
+/// Returns the records in a chunk.
 ///
 /// # Errors
-/// `Corrupt` for bytes that no segment has.
+/// `Corrupt` for bytes that are not valid records.
 pub(crate) fn records(chunk: &[u8]) -> Result<Vec<Record>> {
     let mut reader = Reader::new(chunk);
     let mut records = Vec::new();

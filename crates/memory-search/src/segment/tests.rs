@@ -1,4 +1,4 @@
-//! Lists of bare places, in both forms, and segments that are merged.
+//! Tests of lists of places in both encodings, and of merged segments.
 
 use memory_model::{LogEntry, Message, RawJson, Seq};
 
@@ -7,7 +7,7 @@ use super::{SegmentBuilder, merge, records};
 use crate::calls::CallNames;
 use crate::calls::tests::entry;
 
-/// Places below `all`, each with a chance of `share` in 256.
+/// Returns places below `all`, each with a probability of `share` / 256.
 fn places(rng: &mut fastrand::Rng, all: u32, share: u8) -> Vec<u32> {
     (0..all).filter(|_| rng.u8(..) < share).collect()
 }
@@ -18,7 +18,7 @@ fn list(places: &[u32]) -> PostingList {
     list
 }
 
-/// Looks at a list as it is stored.
+/// Calls `look` with a list in its stored form.
 fn stored<T>(list: &PostingList, look: impl FnOnce(&Entry<'_>) -> T) -> T {
     let bytes = list.bare();
     look(&Entry {
@@ -75,7 +75,7 @@ fn a_bitmap_with_more_places_than_bits_is_damaged() {
     assert!(PostingList::default().append(&entry, 0).is_err());
 }
 
-/// Letters of scripts, some with their marks behind them.
+/// Letters of several scripts, some followed by combining marks.
 const SCRIPTS: [&str; 6] = [
     "aabcdeeinorstAEIſİéß'",
     "абвгдеийРСТ",

@@ -1,13 +1,13 @@
 //! The longest stretch of a text without white space.
 
-/// Length of the shortest stretch that is listed, in characters. Shorter ones are words, which nearly every message
-/// has.
+/// Minimum length of a stretch that is listed, in characters. Shorter stretches are words, which nearly every message
+/// contains.
 pub(crate) const SHORTEST: u8 = 16;
 
-/// Number of characters of the longest stretch without white space; 255 for longer ones.
+/// Returns the number of characters in the longest stretch without white space. Returns 255 for longer ones.
 pub(super) fn longest_unbroken(text: &str) -> u8 {
     let stretches = text.split_whitespace();
-    // No stretch has more characters than bytes.
+    // A stretch has at least as many bytes as characters.
     let long = stretches.filter(|stretch| stretch.len() >= SHORTEST.into());
     let longest = long.map(|stretch| stretch.chars().count()).max();
     u8::try_from(longest.unwrap_or(0)).unwrap_or(u8::MAX)

@@ -1,4 +1,4 @@
-//! Embeds messages that have no vector yet.
+//! Embeds messages that have no vector yet, and checks stored vectors.
 
 use crate::embedding::{Embedder, embed};
 use crate::ranking::Document;
@@ -7,10 +7,10 @@ use memory_store::{ERASED, NewVectors, PlacedVector, Store, Vector, read_entries
 
 use crate::log_calls::read_conversation;
 
-/// Messages that are embedded in one call.
+/// Number of log entries that are embedded at once.
 const BATCH: u32 = 64;
 
-/// Number of messages that a call embedded.
+/// Result of [`extend_vectors`]: the number of messages that the call embedded.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct VectorProgress {
@@ -18,22 +18,22 @@ pub struct VectorProgress {
     pub messages: u64,
 }
 
-/// Result of [`check_vectors`].
+/// Result of [`check_vectors`]: the number of vectors, and the damage that was found.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct VectorCheck {
-    /// Number of messages with a vector.
+    /// Number of messages that have a stored vector.
     pub vectors: u64,
-    /// Description of each damage that was found; empty for intact vectors.
+    /// One description for each damaged vector or unreadable range of vectors. Empty if all vectors are intact.
     pub damage: Vec<String>,
 }
 
-/// Embeds all messages that a conversation sees and that have no vector of this embedder yet, and stores the vectors.
-/// Vectors of messages that a fork shares with its ancestors are stored in the ancestors, so that all forks use them.
-/// Has no effect on a store that keeps no vectors.
+/// Embeds all messages of a conversation that have no vector of this embedder yet, and stores the vectors. A fork
+/// shares messages with its ancestors, the conversations that it was forked from. The vectors of shared messages are
+/// stored with the ancestors, so that all forks use them. Has no effect on a store that keeps no vectors.
 ///
-/// A call reads about `most` entries of the log at most; the next call continues. If two calls embed one conversation
-/// at the same time, one of them stops early, which does no harm.
+/// A call embeds about `most` log entries. A further call continues after them. If two calls embed one conversation at
+/// the same time, one of them may stop early without an error, which is harmless.
 ///
 /// # Errors
 /// `NotFound` if the conversation does not exist. `Unavailable` if the embedder fails. Also the errors of the store.
@@ -79,9 +79,10 @@ pub async fn extend_vectors<S: Store + ?Sized>(
     Ok(progress)
 }
 
-/// Checks the vectors of a conversation's own log against its messages. Each vector must have the embedder's dimension
-/// and belong to a message that exists and is not erased. If the embedder is [cheap](Embedder::is_cheap), each vector
-/// must also equal a new vector of the message.
+/// Checks the stored vectors of a conversation's own messages. A fork's own messages are those after the fork. Each
+/// vector must have the embedder's dimension and belong to an existing message that is not erased. If the embedder is
+/// [cheap](Embedder::is_cheap), the function also embeds each message again, and the new vector must equal the stored
+/// one.
 ///
 /// # Errors
 /// The errors of [`extend_vectors`]. Damage is not an error: [`VectorCheck::damage`] describes it.
@@ -132,7 +133,7 @@ pub async fn check_vectors<S: Store + ?Sized>(
     Ok(check)
 }
 
-/// Embeds the entries in a range of the log that a conversation sees.
+/// Embeds the log entries in a range of a conversation. Returns one vector per entry; `None` for an entry without text.
 pub(super) async fn embed_range<S: Store + ?Sized>(
     store: &S,
     conversation: ConversationId,
@@ -153,7 +154,7 @@ pub(super) async fn embed_range<S: Store + ?Sized>(
     Ok(entries.iter().zip(&texts).map(place).collect())
 }
 
-/// The text of an entry that is embedded; `None` for a note, an erased message, or one without text.
+/// Returns the text of an entry to embed. `None` for a note, for an erased message, and for a message without text.
 fn text_of(entry: &LogEntry) -> Option<String> {
     let text = Document::of_entry(entry).text_to_embed();
     let has_words = !text.trim().is_empty() && text != ERASED;

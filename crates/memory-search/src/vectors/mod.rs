@@ -1,4 +1,4 @@
-//! Vectors of messages: kept behind a watermark, and read by searches.
+//! Stored vectors of messages: embedding of new messages, and reading by searches.
 
 mod extend;
 mod nearness;

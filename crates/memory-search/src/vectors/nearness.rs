@@ -1,4 +1,4 @@
-//! How near the messages of a conversation are to a question.
+//! Similarity of a conversation's messages to a question, by their vectors.
 
 use std::collections::BTreeMap;
 
@@ -9,20 +9,20 @@ use memory_store::{Conversation, Store, Vector};
 
 use super::extend::embed_range;
 
-/// Maximum number of entries that a search embeds at once.
+/// Maximum number of log entries that a search embeds at once.
 const BATCH: u32 = 1_024;
 
-/// How near messages are to a question.
+/// The vectors of a question and of a conversation's messages, for comparison.
 #[derive(Debug)]
 pub(crate) struct Nearness {
-    /// The last message with a vector that counts.
+    /// Position of the last message that may have a vector in this comparison.
     pub(crate) last: Seq,
     vectors: BTreeMap<Seq, Vector>,
     question: Vec<f32>,
 }
 
 impl Nearness {
-    /// The cosines of messages; `None` for those without a vector.
+    /// Returns the similarity (cosine) of each message to the question. `None` for a message without a usable vector.
     pub(crate) fn cosines(&self, messages: impl Iterator<Item = Option<Seq>>) -> Vec<Option<f64>> {
         let vector = |seq: Option<Seq>| seq.and_then(|seq| self.vectors.get(&seq).cloned());
         let vectors: Vec<Option<Vector>> = messages.map(vector).collect();
@@ -30,13 +30,14 @@ impl Nearness {
     }
 }
 
-/// Embeds a question and reads the vectors of a conversation up to `head`. For a later page of an answer, reads them up
-/// to the last one that counted for the first page. A cheap embedder computes the missing vectors.
+/// Embeds a question, and reads the stored vectors of a conversation's messages up to position `head`. A cheap embedder
+/// also computes the missing vectors. An answer can have several pages. For a later page, `last` is the last position
+/// that was used for the first page, and vectors after it are ignored.
 ///
-/// `None` on a first page if the embedder is not available: words alone are ranked.
+/// Returns `None` on a first page if the embedder is not available. The search then ranks by words alone.
 ///
 /// # Errors
-/// `Unavailable` on a later page if the embedder is not available; the errors of the store.
+/// `Unavailable` on a later page if the embedder is not available. Also the errors of the store.
 pub(crate) async fn nearness<S: Store + ?Sized>(
     store: &S,
     info: &Conversation,

@@ -1,17 +1,17 @@
-//! Classes of characters, as words are made of them.
+//! Classes of characters that form words.
 
-/// How a word is written.
+/// Kind of a word, by its characters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum WordKind {
-    /// Of letters, digits and marks on them, in a script with spaces between words.
+    /// A word of letters, digits and their marks, in a script with spaces between words.
     Spaced,
-    /// A run of characters of a script without spaces between words, or with particles joined to them.
+    /// A run of characters in a script without spaces between words, or with particles joined to the words.
     Unspaced,
     /// A pictograph, which is a word by itself.
     Symbol,
 }
 
-/// The kind of the words that a character is a part of; `None` for one that ends a word.
+/// Returns the kind of word to which a character belongs. `None` for a character that ends a word.
 pub(super) fn kind_of(c: char) -> Option<WordKind> {
     if c.is_ascii() {
         return c.is_ascii_alphanumeric().then_some(WordKind::Spaced);
@@ -26,8 +26,8 @@ pub(super) fn kind_of(c: char) -> Option<WordKind> {
     })
 }
 
-/// Whether a character belongs to Thai, Lao, Burmese, Khmer, Kana, Bopomofo, Hangul or Han. Korean
-/// has spaces, but joins particles to its words, so that its words are found by their parts too.
+/// Returns whether a character is Thai, Lao, Burmese, Khmer, Kana, Bopomofo, Hangul or Han. Korean has spaces, but
+/// joins particles to its words. Its words are therefore found by their parts too.
 fn is_unspaced(c: char) -> bool {
     matches!(c,
         '\u{e00}'..='\u{eff}'
@@ -46,8 +46,8 @@ fn is_unspaced(c: char) -> bool {
         | '\u{20000}'..='\u{3ffff}')
 }
 
-/// Whether a character is a mark on a letter, and not a letter: accents, vowel signs, tone marks. In the blocks of
-/// Indic scripts, which are 128 characters each and laid out alike, marks have the same places.
+/// Returns whether a character is a combining mark, such as an accent, a vowel sign or a tone mark. The Unicode blocks
+/// of Indic scripts have 128 characters each, with marks at the same places.
 pub(super) fn is_mark(c: char) -> bool {
     let indic = |c: char| {
         matches!(u32::from(c) % 0x80,
@@ -87,7 +87,7 @@ pub(super) fn is_mark(c: char) -> bool {
     }
 }
 
-/// Whether a character is in a block of pictographs.
+/// Returns whether a character is in a Unicode block of pictographs.
 fn is_pictograph(c: char) -> bool {
     matches!(c,
         '\u{2600}'..='\u{27bf}' | '\u{2b00}'..='\u{2bff}' | '\u{1f000}'..='\u{1faff}')

@@ -1,9 +1,9 @@
-//! Languages that words are stemmed by.
+//! Languages with rules that reduce words to their stems.
 
 use super::chars::is_mark;
 use rust_stemmers::{Algorithm, Stemmer};
 
-/// A language with Snowball rules that reduce its words to their stems. All words in Latin script are read as English.
+/// A language with Snowball rules, which reduce words to their stems. All words in Latin script are treated as English.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Language {
     Arabic,
@@ -12,11 +12,12 @@ pub(crate) enum Language {
     Russian,
 }
 
-/// Longest word that is stemmed, in bytes. No language has longer words; data in letters has.
+/// Maximum length of a word that is stemmed, in bytes. No language has longer words, but data written in letters may
+/// have.
 const MAX_STEMMED_BYTES: usize = 64;
 
 impl Language {
-    /// Returns the language of a word by its script; `None` for a script without stemming rules.
+    /// Returns the language of a word, determined by its script. `None` for a script without stemming rules.
     pub(crate) fn of_word(word: &str) -> Option<Language> {
         match word.chars().find(|c| c.is_alphabetic() && !is_mark(*c))? {
             'a'..='z' | '\u{c0}'..='\u{24f}' | '\u{1e00}'..='\u{1eff}' => Some(Language::English),
@@ -27,8 +28,7 @@ impl Language {
         }
     }
 
-    /// Returns the stem of a folded word. Words with digits and words longer than 64 bytes stay as
-    /// they are.
+    /// Returns the stem of a case-folded word. Words with digits and words longer than 64 bytes are returned unchanged.
     pub(crate) fn stem(self, word: &str) -> String {
         if word.len() > MAX_STEMMED_BYTES || word.chars().any(char::is_numeric) {
             return word.to_owned();

@@ -1,4 +1,4 @@
-//! Word lists of languages, kept as data.
+//! Word lists of languages, read from data files.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{LazyLock, OnceLock};
@@ -6,24 +6,24 @@ use std::sync::{LazyLock, OnceLock};
 use super::language::Language;
 use crate::fold::fold_case;
 
-/// The lists of one language. A list that the language does not have is empty.
+/// The word lists of one language. A missing list is empty.
 #[derive(Debug, Default)]
 pub(crate) struct WordLists {
-    /// Words that do not describe a text's subject.
+    /// Stop words, which do not describe the subject of a text, such as `the`.
     pub(crate) stop: HashSet<&'static str>,
-    /// Words that ask rather than describe.
+    /// Words that ask instead of describing, such as `kind`.
     pub(crate) asking: HashSet<&'static str>,
-    /// Words that say that the speaker speaks of themselves.
+    /// Words in the first person, such as `I` and `my`.
     pub(crate) first_person: HashSet<&'static str>,
-    /// Words of a question for a time.
+    /// Words in questions that ask for a time, such as `when`.
     pub(crate) when: HashSet<&'static str>,
-    /// Words that name a time.
+    /// Words that name a time, such as `yesterday`.
     pub(crate) time: HashSet<&'static str>,
-    /// From a month's name to its number, 1 to 12.
+    /// Maps the name of a month to its number, 1 to 12.
     pub(crate) months: HashMap<&'static str, i8>,
-    /// From irregular and short forms to the usual form.
+    /// Maps irregular and short forms of words to their usual forms.
     forms: HashMap<&'static str, &'static str>,
-    /// From the stems of these forms to the stems of their usual forms.
+    /// Maps the stems of irregular and short forms to the stems of their usual forms.
     stems: OnceLock<HashMap<String, Vec<String>>>,
 }
 
@@ -39,17 +39,17 @@ impl WordLists {
         }
     }
 
-    /// The stop words of all languages that have a list.
+    /// Returns the stop words of all languages that have word lists.
     pub(crate) fn stop_words() -> impl Iterator<Item = &'static str> {
         ALL.iter().flat_map(|lists| lists.stop.iter().copied())
     }
 
-    /// Returns the number of the month, 1 to 12, that a folded word names in any language that has a list.
+    /// Returns the number of a month, 1 to 12, from its case-folded name in any language that has word lists.
     pub(crate) fn month(word: &str) -> Option<i8> {
         ALL.iter().find_map(|lists| lists.months.get(word).copied())
     }
 
-    /// Returns the usual form of a folded word.
+    /// Returns the usual form of a case-folded word. Returns the word itself if it has no other form.
     pub(crate) fn usual_form<'w>(&self, word: &'w str) -> &'w str
     where
         'static: 'w,
@@ -57,13 +57,13 @@ impl WordLists {
         self.forms.get(word).copied().unwrap_or(word)
     }
 
-    /// The irregular and short forms with their usual forms.
+    /// Returns each irregular or short form with its usual form.
     pub(crate) fn forms(&self) -> impl Iterator<Item = (&'static str, &'static str)> {
         self.forms.iter().map(|(form, usual)| (*form, *usual))
     }
 
-    /// The stems of the usual forms of all irregular and short forms with the stem `stem`, by the rules of
-    /// `language`, to which the lists belong.
+    /// Finds the irregular and short forms with the stem `stem`, and returns the stems of their usual forms. `language`
+    /// is the language of these lists.
     pub(crate) fn usual_stems(&self, language: Language, stem: &str) -> Vec<String> {
         let stems = self.stems.get_or_init(|| {
             let mut pairs: Vec<_> = self.forms.iter().collect();
@@ -99,14 +99,14 @@ impl WordLists {
     }
 }
 
-/// Whether a word, as written in a text, does not describe the text's subject.
+/// Returns whether a word is a stop word, which does not describe the subject of a text. Case is ignored.
 pub(crate) fn is_stop_word(word: &str) -> bool {
     let folded = fold_case(word);
     Language::of_word(&folded)
         .is_some_and(|language| WordLists::of(language).stop.contains(folded.as_str()))
 }
 
-/// English, German, French, Spanish, Russian.
+/// The word lists of English, German, French, Spanish and Russian.
 static ALL: LazyLock<[WordLists; 5]> = LazyLock::new(|| {
     [
         include_str!("lists/english.txt"),

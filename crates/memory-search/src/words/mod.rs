@@ -1,14 +1,14 @@
-//! Words: how a text is cut into them, and the terms that they are found by.
+//! Splits texts into words, and words into the terms by which a search finds them.
 //!
-//! A word is a run of letters, digits and the marks on them, in lower case. Texts are read in their composed form
-//! ([`composed`](crate::fold::composed)), whichever way they are written. The terms of a word depend on its script:
+//! A word is a run of letters, digits and their combining marks, in lower case. Texts are read in composed Unicode form
+//! ([`composed`](crate::fold::composed)). The terms of a word depend on its script:
 //!
 //! - in scripts with spaces between words, its stem, if the language has stemming rules;
 //! - in Chinese, Japanese, Korean, Thai, Lao, Khmer and Burmese, its pairs of neighbouring
 //!   characters, or its single character;
 //! - for a pictograph, the pictograph itself.
 //!
-//! An apostrophe ends a word, and an English ending behind it (`'s`, `n't` …) is dropped.
+//! An apostrophe ends a word. An English ending after it, such as `'s` or `n't`, is dropped.
 
 mod chars;
 mod language;
@@ -23,13 +23,14 @@ pub(crate) use chars::WordKind;
 pub(crate) use language::Language;
 pub(crate) use lists::{WordLists, is_stop_word};
 
-/// Endings after an apostrophe that are not words.
+/// Endings after an apostrophe that are dropped.
 const ENDINGS: [&str; 7] = ["s", "t", "d", "m", "ll", "re", "ve"];
 
-/// Longest word that is a term as it is, in bytes. No language has longer words; data in letters has.
+/// Maximum length of a term, in bytes. Longer words are shortened. No language has longer words, but data written in
+/// letters may have.
 const LONGEST_TERM: usize = 64;
 
-/// The term of a very long word: its beginning, and a hash of all of it.
+/// Returns the term of a very long word: its beginning, and a hash of the whole word.
 fn shortened(word: &str) -> String {
     let mut end = LONGEST_TERM / 2;
     while !word.is_char_boundary(end) {
@@ -43,16 +44,16 @@ fn shortened(word: &str) -> String {
     format!("{head}\0{hash:016x}")
 }
 
-/// A word of a text.
+/// A word in a text, as a byte range.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Word {
-    /// Byte range of the word.
+    /// Byte range of the word in the text.
     pub(crate) range: Range<usize>,
-    /// How it is written.
+    /// Kind of the word, by its characters.
     pub(crate) kind: WordKind,
 }
 
-/// Calls `f` with the words of a text, in their order.
+/// Calls `f` with each word of a text, in order.
 pub(crate) fn visit_words(text: &str, f: &mut dyn FnMut(Word)) {
     let mut open: Option<Word> = None;
     let mut apostrophe_at = None;
@@ -94,11 +95,11 @@ pub(crate) fn visit_words(text: &str, f: &mut dyn FnMut(Word)) {
     }
 }
 
-/// Bytes after which a piece of a text ends.
+/// Length after which a piece of a text ends at the next space or line break, in bytes.
 const PIECE: usize = 1 << 16;
 
-/// Returns the pieces of a long text with their byte offsets. A piece ends before a line break or a space, so that no
-/// word is split.
+/// Splits a long text into pieces, and returns each with its byte offset. A piece ends before a line break or a space,
+/// so that no word is split.
 pub(crate) fn pieces(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let mut begin = 0;
     std::iter::from_fn(move || {
@@ -112,22 +113,22 @@ pub(crate) fn pieces(text: &str) -> impl Iterator<Item = (usize, &str)> {
     })
 }
 
-/// Turns words into the terms that they are found by.
+/// Turns words into the terms by which a search finds them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Tokenizer {
-    /// Whether irregular and short forms are replaced by the usual form.
+    /// Whether irregular and short forms are replaced by their usual forms.
     pub(crate) usual_forms: bool,
 }
 
 impl Tokenizer {
-    /// For the mode `Prose` and for indexes.
+    /// Tokenizer for the mode `Prose` and for indexes.
     pub(crate) const RANKING: Self = Self { usual_forms: true };
 
-    /// For the mode `Words`.
+    /// Tokenizer for the mode `Words`.
     pub(crate) const WORDS: Self = Self { usual_forms: false };
 
-    /// Calls `f` with each term of a text that is searched: its byte range, and the term. A word in a script without
-    /// spaces has a term for each character and for each pair of neighbours.
+    /// Calls `f` with the byte range and text of each term in a text that is searched. A word in a script without
+    /// spaces has a term for each character and for each pair of neighbouring characters.
     pub(crate) fn visit_text(self, text: &str, f: &mut dyn FnMut(Range<usize>, String)) {
         visit_words(text, &mut |word| {
             if word.kind == WordKind::Unspaced {
@@ -139,7 +140,8 @@ impl Tokenizer {
         });
     }
 
-    /// Calls `f` with each term of a word in a script without spaces: its characters, then its pairs.
+    /// Calls `f` with each term of a word in a script without spaces: first its characters, then its pairs of
+    /// neighbouring characters.
     pub(crate) fn visit_characters(
         self,
         text: &str,
@@ -151,8 +153,8 @@ impl Tokenizer {
         self.visit_runs(text, &starts, 2, f);
     }
 
-    /// Calls `f` with each term of a query: its byte range, and the term. A text has all of a word's terms when it has
-    /// the word.
+    /// Calls `f` with the byte range and text of each term in a query. A text that contains a word of the query
+    /// contains all terms of this word.
     pub(crate) fn visit_query(self, text: &str, f: &mut dyn FnMut(Range<usize>, String)) {
         visit_words(text, &mut |word| {
             if word.kind == WordKind::Unspaced {
@@ -166,8 +168,9 @@ impl Tokenizer {
         });
     }
 
-    /// The ASCII characters, in lower case, that words with one of these terms may begin with, if they begin with an
-    /// ASCII character. The rules for English change only endings, and never a word of a single letter.
+    /// Returns the possible first ASCII characters, in lower case, of words with these terms. Words that begin with
+    /// another character are not covered. The rules for English change only the endings of words, and no words of one
+    /// letter.
     pub(crate) fn first_letters(self, terms: &[String]) -> Vec<u8> {
         let of_terms = terms.iter().filter_map(|term| term.bytes().next());
         let mut first: Vec<u8> = of_terms.collect();
@@ -215,7 +218,7 @@ impl Tokenizer {
     }
 }
 
-/// Offsets at which the characters of a word begin, and the end of the last one.
+/// Returns the byte offset of each character of a word, followed by the end offset of the word.
 fn starts(text: &str, word: &Word) -> Vec<usize> {
     let body = text.get(word.range.clone()).unwrap_or_default();
     let starts = body.char_indices().map(|(at, _)| word.range.start + at);

@@ -1,10 +1,10 @@
-//! Later statements that say otherwise, against labelled tables.
+//! Detection of contradicting statements, tested with labelled tables.
 
 use memory_search::{Changes, Said};
 
-/// A line of a table.
+/// A row of a table: an earlier and a later text.
 struct Pair {
-    /// Whether no rule was made with it in sight.
+    /// Whether the pair was not used to develop the rules.
     is_held: bool,
     language: &'static str,
     says_otherwise: bool,
@@ -12,7 +12,7 @@ struct Pair {
     later: &'static str,
 }
 
-/// Whether a later text is taken for one that says otherwise.
+/// Returns whether a later text is detected as a contradiction of an earlier one.
 fn contradicts(earlier: &str, later: &str) -> bool {
     let said = vec![Said::of(earlier), Said::of(later)];
     !Changes::new(said, "").of(0).is_empty()
@@ -40,7 +40,7 @@ fn read(table: &'static str) -> Vec<Pair> {
         .collect()
 }
 
-/// How well some pairs are judged: right ones, wrong ones and missed ones.
+/// Returns the numbers of correct, wrong and missed detections in some pairs.
 fn judge<'p>(pairs: impl Iterator<Item = &'p Pair>) -> (usize, usize, usize) {
     let (mut right, mut wrong, mut missed) = (0, 0, 0);
     for pair in pairs {
@@ -62,7 +62,7 @@ fn judge<'p>(pairs: impl Iterator<Item = &'p Pair>) -> (usize, usize, usize) {
 
 #[allow(clippy::print_stdout, reason = "the test says what it counts")]
 fn shown(what: &str, pair: &Pair) {
-    // Pairs that are held out are counted, not looked at.
+    // The texts of these pairs are counted but not printed.
     if !pair.is_held {
         println!("{what}: {} | {}", pair.earlier, pair.later);
     }
@@ -90,8 +90,8 @@ fn later_statements_that_say_otherwise_are_told() {
     assert!(languages.len() >= 5);
 }
 
-/// How many pairs of an earlier text and another row's later one there are in one language, and how many are taken for
-/// corrections.
+/// Combines the earlier texts with the later texts of other rows in the same language. Returns the number of these
+/// pairs, and the number detected as corrections.
 fn of_other_subjects(pairs: &[Pair]) -> (usize, usize) {
     let (mut asked, mut wrong) = (0, 0);
     for one in pairs {
@@ -105,7 +105,8 @@ fn of_other_subjects(pairs: &[Pair]) -> (usize, usize) {
     (asked, wrong)
 }
 
-/// Words tell few of the corrections in messages as people write them. What must hold is that little is taken for one.
+/// Comparing words detects only a few of the corrections in messages that people write. Few other messages may be
+/// detected.
 #[test]
 fn few_messages_by_another_hand_are_taken_for_corrections() {
     let pairs = read(include_str!("contradictions_by_another.tsv"));
@@ -126,7 +127,7 @@ fn few_messages_by_another_hand_are_taken_for_corrections() {
     assert!(wrong * 500 <= asked, "{wrong} of {asked}");
 }
 
-/// Pairs of different rows have other subjects.
+/// Texts from different rows are about different subjects.
 #[test]
 fn statements_about_other_things_are_not_taken_for_corrections() {
     let (asked, wrong) = of_other_subjects(&pairs());
@@ -135,7 +136,7 @@ fn statements_about_other_things_are_not_taken_for_corrections() {
     assert!(asked > 1_000);
 }
 
-/// The places of the texts that change each text.
+/// Returns, for each text, the indexes of the texts that change it.
 fn changed_by(texts: &[&str], question: &str) -> Vec<Vec<usize>> {
     let said = texts.iter().map(|text| Said::of(text)).collect();
     let changes = Changes::new(said, question);

@@ -1,4 +1,5 @@
-//! What a scan promises beyond what every search does: cursors by position, and the store's errors.
+//! Properties of a search without an index that other searches need not have: cursors by position, and the store's
+//! errors.
 
 use memory_model::ConversationId;
 use memory_search::{ErrorKind, HitTarget, Query, Search, SegmentSearch};

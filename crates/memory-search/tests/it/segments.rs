@@ -1,4 +1,4 @@
-//! A search by the index of the reference store answers as one without an index.
+//! A search with the index of the reference store gives the same answers as a search without an index.
 
 use std::sync::Arc;
 
@@ -44,14 +44,14 @@ mod suite {
     store_conformance::search_conformance_tests!(super::Indexed);
 }
 
-/// A runtime for one thread of a test that has several.
+/// Creates a runtime for one thread of a test with several threads.
 fn runtime() -> tokio::runtime::Runtime {
     tokio::runtime::Builder::new_current_thread()
         .build()
         .unwrap()
 }
 
-/// Some extend an index while others make it anew: none of them fails, and the index is sound.
+/// Some threads extend an index while others build it again. None of them fails, and the index is not damaged.
 #[test]
 fn indexing_beside_others_that_index_does_not_fail() {
     const ROUNDS: u32 = 150;
@@ -88,8 +88,8 @@ fn indexing_beside_others_that_index_does_not_fail() {
     });
 }
 
-/// Another thread appends, merges segments and makes the index anew while this one searches: no answer lacks
-/// a message that was there when the search began.
+/// While this thread searches, another thread appends messages, merges segments and builds the index again. Every
+/// answer contains all messages that were stored when the search began.
 #[test]
 fn a_search_is_complete_while_segments_are_merged_and_replaced() {
     use std::sync::atomic::{AtomicU32, Ordering};
@@ -99,7 +99,7 @@ fn a_search_is_complete_while_segments_are_merged_and_replaced() {
     const ROUNDS: u32 = 60;
     let store = Arc::new(InMemoryStore::new());
     let chat = runtime().block_on(Chat::root(&*store, "chat")).id;
-    // The last position that is stored.
+    // The last stored position.
     let stored = AtomicU32::new(0);
     let needles = |head: u32| (1..=head).filter(|seq| seq % 5 == 0).count();
     std::thread::scope(|scope| {
@@ -151,7 +151,7 @@ fn a_search_is_complete_while_segments_are_merged_and_replaced() {
                     "{mode:?}: {} of {expected:?}",
                     found.len()
                 );
-                // All there are, without a gap.
+                // All matching messages, without a gap.
                 assert_eq!(
                     found.last().copied().unwrap_or_default() as usize,
                     found.len() * 5

@@ -1,4 +1,4 @@
-//! Searches that count vectors, and the reference store that keeps them.
+//! Searches that use vectors, and the reference store that keeps vectors.
 
 use std::sync::Arc;
 

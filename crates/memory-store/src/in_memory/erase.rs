@@ -1,4 +1,4 @@
-//! Erasing words.
+//! Erasure of words in the reference store.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -76,7 +76,7 @@ impl Inner {
             record.jobs.clear();
             record.states.retain(|key, _| !key.starts_with(PREPARED));
             record.info.erasures += 1;
-            // An erased call may come before the messages of a fork.
+            // An erased tool call may come before the first own message of a fork, and the fork's index may contain it.
             record.forget_index(IndexedKind::Messages, seen.range.first.0);
         }
         if erase.range.is_none() {
@@ -90,7 +90,8 @@ impl Inner {
         Ok(erased)
     }
 
-    /// Entries of other logs that have words and the hash of an entry of these logs.
+    /// Finds entries outside of the ranges `logs` that still have words and that have the same hash as an entry in
+    /// these ranges. Returns one range for each log, from the first such entry to the last.
     fn copies(&self, logs: &[ErasedRange]) -> Result<Vec<ErasedRange>> {
         let is_named = |id: ConversationId, seq: Seq| {
             let mut logs = logs.iter();
@@ -123,7 +124,7 @@ impl Inner {
         Ok(copies)
     }
 
-    /// Number of entries of a range of an own log that still have words.
+    /// Returns the number of entries in a range of a conversation's own log that still have words.
     fn with_words(&self, id: ConversationId, range: SeqRange) -> Result<u64> {
         let record = self.get(id)?;
         let gone = Erasures::new(record.erasures.clone(), BTreeSet::new());

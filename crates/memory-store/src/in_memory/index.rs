@@ -1,4 +1,4 @@
-//! The search index.
+//! Search index segments in the reference store.
 
 use async_trait::async_trait;
 use memory_model::ConversationId;
@@ -10,7 +10,7 @@ use crate::segments::{
 };
 
 impl Record {
-    /// Removes the segments of a kind that reach `first` or come after it.
+    /// Removes the index segments of a kind that end at or after `first`.
     pub(super) fn forget_index(&mut self, kind: IndexedKind, first: u32) {
         self.index
             .retain(|(one, _)| one.kind != kind || one.last < first);

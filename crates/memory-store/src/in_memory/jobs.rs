@@ -1,4 +1,4 @@
-//! Leases on jobs.
+//! Leases (exclusive claims on jobs, such as summaries to write) in the reference store.
 
 use memory_model::Timestamp;
 

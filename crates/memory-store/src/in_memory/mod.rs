@@ -1,6 +1,6 @@
-//! The reference store: plain collections behind one lock.
+//! The reference store: plain collections, protected by one lock.
 //!
-//! Written for readability. Databases are tested against it.
+//! It is written for readability. Database stores are tested against it.
 
 mod erase;
 mod index;
@@ -33,14 +33,14 @@ use crate::types::{
 use crate::vector::Vector;
 use crate::violation::Violation;
 
-/// The most conversations in a store: their numbers fit the upper half of a signed 64-bit row id.
+/// Maximum number of conversations in a store, so that a number fits the upper half of a signed 64-bit row id.
 const MAX_CONVERSATIONS: u32 = i32::MAX as u32;
 
-/// A store in memory. It is the reference for all other stores, and enough for tests and short sessions.
+/// A store in memory. It is the reference for all other stores, and is suitable for tests and short sessions.
 #[derive(Debug)]
 pub struct InMemoryStore {
     inner: Mutex<Inner>,
-    /// The store's own time, by which leases end.
+    /// Clock that decides when leases end.
     clock: Arc<dyn Clock>,
 }
 
@@ -55,7 +55,7 @@ impl Default for InMemoryStore {
 
 #[derive(Debug, Default)]
 struct Inner {
-    /// Number of the latest index segment.
+    /// Id of the latest index segment.
     index_segments: u64,
     conversations: Vec<Record>,
     keys: BTreeMap<SessionKey, ConversationId>,
@@ -64,27 +64,27 @@ struct Inner {
 #[derive(Debug)]
 struct Record {
     info: Conversation,
-    /// The own log, from `info.own_first()` on.
+    /// The conversation's own log, which begins at position `info.own_first()`.
     log: Vec<LogEntry>,
-    /// Positions of the own log by external id.
+    /// Positions in the own log, by external id.
     external: BTreeMap<String, Seq>,
-    /// Entries of the own log that came without a time.
+    /// Positions of entries in the own log for which the caller gave no time.
     clocked: BTreeSet<Seq>,
     views: BTreeMap<ViewName, ViewRecord>,
     summaries: Vec<Summary>,
-    /// Indices into `summaries` by id.
+    /// Index of each own summary in `summaries`, by id.
     summary_index: BTreeMap<SummaryId, usize>,
     jobs: BTreeMap<JobKey, Job>,
-    /// Number of the latest fence.
+    /// Number of the latest fence. The next grant of a lease gets the next number.
     fences: u64,
     states: BTreeMap<String, State>,
-    /// Of the own log.
+    /// Erasures in the conversation's own log.
     erasures: Vec<Erasure>,
-    /// Own summaries with erased words.
+    /// Ids of the conversation's own summaries whose words were erased.
     erased_summaries: BTreeSet<SummaryId>,
-    /// The search index of the own log and summaries.
+    /// Index segments over the own log and own summaries, each with its chunks.
     index: Vec<(IndexSegment, Vec<Chunk>)>,
-    /// Vectors of the own log, by embedder.
+    /// Vectors of the entries of the own log, by embedder and position.
     vectors: BTreeMap<String, BTreeMap<Seq, Option<Vector>>>,
 }
 
@@ -122,7 +122,8 @@ impl ViewRecord {
             .map_or(Hash::ZERO, |last| last.hash)
     }
 
-    /// Publishes rows as the next version, which costs `saving` tokens less.
+    /// Applies a change of the stored span starts (rows) as the next version of the view. The new spans cost `saving`
+    /// tokens less than the old ones.
     fn publish(&mut self, at: SeqRange, rows: SpliceRows, saving: i128, now: Timestamp) {
         let version = self.version().next();
         let hash = publication_hash(self.chain(), version, at, &rows.removed, &rows.added);
@@ -142,7 +143,7 @@ impl ViewRecord {
         });
     }
 
-    /// The rows as they were at a version.
+    /// Returns the starts of the view's spans as they were at a version.
     fn rows_at(&self, version: ViewVersion) -> Cow<'_, [SpanStart]> {
         if version == self.version() {
             return Cow::Borrowed(&self.rows);
@@ -174,14 +175,14 @@ impl InMemoryStore {
         Self::default()
     }
 
-    /// Sets the clock by which leases end. The default is the system's clock.
+    /// Sets the clock that decides when leases end. The default is the system's clock.
     pub fn with_clock(mut self, clock: Arc<dyn Clock>) -> Self {
         self.clock = clock;
         self
     }
 
     fn lock(&self) -> MutexGuard<'_, Inner> {
-        // Every change is made to a copy or in one step, so a panic elsewhere leaves no half state.
+        // Every change is made to a copy or in one step, so a panic in another thread leaves no incomplete state.
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -201,7 +202,7 @@ impl Inner {
             .ok_or_else(|| no_conversation(id))
     }
 
-    /// The entry that is visible at a position.
+    /// Returns the entry that a conversation sees at a position.
     fn entry(&self, record: &Record, seq: Seq) -> Option<&LogEntry> {
         let segment = record
             .info
@@ -225,7 +226,7 @@ impl Inner {
             .saturating_sub(self.running_at(record, range.first.prev()))
     }
 
-    /// The conversations with summaries that a conversation sees, itself first.
+    /// Returns the scopes of the summaries that a conversation sees: its own first, then its parent's, and so on.
     fn lineage(&self, record: &Record) -> Vec<SummaryScope> {
         let mut lineage = vec![SummaryScope::own(record.info.id)];
         let mut origin = &record.info.origin;
@@ -239,7 +240,8 @@ impl Inner {
         lineage
     }
 
-    /// The summary with this id, as a conversation sees it: its own before its ancestors'.
+    /// Returns the summary with this id, as a conversation sees it. The conversation's own summary comes before those
+    /// of its ancestors.
     fn summary(&self, lineage: &[SummaryScope], id: &SummaryId) -> Option<&Summary> {
         lineage.iter().find_map(|scope| {
             let summary = self.get(scope.conversation).ok()?.summary(id)?;
@@ -247,8 +249,8 @@ impl Inner {
         })
     }
 
-    /// All summaries that a conversation sees, each once: the ancestors' summaries first, each conversation's in the
-    /// order of creation.
+    /// Returns all summaries that a conversation sees, each once. The ancestors' summaries come first. The summaries of
+    /// each conversation are in the order of creation.
     fn summaries<'a>(&'a self, lineage: &'a [SummaryScope]) -> impl Iterator<Item = &'a Summary> {
         lineage
             .iter()
@@ -263,7 +265,7 @@ impl Inner {
             })
     }
 
-    /// A parent's view cut at a fork's point.
+    /// Returns the first publication of a fork's view, made from the span starts of its parent's view.
     fn cut(&self, parent: &Record, rows: &[SpanStart], at: Seq) -> Result<Option<Inherited>> {
         let lineage = self.lineage(parent);
         let mut cut = ViewCut::new(rows, at);
@@ -277,7 +279,7 @@ impl Inner {
         cut.finish()
     }
 
-    /// The first views of a fork of `parent` at `at`.
+    /// Returns the first views of a fork of `parent`, with `at` as the last shared position.
     fn inherited(
         &self,
         parent: &Record,

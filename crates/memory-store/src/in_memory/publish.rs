@@ -1,4 +1,4 @@
-//! Publishing to one view.
+//! Publishing to a view of the reference store.
 
 use std::collections::BTreeMap;
 

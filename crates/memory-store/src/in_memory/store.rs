@@ -1,4 +1,4 @@
-//! The calls.
+//! Methods of the reference store.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -202,7 +202,7 @@ impl Store for InMemoryStore {
     async fn seq_at(&self, conversation: ConversationId, running: u64) -> Result<Option<Seq>> {
         let inner = self.lock();
         let record = inner.get(conversation)?;
-        // The first position in [low, high) with a large enough sum.
+        // Binary search for the first position in [low, high) with a large enough running sum.
         let (mut low, mut high) = (Seq::FIRST, record.info.head.next());
         while low < high {
             let middle = Seq(low.0 + (high.0 - low.0) / 2);
@@ -277,7 +277,7 @@ impl Store for InMemoryStore {
             Some(view) => view.rows_at(snapshot.version),
             None => Cow::Owned(vec![SpanStart::FIRST]),
         };
-        // The rows of spans that touch the range: from the row that covers its first position.
+        // The rows of the spans that overlap the range begin with the row that covers the first position of the range.
         let from = rows.partition_point(|row| row.first <= range.first).max(1) - 1;
         let to = rows
             .partition_point(|row| row.first <= range.last)
@@ -515,7 +515,7 @@ impl Store for InMemoryStore {
     }
 }
 
-/// The first `limit` of the rest, and the start of the next page if there is one.
+/// Returns a page of the first `limit` items, with the start of the next page if more items are left.
 fn page<'a, T: Clone + 'a, C>(
     mut left: impl Iterator<Item = &'a T>,
     limit: usize,

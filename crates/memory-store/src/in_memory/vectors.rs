@@ -1,4 +1,4 @@
-//! Vectors of messages.
+//! Vectors of messages in the reference store.
 
 use async_trait::async_trait;
 use memory_model::{ConversationId, Seq, SeqRange};
@@ -19,7 +19,7 @@ impl Record {
         }
     }
 
-    /// Removes the vectors of a range.
+    /// Removes the vectors of the entries in a range.
     pub(super) fn forget_vectors(&mut self, range: SeqRange) {
         for kept in self.vectors.values_mut() {
             kept.retain(|seq, _| !range.contains(*seq));

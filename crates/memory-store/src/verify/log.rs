@@ -1,4 +1,4 @@
-//! Checks of the log: dense, unchanged, with right sums.
+//! Checks of a log: positions have no gap, entries are unchanged, and sums are right.
 
 use memory_model::{Accounting, EntryKind, Hash, LogEntry, Seq, SeqRange};
 
@@ -9,19 +9,19 @@ use crate::store::Store;
 use crate::types::{Conversation, LogRead};
 use crate::violation::{Report, ViolationKind};
 
-/// Part of a log to check.
+/// Part of a conversation's log to check.
 pub(super) struct Part {
     first: Seq,
-    /// `None` if there are no entries to read.
+    /// Positions of the part. `None` if the part has no entries.
     range: Option<SeqRange>,
-    /// The running sum before the part.
+    /// Running sum before the part, in tokens.
     start: u64,
-    /// Whether it is the conversation's own log, to its end.
+    /// Whether the part is the conversation's whole own log.
     own: bool,
 }
 
 impl Part {
-    /// A conversation's own log.
+    /// Returns the part for a conversation's own log. `start` is the running sum before it.
     pub(super) fn own(conversation: &Conversation, start: u64) -> Self {
         let first = conversation.own_first();
         Self {
@@ -32,7 +32,7 @@ impl Part {
         }
     }
 
-    /// A range that a fork shares with an ancestor.
+    /// Returns the part for a range that a fork shares with an ancestor. `start` is the running sum before it.
     pub(super) fn shared(range: SeqRange, start: u64) -> Self {
         Self {
             first: range.first,
@@ -43,7 +43,7 @@ impl Part {
     }
 }
 
-/// Reads a part of the log that a conversation sees, and returns its entries.
+/// Reads and checks a part of the log that a conversation sees, and returns its entries.
 pub(super) async fn verify<S: Store + ?Sized>(
     store: &S,
     conversation: &Conversation,
@@ -82,13 +82,13 @@ pub(super) async fn verify<S: Store + ?Sized>(
     Ok(check.finish(&part, report))
 }
 
-/// The state of a walk through the log.
+/// State of a check that goes through the entries of a log in order.
 struct Check<'a> {
     conversation: &'a Conversation,
     rules: Option<&'a dyn Accounting>,
     erasures: &'a Erasures,
     log: Vec<Known>,
-    /// Over the recorded hashes.
+    /// Chain hash over the recorded hashes of the entries so far.
     chain: Hash,
     sum: u64,
     expected: Seq,
@@ -117,7 +117,7 @@ impl Check<'_> {
         };
         report.messages += 1;
         report.notes += u64::from(entry.message.kind == EntryKind::Note);
-        // Only the hash and the figures of an erased entry are left.
+        // Of an erased entry only the hash, the position and the cost are left to check.
         let erased = self.erasures.covers(seq);
         let hash = entry.message.body().map(|body| entry.message.hash(&body));
         if !erased && hash.ok() != Some(entry.hash) {
@@ -152,7 +152,7 @@ impl Check<'_> {
         });
     }
 
-    /// Reports the entries that are missing between the last entry and `seq`.
+    /// Reports the entries that are missing between the last checked entry and position `seq`.
     fn missing_before(&self, seq: Seq, report: &mut Report) {
         if let Some(missing) = SeqRange::new(self.expected, seq.prev()) {
             let message = match missing.len() {
@@ -195,7 +195,7 @@ struct ReadPage {
     next: Option<SeqRange>,
 }
 
-/// Reads a page. If an entry cannot be read, reads one by one and reports the unreadable ones.
+/// Reads a page of entries. If an entry cannot be read, reads the entries one by one and reports the unreadable ones.
 async fn read_what_can_be<S: Store + ?Sized>(
     store: &S,
     conversation: &Conversation,
@@ -237,7 +237,7 @@ async fn read_what_can_be<S: Store + ?Sized>(
     })
 }
 
-/// Checks that entries are found by their external ids.
+/// Checks that each entry with an external id is found by that id.
 async fn external_ids<S: Store + ?Sized>(
     store: &S,
     conversation: &Conversation,

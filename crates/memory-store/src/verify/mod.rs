@@ -1,4 +1,5 @@
-//! Verification: checks that every stored message is present and unchanged, and that all figures agree.
+//! Verification: checks that every stored message is present and unchanged, and that all stored numbers, costs and
+//! hashes agree.
 
 mod log;
 mod scope;
@@ -21,14 +22,15 @@ use crate::store::Store;
 use crate::types::{Conversation, ConversationRef, Origin, segments_of};
 use crate::violation::{Report, ViolationKind};
 
-/// Returns the rules of the estimator of a conversation; `None` if it is unknown.
+/// Function that returns the counting rules of a conversation's estimator. Returns `None` for an unknown estimator.
 type Rules<'a> = dyn Fn(&EstimatorId) -> Option<Arc<dyn Accounting>> + Send + Sync + 'a;
 
-/// Verifies conversations one after the other, and reads the data that they share only once.
+/// Verifies several conversations one after the other. Data that they share is read only once.
 ///
-/// Verifying a family, parents before their forks, costs as much as reading all stored data once, for any number of
-/// forks. The verifier remembers the hashes and sums of verified conversations (about 50 bytes an entry and 100 bytes a
-/// summary): use one verifier for a family and drop it afterwards.
+/// Verify parents before their forks. Verifying a family (a root and all conversations forked or spawned from it) then
+/// costs as much as reading all its stored data once, for any number of forks. The verifier remembers the hashes and
+/// sums of verified conversations, about 50 bytes for an entry and 100 bytes for a summary. Use one verifier for a
+/// family, and drop it afterwards.
 pub struct Verifier<'a, S: ?Sized> {
     store: &'a S,
     accounting: &'a Rules<'a>,
@@ -42,7 +44,8 @@ impl<S: ?Sized> fmt::Debug for Verifier<'_, S> {
 }
 
 impl<'a, S: Store + ?Sized> Verifier<'a, S> {
-    /// Creates a verifier that has read no conversation.
+    /// Creates a verifier that has not read any conversation yet. `accounting` returns the rules by which a
+    /// conversation's estimator counts costs, or `None` for an unknown estimator.
     pub fn new(store: &'a S, accounting: &'a Rules<'a>) -> Self {
         Self {
             store,
@@ -51,15 +54,15 @@ impl<'a, S: Store + ?Sized> Verifier<'a, S> {
         }
     }
 
-    /// Verifies a conversation as [`verify`] does. Data that it shares with an already verified conversation is not
-    /// read or counted again.
+    /// Verifies a conversation as the function [`verify`] does. Data that the conversation shares with an already
+    /// verified conversation is not read or counted again.
     ///
     /// # Errors
     /// The errors of [`verify`].
     pub async fn verify(&mut self, conversation: ConversationId) -> Result<Report> {
         let store = self.store;
         let mut report = Report::default();
-        // In this order, the later reads contain everything that the earlier ones refer to.
+        // Later reads contain everything to which earlier reads refer, because of this order.
         let views = store.views(conversation).await?;
         let summaries = summaries::load(store, conversation, &mut report).await?;
         let found = lookup(store, conversation)
@@ -99,7 +102,7 @@ impl<'a, S: Store + ?Sized> Verifier<'a, S> {
         Ok(report)
     }
 
-    /// Reads and checks the part of its ancestors that a fork sees, as far as it was not read before.
+    /// Reads and checks the logs and summaries of the ancestors that a fork sees, unless they were read before.
     async fn ancestors(
         &mut self,
         found: &Conversation,
@@ -115,7 +118,7 @@ impl<'a, S: Store + ?Sized> Verifier<'a, S> {
                 break;
             }
             scope = scope.parent(parent, at);
-            // That it is missing was reported with its fork.
+            // A missing ancestor was already reported with its fork.
             let Some(ancestor) = lookup(self.store, parent).await? else {
                 break;
             };
@@ -147,7 +150,7 @@ impl<'a, S: Store + ?Sized> Verifier<'a, S> {
     }
 }
 
-/// The parent and the last shared position of a fork.
+/// Returns the parent and the last shared position of a fork. Returns `None` for other conversations.
 fn fork_point(conversation: &Conversation) -> Option<(ConversationId, Seq)> {
     match conversation.origin {
         Origin::Fork { parent, at } => Some((parent, at)),
@@ -155,22 +158,24 @@ fn fork_point(conversation: &Conversation) -> Option<(ConversationId, Seq)> {
     }
 }
 
-/// Verifies one conversation, with the part of its ancestors' data that it sees.
+/// Verifies one conversation, including the part of its ancestors' data that the conversation sees. Returns a report
+/// with all contradictions.
 ///
-/// Reads the log once and checks it: positions have no gap, every entry has the recorded hash and is found by its
-/// external id, the chain over the hashes and all costs in tokens are right, and the segments match the parent's.
-/// Checks each summary: its children exist and tile its range, and its sources exist and have its source hash. Checks
-/// each view: it follows from its publications, covers every position once, and shows only existing summaries. By
-/// induction every summary then expands to exactly its messages.
+/// Checks the log: positions have no gap, every entry has the recorded hash and is found by its external id, the chain
+/// hash and all costs in tokens are right, and the segments match the parent's. Checks each summary: its children exist
+/// and cover exactly its range, and its sources exist and have the recorded hash. Checks each view: the view follows
+/// from its publications, covers every position once, and shows only existing summaries. By induction every summary
+/// then expands to exactly its messages.
 ///
-/// It costs as much as reading everything once. Other writers may continue meanwhile; their additions are not checked.
-/// To verify several conversations of a family use a [`Verifier`].
+/// The cost is that of reading all data of the conversation once. Other writers may continue meanwhile. Their additions
+/// are not checked. To verify several conversations of a family, use a [`Verifier`].
 ///
-/// `accounting` returns the rules by which the conversation's estimator counts costs.
+/// `accounting` returns the rules by which the conversation's estimator counts costs, or `None` for an unknown
+/// estimator.
 ///
 /// # Errors
-/// `NotFound` if the conversation does not exist; any error of a store that cannot be read at all. A contradiction *in*
-/// the store is a violation, not an error.
+/// `NotFound` if the conversation does not exist, or any error of a store that cannot be read at all. A contradiction
+/// in the stored data is reported as a violation and is not an error.
 pub async fn verify<S: Store + ?Sized>(
     store: &S,
     conversation: ConversationId,
@@ -186,7 +191,7 @@ async fn lookup<S: Store + ?Sized>(
     store.conversation(&ConversationRef::Id(conversation)).await
 }
 
-/// Checks a conversation's segments and tree against its parent's.
+/// Checks that a conversation's segments and family match its parent's.
 async fn family<S: Store + ?Sized>(
     store: &S,
     conversation: &Conversation,

@@ -1,4 +1,4 @@
-//! The part of its family that a conversation sees: ranges of logs, and summaries.
+//! The logs and summaries of a family that have been read, and the part of them that one conversation sees.
 
 use std::collections::BTreeMap;
 
@@ -6,17 +6,17 @@ use memory_model::{ConversationId, Hash, Seq, SeqRange, Summary, SummaryId};
 
 use crate::inherit::SummaryScope;
 
-/// One entry of a log.
+/// Facts about one entry of a log.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Known {
     pub(super) seq: Seq,
-    /// As recorded; `None` if the entry cannot be read.
+    /// Recorded hash of the entry. `None` if the entry cannot be read.
     pub(super) hash: Option<Hash>,
-    /// Running sum of tokens, as recorded.
+    /// Recorded running sum: the cost of all entries up to and including this entry, in tokens.
     pub(super) running: u64,
 }
 
-/// Facts about a summary that the other checks need.
+/// Facts about a summary that the checks of other summaries and of views need.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Facts {
     pub(super) conversation: ConversationId,
@@ -26,19 +26,19 @@ pub(super) struct Facts {
     pub(super) hash: Hash,
 }
 
-/// Facts read about a family so far.
+/// Facts about the conversations of a family that were read so far.
 #[derive(Debug, Default)]
 pub(super) struct Family {
     members: BTreeMap<ConversationId, Member>,
-    /// Facts about summaries by id. Several conversations may have made the same summary.
+    /// Facts about summaries, by id. Several conversations may have made the same summary.
     summaries: BTreeMap<SummaryId, Vec<Facts>>,
 }
 
 #[derive(Debug)]
 struct Member {
-    /// The parent and the last shared position, for a fork.
+    /// Parent and last shared position of a fork. `None` for other conversations.
     fork: Option<(ConversationId, Seq)>,
-    /// Entries of its own log by rising position.
+    /// Entries of the conversation's own log, by rising position.
     log: Vec<Known>,
 }
 
@@ -47,7 +47,7 @@ impl Family {
         self.members.contains_key(&conversation)
     }
 
-    /// Adds a conversation with an empty log, and forgets earlier facts about it.
+    /// Adds a conversation with an empty log. If it was added before, removes its earlier log and summaries.
     pub(super) fn put(
         &mut self,
         conversation: ConversationId,
@@ -81,7 +81,7 @@ impl Family {
         owners.push(facts);
     }
 
-    /// The part that a conversation sees, up to `head`.
+    /// Returns the part of the family that a conversation sees, up to position `head`.
     pub(super) fn scope(&self, conversation: ConversationId, head: Seq) -> Scope<'_> {
         let mut scope = vec![SummaryScope::own(conversation)];
         let mut pieces = Vec::new();
@@ -118,14 +118,16 @@ impl Family {
 #[derive(Debug)]
 pub(super) struct Scope<'a> {
     family: &'a Family,
-    /// Itself first; numbers fall.
+    /// Scopes of the summaries that the conversation can use: its own first, then the inherited summaries of its
+    /// parent, and so on.
     scope: Vec<SummaryScope>,
-    /// Ranges with the conversations that own their logs, by rising position.
+    /// Ranges of which the log of the conversation consists, each with the conversation that owns it, by rising
+    /// position.
     pieces: Vec<(SeqRange, ConversationId)>,
 }
 
 impl Scope<'_> {
-    /// The hashes of all entries in a range; `None` if one is missing.
+    /// Returns the hashes of all entries in a range. Returns `None` if a hash is missing.
     pub(super) fn hashes(&self, range: SeqRange) -> Option<Vec<Hash>> {
         let mut hashes = Vec::new();
         let from = self.pieces.partition_point(|(p, _)| p.last < range.first);
@@ -141,7 +143,8 @@ impl Scope<'_> {
         (hashes.len() as u64 == range.len()).then_some(hashes)
     }
 
-    /// The recorded running sum at a position, or at the last entry before it that is there.
+    /// Returns the recorded running sum at a position. If the entry is missing, returns the sum at the last entry
+    /// before it.
     pub(super) fn running(&self, seq: Seq) -> u64 {
         let to = self.pieces.partition_point(|(piece, _)| piece.first <= seq);
         let pieces = self.pieces.get(..to).unwrap_or_default();
@@ -153,13 +156,14 @@ impl Scope<'_> {
         found.map_or(0, |known| known.running)
     }
 
-    /// The cost of the messages of a range, in tokens.
+    /// Returns the recorded cost of the messages of a range, in tokens.
     pub(super) fn cost(&self, range: SeqRange) -> u64 {
         self.running(range.last)
             .saturating_sub(self.running(range.first.prev()))
     }
 
-    /// The visible summary with this id: if there are several, the nearest.
+    /// Returns the summary with this id, made by the conversation or inherited from an ancestor. If several of them
+    /// made it, the nearest one's is returned.
     pub(super) fn summary(&self, id: &SummaryId) -> Option<&Facts> {
         let owners = self.family.summaries.get(id)?;
         let seen = owners.iter().filter(|facts| {

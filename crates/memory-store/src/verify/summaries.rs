@@ -1,4 +1,4 @@
-//! Checks of summaries: unchanged, made from existing sources, without cycles.
+//! Checks of summaries: they are unchanged, made from existing sources, and contain no cycles.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use crate::store::Store;
 use crate::types::Conversation;
 use crate::violation::{Report, ViolationKind};
 
-/// The own summaries of a conversation.
+/// Reads all summaries that a conversation itself made.
 pub(super) async fn load<S: Store + ?Sized>(
     store: &S,
     conversation: ConversationId,
@@ -63,7 +63,7 @@ pub(super) fn verify(
     let key = &conversation.key;
     for (id, summary) in summaries {
         report.summaries += 1;
-        // Only the hash and the figures of an erased summary are left.
+        // Of an erased summary only the hash, the range, the depth and the cost are left to check.
         let erased = summary.text() == ERASED && erasures.summaries.contains(id);
         let changed = !erased && summary.hash != summary.expected_hash();
         if changed || *id != summary_id(summary.hash) {
@@ -72,7 +72,7 @@ pub(super) fn verify(
         }
         verify_children(key.as_str(), conversation, summary, scope, report);
         verify_sources(key.as_str(), conversation, summary, scope, report);
-        // The cost in an unknown rendering cannot be recomputed.
+        // The cost of a summary in an unknown rendering cannot be recomputed.
         if let Some(rules) = rules.filter(|rules| !erased && rules.rendering() == summary.rendering)
         {
             let tokens = rules.summary(summary);
@@ -88,7 +88,8 @@ pub(super) fn verify(
     }
 }
 
-/// Checks that the children partition the summary's range, exist, and give its depth.
+/// Checks that the children of a summary exist and cover exactly its range, and that the summary's depth is one more
+/// than that of the deepest child.
 fn verify_children(
     key: &str,
     conversation: &Conversation,
@@ -131,7 +132,7 @@ fn verify_children(
         report.add(ViolationKind::ChildRangeWrong, message);
     }
     let depth = deepest.map_or(0, |deepest| deepest.saturating_add(1));
-    // A missing child may have been the deepest.
+    // If a child is missing, the summary may be deeper than its other children give.
     if summary.depth < depth || (whole && summary.depth != depth) {
         let message = format!(
             "{key}: {id} has depth {}, but its children give {depth}: summaries must not contain \
@@ -142,7 +143,7 @@ fn verify_children(
     }
 }
 
-/// Checks that the sources exist, have the source hash, and have the recorded cost.
+/// Checks that the sources of a summary exist and have the recorded hash and cost.
 fn verify_sources(
     key: &str,
     conversation: &Conversation,
@@ -167,7 +168,7 @@ fn verify_sources(
             continue;
         }
         let known = if summary.sources == summary.children {
-            // A source that is missing was reported as a child.
+            // A missing source was already reported as a missing child.
             named(
                 key,
                 summary,
@@ -207,14 +208,14 @@ fn verify_sources(
     }
 }
 
-/// Object that a child or a source names.
+/// Messages or summary to which a child or source refers.
 enum ReferenceTarget<'s> {
     Messages,
     Summary(&'s Facts),
     Missing,
 }
 
-/// Looks up a child or a source, and reports a summary that is missing or covers another range.
+/// Looks up a child or source of a summary, and reports a child or source that is missing or covers another range.
 fn named<'s>(
     key: &str,
     summary: &Summary,

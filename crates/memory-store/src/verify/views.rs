@@ -1,4 +1,4 @@
-//! Checks of views: rows match the publications, and cover every position once.
+//! Checks of views: their spans match their publications, and cover every position once.
 
 use std::collections::BTreeMap;
 
@@ -108,7 +108,7 @@ pub(super) async fn verify<S: Store + ?Sized>(
     Ok(())
 }
 
-/// Replays a view's publications from the beginning and returns the rows that they give.
+/// Replays all publications of a view from the beginning, and returns the starts of the resulting spans.
 async fn replay<S: Store + ?Sized>(
     store: &S,
     conversation: &Conversation,
@@ -124,7 +124,7 @@ async fn replay<S: Store + ?Sized>(
             .publications(conversation.id, &view.name, version, 256)
             .await?;
         let before = version;
-        // Later ones were published meanwhile.
+        // Publications with later versions were added while this verification ran.
         for publication in page.items.iter().filter(|p| p.version <= view.version) {
             if publication.version <= version {
                 let message = format!(
@@ -177,7 +177,8 @@ async fn replay<S: Store + ?Sized>(
     Ok(rows.into_values().collect())
 }
 
-/// Applies a publication to the rows. It must change the rows of its range and no others.
+/// Applies a publication to the span starts (rows) of a view. Reports a publication that changes spans outside of its
+/// range.
 fn apply(
     rows: &mut BTreeMap<Seq, SpanStart>,
     publication: &Publication,
@@ -187,7 +188,7 @@ fn apply(
         rows.range(..=seq).next_back().map(|(_, row)| row.clone())
     };
     let body_at = |rows: &BTreeMap<Seq, SpanStart>, seq| row_at(rows, seq).map(|row| row.body);
-    // To the left only the neighbour may change, which a span may be merged with.
+    // To the left of the range only the adjacent row may change, because a new span may be merged with it.
     let left = row_at(rows, at.first.prev()).map_or(at.first, |row| row.first);
     let before = [
         body_at(rows, at.first.prev()),

@@ -1,6 +1,6 @@
-//! `verify` is able to fail: it names each way in which a store can go wrong.
+//! Tests that `verify` names each kind of damage to a store.
 //!
-//! A wrapper alters what a sound store returns, as a damaged database would.
+//! A wrapper changes the answers of a sound store, as a damaged database would.
 
 use memory_model::{
     Child, ConversationId, Hash, LogEntry, Part, RenderingId, Seq, SeqRange, Span, SpanBody,
@@ -28,8 +28,8 @@ impl Layer for Corrupt {
     }
 }
 
-/// One conversation of 20 messages; three leaves, a condensed summary over two of them, and a
-/// summary made from a summary and messages.
+/// Creates a conversation of 20 messages with three leaves, a condensed summary over two of them, and a summary made
+/// from a summary and messages.
 async fn sound() -> InMemoryStore {
     let store = InMemoryStore::new();
     let chat = Chat::filled(&store, 20).await;
@@ -44,8 +44,8 @@ async fn sound() -> InMemoryStore {
     store
 }
 
-/// One conversation of 20 messages with a summary, and one that was made from it and later messages
-/// and unfolds to messages alone.
+/// Creates a conversation of 20 messages with two summaries. The second is made from the first and later messages, and
+/// its children are messages only.
 async fn rolling() -> InMemoryStore {
     let store = InMemoryStore::new();
     let chat = Chat::filled(&store, 20).await;
@@ -85,7 +85,7 @@ fn summary(page: &mut Page<Summary, SummaryId>, text: &str, change: impl FnOnce(
     }
 }
 
-/// Gives a summary the hash that its altered content asks for, but not the id: that is its name.
+/// Sets a summary's hash to the hash of its changed content. The id does not change.
 fn reseal(summary: &mut Summary) {
     summary.hash = summary.expected_hash();
 }
@@ -108,7 +108,7 @@ async fn figures_of_another_rendering_are_not_recomputed() {
         Ok(())
     });
     assert_eq!(found.await, []);
-    // The spans still show the figure that was published.
+    // The spans still have the cost that was published.
     let found = violations(sound().await, |answer| {
         if let Answer::SummaryLog(page) = answer {
             summary(page, "more", |s| {
@@ -384,8 +384,8 @@ async fn a_missing_conversation_is_not_found() {
     assert_eq!(error.kind(), ErrorKind::NotFound);
 }
 
-/// Publications that change more than their range are named even if the chain over them was made
-/// anew.
+/// Checks that a publication that changes more than its range is reported, even if the chain hash over the publications
+/// was computed again.
 #[tokio::test]
 async fn publications_keep_to_their_range() {
     fn change(answer: Answer<'_>, change: fn(&mut [Publication])) -> Result<()> {
@@ -395,7 +395,7 @@ async fn publications_keep_to_their_range() {
         Ok(())
     }
     let changes: [Alter; 4] = [
-        // The range is smaller than what changes.
+        // The range is smaller than the change.
         |answer| change(answer, |items| items[4].at = range(13, 14)),
         // A row after the range.
         |answer| {
@@ -406,9 +406,9 @@ async fn publications_keep_to_their_range() {
                 items[2].added.push(row);
             })
         },
-        // What stands right after the range.
+        // The row right after the range.
         |answer| change(answer, |items| items[2].added[1].body = SpanBody::Omitted),
-        // A row further to the left than the neighbour.
+        // A row further to the left than the adjacent one.
         |answer| {
             change(answer, |items| {
                 let mut row = items[0].added[0].clone();

@@ -1,4 +1,4 @@
-//! The attempts at one call, with retries, time-outs and limits.
+//! The attempts at one call, with retries, time limits and spending limits.
 
 use std::pin::pin;
 use std::time::Duration;
@@ -9,8 +9,8 @@ use super::{SessionCalls, observe};
 use crate::{Completion, Failure, FailureKind, ModelCall};
 
 impl SessionCalls<'_> {
-    /// Makes a call until there is an answer, a failure that a retry cannot mend, or no attempt
-    /// left.
+    /// Makes a call, and repeats it after failures for which a retry may help. Stops at an answer, after the last
+    /// attempt, if the provider asks for too long a wait, or if a spending limit is reached.
     pub(super) async fn attempts(&self, call: &ModelCall<'_>) -> Result<Completion, Failure> {
         let retry = self.guards.policy.retry;
         let mut waits = retry.map(|retry| retry.waits()).into_iter().flatten();
@@ -27,7 +27,7 @@ impl SessionCalls<'_> {
                 Err(failure) => failure,
             };
             if !failure.kind().asked() {
-                // The limit was reached between two attempts: the provider's failure is more informative.
+                // A limit was reached between two attempts. The failure of the earlier attempt is more informative.
                 return Err(last.unwrap_or(failure).with_calls(made));
             }
             made = made.saturating_add(1);
@@ -70,7 +70,7 @@ impl SessionCalls<'_> {
             own.cancel(reserved);
             return Err(over("all sessions together", &what));
         }
-        // A call that is dropped here stays reserved: its real cost is not known.
+        // If this future is dropped during the call, the tokens stay reserved, because the real cost is not known.
         let answer = self.in_time(call.make()).await;
         let cost = match &answer {
             Ok(answer) => call.cost(answer),

@@ -1,4 +1,4 @@
-//! A circuit breaker: stops calls of a model that keep failing.
+//! A circuit breaker, which stops the calls of a model after several failures in a row.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -23,23 +23,24 @@ pub enum BreakerState {
 
 #[derive(Debug, Default)]
 struct FailureRecord {
-    /// Failures since the last success.
+    /// Number of failures since the last success.
     failures: u32,
-    /// Time at which it opened.
+    /// Time at which the breaker opened; `None` while it is closed.
     opened: Option<Duration>,
-    /// Whether the one call of the half-open state is under way.
+    /// Whether the test call of the half-open state is running.
     trying: bool,
     /// Text of the last failure.
     last_failure: String,
 }
 
-/// The breaker of one session.
+/// The circuit breaker of one session.
 #[derive(Debug, Default)]
 pub(crate) struct Breaker {
     state: Mutex<FailureRecord>,
 }
 
-/// A permitted call. Dropping it, as a cancelled call does, has no effect.
+/// Permission for one call. Dropping it without a result, as a cancelled call does, counts as neither success nor
+/// failure.
 #[derive(Debug)]
 pub(crate) struct Pass<'a> {
     breaker: &'a Breaker,
@@ -74,7 +75,7 @@ impl Breaker {
         *self.lock() = FailureRecord::default();
     }
 
-    /// FailureRecord a failure, and opens the breaker after the policy's number of failures in a row.
+    /// Records a failure, and opens the breaker after the policy's number of failures in a row.
     pub(crate) fn fail(&self, policy: BreakerPolicy, now: Duration, text: String) {
         let mut state = self.lock();
         state.last_failure = text;
@@ -84,7 +85,8 @@ impl Breaker {
         }
     }
 
-    /// Lets a call through; `Err` is the time until the next one, if there will be one.
+    /// Permits a call, or returns an error with the time until the next permitted call. The error is `None` if no call
+    /// is permitted until a reset.
     pub(crate) fn enter(
         &self,
         policy: BreakerPolicy,
@@ -203,12 +205,12 @@ mod tests {
         assert_eq!(wait, Some(SECOND * 50));
         let now = SECOND * 61;
         assert_eq!(breaker.state(policy, now), BreakerState::HalfOpen);
-        // One call at a time; one that was cancelled makes room for another.
+        // One call at a time is permitted. If it is cancelled, another call is permitted.
         let first = breaker.enter(policy, now).unwrap();
         assert!(breaker.enter(policy, now).is_err());
         assert_eq!(breaker.state(policy, now), BreakerState::Open);
         drop(first);
-        // Its failure opens the breaker for another minute, for any count.
+        // A failure of this call opens the breaker for another minute, regardless of the number of failures.
         breaker
             .enter(policy, now)
             .unwrap()

@@ -1,4 +1,4 @@
-//! A cache of the latest answers.
+//! A cache of the latest answers of models.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -21,7 +21,7 @@ impl Cache {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns an answer, with 0 calls.
+    /// Returns a cached answer. Its number of calls is 0, and its usage is `None`.
     pub(crate) fn get(&self, key: &CacheKey) -> Option<Completion> {
         let mut answer = self.lock().answers.get(key).cloned()?;
         (answer.calls, answer.usage) = (0, None);
@@ -32,7 +32,8 @@ impl Cache {
         *self.lock() = CacheState::default();
     }
 
-    /// Keeps a complete answer, and at most `entries` in all.
+    /// Stores an answer if it is complete and may be stored. Keeps at most `entries` answers, and drops the oldest
+    /// ones.
     pub(crate) fn put(&self, key: CacheKey, answer: &Completion, entries: usize) {
         if answer.stop != Stop::Complete || answer.is_empty() || answer.no_store {
             return;

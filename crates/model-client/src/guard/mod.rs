@@ -1,8 +1,8 @@
-//! Guards of calls: they protect a program from a model that fails, hangs or costs too much.
+//! Guards around model calls. They protect a program from a model that fails, hangs or costs too much.
 //!
-//! [`Guards`] belongs to all sessions, [`SessionGuard`] to one.
-//! [`Guards::for_session`] returns the two as a [`CallGuard`], and [`GuardedModel`] puts them around
-//! a client. Time comes from a [`Timer`], so no runtime is needed.
+//! All sessions share one [`Guards`], and each session has a [`SessionGuard`]. [`Guards::for_session`] combines the
+//! two into a [`CallGuard`], and [`GuardedModel`] wraps a client with them. The time comes from a [`Timer`], so that
+//! no async runtime is needed.
 
 mod attempt;
 mod breaker;
@@ -40,7 +40,7 @@ pub struct Guards {
     watch: observe::Watch,
 }
 
-/// Guards that take their time from Tokio.
+/// Creates guards with this policy, with Tokio's timer.
 #[cfg(feature = "tokio")]
 impl From<GuardPolicy> for Guards {
     fn from(policy: GuardPolicy) -> Self {
@@ -49,7 +49,7 @@ impl From<GuardPolicy> for Guards {
 }
 
 impl Guards {
-    /// Creates guards with this policy. `timer` measures their times and waits.
+    /// Creates guards with this policy. `timer` provides the time and the waits.
     pub fn new(policy: GuardPolicy, timer: Arc<dyn Timer>) -> Self {
         let slots = policy.concurrency.map(|calls| Semaphore::new(calls.max(1)));
         Self {
@@ -62,7 +62,7 @@ impl Guards {
         }
     }
 
-    /// Sets the observer that is notified of all attempts.
+    /// Sets the observer that receives an event at the start and at the end of every attempt.
     pub fn with_observer(mut self, observer: Arc<dyn CallObserver>) -> Self {
         self.watch.set_observer(observer);
         self
@@ -73,7 +73,7 @@ impl Guards {
         &self.policy
     }
 
-    /// Returns the calls and tokens that all sessions together have spent.
+    /// Returns the number of calls and tokens that all sessions together have spent.
     pub fn spent(&self) -> Spent {
         self.total.spent()
     }
@@ -97,8 +97,8 @@ impl Guards {
         }
     }
 
-    /// Counts a failure that happened outside of the guards, such as in a call that the application made itself.
-    /// Returns whether the session's breaker is open after it.
+    /// Counts a failure that happened outside of the guards, such as in a call that the application made itself. `text`
+    /// describes the failure. Returns whether the session's breaker is open after the failure.
     pub fn record_failure(&self, session: &SessionGuard, text: impl Into<String>) -> bool {
         if let Some(policy) = self.policy.breaker {
             session.breaker.fail(policy, self.timer.now(), text.into());
@@ -123,12 +123,13 @@ pub struct SessionGuard {
 }
 
 impl SessionGuard {
-    /// Creates the guards of a session without calls: the breaker is closed, and no tokens are spent.
+    /// Creates the guards of a new session: the breaker is closed, and no tokens are spent.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Returns the guards for another model of the same session. They have a separate breaker and share the spending.
+    /// Returns the guards for another model of the same session. The models have separate breakers and share the
+    /// spending.
     pub fn sibling(&self) -> Self {
         Self {
             breaker: Breaker::default(),
@@ -136,12 +137,12 @@ impl SessionGuard {
         }
     }
 
-    /// Returns the calls and tokens that the session has spent.
+    /// Returns the number of calls and tokens that the session has spent.
     pub fn spent(&self) -> Spent {
         self.spending.spent()
     }
 
-    /// Returns the number of calls that failed in a row, up to the latest one.
+    /// Returns the number of failed calls since the last successful call.
     pub fn failures(&self) -> u32 {
         self.breaker.failures()
     }
@@ -152,10 +153,10 @@ impl SessionGuard {
     }
 }
 
-/// The guard of a session's calls of one model; see [`Guards::for_session`].
+/// The guard of a session's calls of one model: see [`Guards::for_session`].
 ///
-/// If the guard refuses a call, it returns a failure of one of these kinds: [`FailureKind::BreakerOpen`],
-/// [`FailureKind::SpendLimit`] or [`FailureKind::TimedOut`].
+/// If the guard does not make a call, its failure has the kind [`FailureKind::BreakerOpen`] or
+/// [`FailureKind::SpendLimit`]. If an attempt exceeds the policy's time limit, the kind is [`FailureKind::TimedOut`].
 #[derive(Debug, Clone, Copy)]
 pub struct SessionCalls<'a> {
     guards: &'a Guards,
@@ -203,7 +204,7 @@ impl SessionCalls<'_> {
                 pass.failed(timer.now(), "it wrote nothing".to_owned());
             }
             Ok(_) => pass.succeeded(),
-            // A limit of the caller's is not the provider's failure.
+            // A limit that the caller has set is not a failure of the provider.
             Err(failure) if !failure.kind().asked() => drop(pass),
             Err(failure) => pass.failed(timer.now(), failure.to_string()),
         }

@@ -12,7 +12,7 @@ use crate::{
 };
 
 /// A [`ChatModel`] or an [`EmbeddingModel`] with guards around its calls: retries, time-outs, a circuit breaker, limits
-/// on spending and concurrency. Answers of chat models may be cached; vectors are not.
+/// on spending and concurrency. Answers of chat models may be cached; vectors are never cached.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -41,8 +41,8 @@ pub struct GuardedModel<M> {
 }
 
 impl<M> GuardedModel<M> {
-    /// Wraps the client `model` with new guards for a single session, under `policy`. `name` names the model in errors,
-    /// in events for observers and in the keys of the cache.
+    /// Wraps the client `model` with new guards for a single session, with this policy. `name` is the model's name in
+    /// errors, in events for observers and in the keys of the cache.
     pub fn new(
         name: impl Into<String>,
         model: M,
@@ -53,7 +53,8 @@ impl<M> GuardedModel<M> {
         Self::for_session(name, model, guards, Arc::new(SessionGuard::new()))
     }
 
-    /// Wraps a client with guards that all sessions share (`guards`) and those for one session (`session`).
+    /// Wraps a client with the guards that all sessions share (`guards`) and the guards of one session (`session`).
+    /// `name` is the model's name in errors, in events for observers and in the keys of the cache.
     pub fn for_session(
         name: impl Into<String>,
         model: M,

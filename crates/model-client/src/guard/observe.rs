@@ -1,4 +1,4 @@
-//! Observing attempts, for progress and telemetry.
+//! Events about attempts, for progress displays and telemetry.
 
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -7,14 +7,14 @@ use std::time::Duration;
 
 use crate::Failure;
 
-/// Receives an event for each start and end of an attempt that guards make, for progress displays and telemetry. Its
-/// methods must return at once.
+/// Receives an event at the start and at the end of each attempt that guards make, for progress displays and telemetry.
+/// The method must return at once.
 pub trait CallObserver: Send + Sync + Debug {
     /// Called at the start and at the end of each attempt.
     fn attempt(&self, event: &AttemptEvent<'_>);
 }
 
-/// The start or the end of an attempt at a call of a model.
+/// The start or the end of one attempt at a model call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct AttemptEvent<'a> {
@@ -23,16 +23,16 @@ pub struct AttemptEvent<'a> {
     pub id: u64,
     /// Name of the model; for a summarizer without a model, the summarizer's id.
     pub model: &'a str,
-    /// Number of this attempt among the attempts at the same call; the first is 1.
+    /// Number of this attempt among the attempts at the same call. The first is 1.
     pub attempt: u32,
     /// Maximum number of attempts at the call.
     pub attempts: u32,
-    /// Whether the attempt started, or the way in which it ended.
+    /// Kind of the event: the start of the attempt, or the way in which the attempt ended.
     pub kind: AttemptKind<'a>,
 }
 
 impl<'a> AttemptEvent<'a> {
-    /// Creates an event of attempt number `attempt` out of at most `attempts`.
+    /// Creates an event for attempt number `attempt` of at most `attempts`.
     pub fn new(
         id: u64,
         model: &'a str,
@@ -50,11 +50,11 @@ impl<'a> AttemptEvent<'a> {
     }
 }
 
-/// Start of an attempt, or the way in which it ended.
+/// Kind of an event: the start of an attempt, or the way in which the attempt ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum AttemptKind<'a> {
-    /// The attempt started. It ends after `timeout` at the latest.
+    /// The attempt started.
     Started {
         /// Maximum duration of the attempt; `None` for no limit.
         timeout: Option<Duration>,
@@ -72,7 +72,7 @@ pub enum AttemptKind<'a> {
     Cancelled,
 }
 
-/// The observer of a set of guards, and the number of the next attempt.
+/// The observer of the guards, and the id of the next attempt.
 #[derive(Debug, Default)]
 pub(super) struct Watch {
     observer: Option<Arc<dyn CallObserver>>,
@@ -103,7 +103,7 @@ impl Watch {
     }
 }
 
-/// An attempt in flight. Dropping it before its end reports a cancellation.
+/// A running attempt to call the model. Dropping it before the attempt has ended reports a cancellation.
 pub(super) struct Watched<'a> {
     observer: Option<&'a dyn CallObserver>,
     id: u64,

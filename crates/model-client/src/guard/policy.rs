@@ -1,11 +1,11 @@
-//! The policies of the guards.
+//! Settings of the guards.
 
 use std::time::Duration;
 
 use backon::{BackoffBuilder as _, ExponentialBuilder};
 use serde::{Deserialize, Serialize};
 
-/// Settings of the guards around the calls of models. `None` turns a guard off.
+/// Settings of the guards around model calls. `None` turns a guard off.
 ///
 /// | guard | scope | default |
 /// |---|---|---|
@@ -24,7 +24,7 @@ pub struct GuardPolicy {
     /// Maximum duration of one attempt, in milliseconds; `None` for no limit. Default 120,000, because long answers of
     /// slow models take this long.
     pub timeout_millis: Option<u64>,
-    /// Retries of calls after failures that may pass; `None` for no retries.
+    /// Retries of calls after temporary failures; `None` for no retries.
     pub retry: Option<RetryPolicy>,
     /// Spending limit of each session, counted in this process only.
     pub session_spend: SpendPolicy,
@@ -51,7 +51,7 @@ impl Default for GuardPolicy {
 }
 
 impl GuardPolicy {
-    /// Returns a policy with all guards off, to turn single ones on.
+    /// Returns a policy in which all guards are off. Set single fields to turn guards on.
     pub fn none() -> Self {
         Self {
             breaker: None,
@@ -69,10 +69,11 @@ impl GuardPolicy {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct BreakerPolicy {
-    /// Number of failures in a row that open the breaker. A success resets the count. Default 3; 0 counts as 1.
+    /// Number of failures in a row after which the breaker opens. A success resets the count. Default 3; 0 counts as 1.
     pub failures: u32,
-    /// Time after which an open breaker permits one call, in milliseconds. If this call succeeds, the breaker closes;
-    /// if it fails, the breaker opens again. `None` keeps it open until it is reset. Default 60,000.
+    /// Time after which an open breaker permits one call, in milliseconds. If this call succeeds, the breaker closes.
+    /// If the call fails, the breaker opens again. With `None` the breaker stays open until it is reset. Default
+    /// 60,000.
     pub half_open_after_millis: Option<u64>,
 }
 
@@ -110,7 +111,7 @@ impl Default for RetryPolicy {
 }
 
 impl RetryPolicy {
-    /// Returns the waits before the second and all further attempts, in order.
+    /// Returns the waits before the second and all later attempts, in order.
     pub fn waits(&self) -> impl Iterator<Item = Duration> + Send + use<> {
         let retries = usize::try_from(self.attempts.saturating_sub(1)).unwrap_or(usize::MAX);
         ExponentialBuilder::default()
@@ -123,26 +124,26 @@ impl RetryPolicy {
             .build()
     }
 
-    /// Returns a wait unless it is longer than the longest one.
+    /// Returns the wait if it is at most `longest_wait_millis`; otherwise `None`.
     pub(super) fn within_limit(&self, wait: Duration) -> Option<Duration> {
         (wait <= Duration::from_millis(self.longest_wait_millis)).then_some(wait)
     }
 }
 
-/// A spending limit in calls and tokens. A call that would exceed it is not made.
+/// A spending limit in calls and tokens. A call that would exceed the limit is not made.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct SpendPolicy {
-    /// Maximum number of calls; each retry counts. `None` for no limit.
+    /// Maximum number of calls; `None` for no limit. Each retry counts as one.
     pub calls: Option<u64>,
-    /// Maximum number of tokens in prompts and answers; `None` for no limit. Finished calls count with the provider's
-    /// figures, or with estimates if there are none. A call about to be made counts with its prompt and its maximum
-    /// output.
+    /// Maximum number of tokens in prompts and answers; `None` for no limit. A finished call counts with the token
+    /// counts that the provider reports, or with estimates if it reports none. A call that is about to be made counts
+    /// with its prompt and its maximum output.
     pub tokens: Option<u64>,
 }
 
 impl SpendPolicy {
-    /// Returns a limit of this many calls, without a limit of tokens.
+    /// Creates a limit of this many calls, without a limit on tokens.
     pub fn calls(calls: u64) -> Self {
         Self {
             calls: Some(calls),
@@ -150,7 +151,7 @@ impl SpendPolicy {
         }
     }
 
-    /// Returns a limit of this many tokens, without a limit of calls.
+    /// Creates a limit of this many tokens, without a limit on calls.
     pub fn tokens(tokens: u64) -> Self {
         Self {
             calls: None,

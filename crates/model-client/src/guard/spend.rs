@@ -1,4 +1,4 @@
-//! Spending of a session, or of all sessions.
+//! Spending of one session, or of all sessions.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -6,16 +6,16 @@ use serde::Serialize;
 
 use super::SpendPolicy;
 
-/// Number of calls and tokens that were spent.
+/// Numbers of calls and tokens that were spent.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct Spent {
-    /// Number of calls; each retry and each failed call counts.
+    /// Number of calls, including failed calls. Each retry counts as one.
     pub calls: u64,
     /// Number of tokens in prompts and answers.
     pub tokens: u64,
 }
 
-/// Counts spending against a limit.
+/// Counter of spent calls and tokens. Reserves the tokens of running calls.
 #[derive(Debug, Default)]
 pub(crate) struct Ledger {
     spent: Mutex<Spent>,
@@ -30,7 +30,7 @@ impl Ledger {
         *self.lock()
     }
 
-    /// Reserves a call and the tokens that it may need; `Err` names the limit that is reached.
+    /// Reserves a call and the tokens that it may need. The error describes the limit that would be exceeded.
     pub(crate) fn reserve(&self, policy: SpendPolicy, tokens: u64) -> Result<(), String> {
         let mut spent = self.lock();
         if let Some(most) = policy.calls
@@ -52,13 +52,13 @@ impl Ledger {
         Ok(())
     }
 
-    /// Replaces the tokens reserved for a call by its real cost.
+    /// Replaces the tokens that were reserved for a call by its real cost.
     pub(crate) fn settle(&self, reserved: u64, tokens: u64) {
         let mut spent = self.lock();
         spent.tokens = spent.tokens.saturating_sub(reserved).saturating_add(tokens);
     }
 
-    /// Returns the reservation of a call that was not made.
+    /// Removes the reservation of a call that was not made.
     pub(crate) fn cancel(&self, reserved: u64) {
         let mut spent = self.lock();
         spent.calls = spent.calls.saturating_sub(1);

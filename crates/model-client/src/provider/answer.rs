@@ -1,9 +1,10 @@
-//! Text of an answer, and the reason for which it ends.
+//! Text of an answer, and the reason for which the answer ends.
 
 use super::http::shown;
 use crate::{Completion, Failure, FailureKind, Stop};
 
-/// Returns the reason for which the model stopped, from any provider's word for it.
+/// Converts the stop reason of any provider, such as `length` or `end_turn`. An unknown reason is a failure; `whom` is
+/// the model's name in it.
 pub(super) fn stop(whom: &str, reason: Option<&str>) -> Result<Stop, Failure> {
     let Some(reason) = reason else {
         return Ok(Stop::Complete);
@@ -26,15 +27,15 @@ pub(super) fn stop(whom: &str, reason: Option<&str>) -> Result<Stop, Failure> {
     })
 }
 
-/// Returns the text that the model wrote, without the reasoning that some models put before it in `<think>` tags. A
-/// stopped model may have written none.
+/// Returns the text that the model wrote, without the reasoning that some models write before it in `<think>` tags. The
+/// text of an incomplete answer may be empty.
 pub(super) fn written(whom: &str, text: &str, mut stop: Stop) -> Result<Completion, Failure> {
     let mut text = text.trim();
     if let Some(rest) = text.strip_prefix("<think>") {
         text = match rest.split_once("</think>") {
             Some((_, after)) => after.trim(),
             None => {
-                // It was stopped during its reasoning, even if the server reports completion.
+                // The model was stopped during its reasoning, even if the server reports completion.
                 if stop == Stop::Complete {
                     stop = Stop::CutOff;
                 }

@@ -1,4 +1,4 @@
-//! A client of servers that speak OpenAI's embeddings.
+//! A client of servers with OpenAI's embeddings API.
 
 use std::fmt;
 use std::time::Duration;
@@ -12,10 +12,10 @@ use super::endpoint::Endpoint;
 use super::http::tokens;
 use crate::{EmbeddingModel, Embeddings, Failure, ModelUsage};
 
-/// Maximum length of a server's answer, in bytes: 64 vectors of 4,096 components take some 6 MB.
+/// Maximum length of a server's answer, in bytes. 64 vectors of 4,096 components need about 6 MB.
 const MAX_ANSWER_BYTES: usize = 32 * 1024 * 1024;
 
-/// A slim client of a server that speaks OpenAI's embeddings API.
+/// A small client of a server with OpenAI's embeddings API.
 #[derive(Clone)]
 #[must_use]
 pub struct OpenAiEmbeddings {
@@ -42,12 +42,12 @@ struct Request<'a> {
 }
 
 impl OpenAiEmbeddings {
-    /// Creates a client of the model named `model`. `base_url` is the server's URL up to and without `/embeddings`:
-    /// [`OPENAI_BASE_URL`](crate::OPENAI_BASE_URL), [`OLLAMA_BASE_URL`](crate::OLLAMA_BASE_URL) or another.
+    /// Creates a client of the model named `model`. `base_url` is the server's URL without `/embeddings`, such as
+    /// [`OPENAI_BASE_URL`](crate::OPENAI_BASE_URL) or [`OLLAMA_BASE_URL`](crate::OLLAMA_BASE_URL).
     ///
     /// # Errors
-    /// [`FailureKind::InvalidClient`](crate::FailureKind::InvalidClient) if the base URL is not one of
-    /// `http` or `https`, or the system cannot make connections.
+    /// [`FailureKind::InvalidClient`](crate::FailureKind::InvalidClient) if the base URL is not an `http` or `https`
+    /// URL, or if the system cannot make connections.
     pub fn new(base_url: &str, model: impl Into<String>) -> Result<Self, Failure> {
         Ok(Self {
             endpoint: Endpoint::new(base_url, "embeddings", MAX_ANSWER_BYTES)?,
@@ -56,7 +56,7 @@ impl OpenAiEmbeddings {
         })
     }
 
-    /// Sets the API key. Servers on the same machine often need none.
+    /// Sets the API key. Servers on the same machine often need no key.
     pub fn with_key(mut self, key: ApiKey) -> Self {
         self.endpoint.set_key(key);
         self
@@ -68,7 +68,7 @@ impl OpenAiEmbeddings {
         self
     }
 
-    /// Sets the number of components of the vectors that the server is asked for. By default no number is sent, because
+    /// Sets the number of components that the server's vectors must have. By default no number is sent, because
     /// some models cannot shorten their vectors.
     pub fn with_dimensions(mut self, dimensions: u32) -> Self {
         self.dimensions = Some(dimensions);

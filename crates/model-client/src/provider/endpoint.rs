@@ -1,4 +1,4 @@
-//! Endpoint of a server with OpenAI's API.
+//! Endpoint of a server with OpenAI's API: its address, and requests to it.
 
 use std::fmt;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use super::key::Secrets;
 use super::{ApiKey, OPENAI_BASE_URL};
 use crate::{Failure, FailureKind};
 
-/// An address, with the settings of requests to it.
+/// An address of a server, with the settings of requests to it.
 #[derive(Clone)]
 pub(super) struct Endpoint {
     http: reqwest::Client,
@@ -21,7 +21,7 @@ pub(super) struct Endpoint {
     /// The server's name in errors: its address without secrets.
     pub(super) whom: String,
     key: Option<ApiKey>,
-    /// Secrets of a request.
+    /// Secrets that requests contain. They are redacted in texts of the server.
     pub(super) secrets: Secrets,
     /// Maximum duration of a request.
     pub(super) timeout: Option<Duration>,
@@ -29,7 +29,7 @@ pub(super) struct Endpoint {
     max_answer_bytes: usize,
 }
 
-/// An answer with its status.
+/// A server's answer: status, requested wait and body.
 pub(super) struct Answer {
     pub(super) status: StatusCode,
     wait: Option<Duration>,
@@ -37,7 +37,7 @@ pub(super) struct Answer {
 }
 
 impl Endpoint {
-    /// The address `path` below a base URL.
+    /// Creates the endpoint at the address `path` below a base URL.
     pub(super) fn new(
         base_url: &str,
         path: &str,
@@ -81,12 +81,12 @@ impl Endpoint {
         self.key = Some(key);
     }
 
-    /// Adds the server and the key to a debug output, which shows neither secret.
+    /// Adds the server and the key to a debug output, without showing secrets.
     pub(super) fn describe(&self, f: &mut fmt::DebugStruct<'_, '_>) {
         f.field("server", &self.whom).field("key", &self.key);
     }
 
-    /// Sends a request and reads its answer, with any status.
+    /// Sends a request and reads the answer. Any status is accepted.
     pub(super) async fn post(&self, request: &impl Serialize) -> Result<Answer, Failure> {
         let body = serde_json::to_vec(request)
             .map_err(|error| Failure::new(FailureKind::BadRequest, error))?;
@@ -133,7 +133,8 @@ impl Endpoint {
         refused(&self.whom, status, answer.wait, &answer.body, &self.secrets)
     }
 
-    /// Reads the JSON of an answer. Some routers report a provider's error with a status of success.
+    /// Parses the JSON of an answer. An answer with an error is a failure, because some routers report a provider's
+    /// error with a status of success.
     pub(super) fn json(&self, body: &str) -> Result<Value, Failure> {
         let value: Value =
             serde_json::from_str(body).map_err(|_| self.bad("did not answer with JSON"))?;
@@ -144,12 +145,12 @@ impl Endpoint {
         Ok(value)
     }
 
-    /// The failure of an answer that is not of the documented form.
+    /// Returns the failure for an answer that does not have the documented form.
     pub(super) fn bad(&self, what: &str) -> Failure {
         Failure::new(FailureKind::BadAnswer, format!("{} {what}", self.whom))
     }
 
-    /// Returns the failure of a broken connection.
+    /// Returns the failure for a broken connection.
     fn broken(&self, error: &reqwest::Error) -> Failure {
         let (kind, what) = match () {
             () if error.is_timeout() => (FailureKind::TimedOut, "did not answer in time"),

@@ -1,4 +1,4 @@
-//! A client of many providers, by way of the crate genai.
+//! A client of several providers, based on the crate `genai`.
 
 use std::fmt;
 use std::sync::OnceLock;
@@ -23,14 +23,14 @@ pub struct GenAi {
     provider: String,
     model: ModelIden,
     key: Option<ApiKey>,
-    /// Secrets of a request.
+    /// Secrets that requests contain. They are redacted in texts of the server.
     secrets: Secrets,
     base_url: Option<String>,
     timeout: Option<Duration>,
     min_output: u64,
     temperature: Option<f64>,
     reasoning: Option<ReasoningEffort>,
-    /// Made when it is first needed, from the settings above.
+    /// Client that is created from the settings above when it is first needed.
     client: OnceLock<Client>,
 }
 
@@ -78,7 +78,7 @@ impl GenAi {
         self.changed()
     }
 
-    /// Sets the URL to send requests to, in place of the provider's own.
+    /// Sets the base URL for requests. It replaces the provider's default URL.
     pub fn with_base_url(mut self, url: &str) -> Self {
         let url = format!("{}/", url.trim().trim_end_matches('/'));
         if let Ok(url) = reqwest::Url::parse(&url) {
@@ -94,10 +94,10 @@ impl GenAi {
         self.changed()
     }
 
-    /// Sets your own client, with its keys, addresses and time-outs. It replaces earlier settings of key, address and
-    /// time-out; a later setting replaces the client.
+    /// Sets a `genai` client of your own, with its keys, addresses and time-outs. It replaces earlier settings of the
+    /// key, the URL and the time-out. A later setting of one of these replaces the client.
     ///
-    /// The keys of your client are not known to this crate, so a key that an answer repeats is not removed from it.
+    /// This crate does not know the keys of your client. If an answer contains such a key, the key is not removed.
     pub fn with_client(mut self, client: Client) -> Self {
         self.client = OnceLock::from(client);
         self
@@ -109,14 +109,14 @@ impl GenAi {
         self
     }
 
-    /// Sets the sampling temperature. By default none is sent.
+    /// Sets the sampling temperature. By default no temperature is sent.
     pub fn with_temperature(mut self, temperature: f64) -> Self {
         self.temperature = Some(temperature);
         self
     }
 
-    /// Sets the amount of reasoning, in the provider's form. By default none is sent, because models that do not reason
-    /// refuse it.
+    /// Sets the amount of reasoning, in the provider's form. By default no amount is sent, because models that do not
+    /// reason reject it.
     pub fn with_reasoning(mut self, effort: ReasoningEffort) -> Self {
         self.reasoning = Some(effort);
         self
@@ -126,13 +126,13 @@ impl GenAi {
         self.model.model_name.to_string()
     }
 
-    /// Drops the client, which was built with other settings.
+    /// Drops the client, because it was built with other settings.
     fn changed(mut self) -> Self {
         self.client = OnceLock::new();
         self
     }
 
-    /// Returns the client. It never takes a key from the environment.
+    /// Returns the client, and builds it if needed. The client never takes a key from the environment.
     fn client(&self) -> Result<Client, Failure> {
         if let Some(client) = self.client.get() {
             return Ok(client.clone());
@@ -175,7 +175,7 @@ impl GenAi {
         let most = prompt.output_limit(self.min_output);
         let mut options = ChatOptions::default()
             .with_max_tokens(u32::try_from(most).unwrap_or(u32::MAX))
-            // Some reasons to refuse are in the body alone.
+            // Some reasons for a refusal are only in the raw body.
             .with_capture_raw_body(true);
         if let Some(temperature) = self.temperature {
             options = options.with_temperature(temperature);
@@ -230,7 +230,8 @@ impl GenAi {
         format!("model {} of {}", self.name(), self.provider)
     }
 
-    /// Returns the failure of an error, without the error's own text, which may hold the prompt and the key.
+    /// Converts an error of `genai` into a failure. Omits the error's own text, which may contain the prompt and the
+    /// key.
     fn failed(&self, error: &genai::Error) -> Failure {
         use genai::webc::Error as Web;
         let (whom, secrets) = (&self.provider, &self.secrets);
@@ -295,7 +296,7 @@ impl From<ReasoningEffort> for genai::chat::ReasoningEffort {
     }
 }
 
-/// Whether a content filter withheld the answer, or refused the prompt.
+/// Returns whether a content filter withheld the answer or rejected the prompt.
 fn withheld(error: &genai::Error) -> bool {
     use genai::webc::Error as Web;
     match error {

@@ -10,11 +10,11 @@ use serde_json::Value;
 use super::key::Secrets;
 use crate::{Failure, FailureKind};
 
-/// Maximum length of a server's text in an error, in characters.
+/// Maximum length of a server's message in an error, in characters.
 const SHOWN: usize = 300;
 
-/// Returns the wait that the provider's headers ask for: `retry-after-ms`, or `retry-after` in seconds or as a date. A
-/// date is relative to the answer's `date` header, so that no clock is needed.
+/// Returns the wait that the provider's headers request: `retry-after-ms`, or `retry-after` in seconds or as a date. A
+/// date is compared with the answer's `date` header, so that no clock is needed.
 pub(super) fn retry_after<'h>(header: impl Fn(&str) -> Option<&'h str>) -> Option<Duration> {
     let millis = header("retry-after-ms").and_then(|text| text.trim().parse::<f64>().ok());
     if let Some(millis) = millis {
@@ -29,7 +29,7 @@ pub(super) fn retry_after<'h>(header: impl Fn(&str) -> Option<&'h str>) -> Optio
     Some(until.duration_since(now).unwrap_or_default())
 }
 
-/// Returns the failure of an answer with a status other than success.
+/// Returns the failure for an answer with a status other than success.
 pub(super) fn refused(
     whom: &str,
     status: u16,
@@ -83,26 +83,26 @@ fn kind(status: u16, parsed: &Value, body: &str) -> FailureKind {
     }
 }
 
-/// Whether a content filter refused a request, as Azure's does.
+/// Returns whether a content filter, such as Azure's, rejected a request. `body` is the body of the error.
 pub(super) fn filtered(body: &str) -> bool {
     let parsed: Value = serde_json::from_str(body).unwrap_or(Value::Null);
     let code = error_object(&parsed).get("code").and_then(Value::as_str);
     code == Some("content_filter")
 }
 
-/// Returns a number of tokens; `None` for any other value: providers send null, fractions and worse.
+/// Returns a number of tokens; `None` for an invalid value. Providers may send null or fractions.
 #[cfg(feature = "openai-compatible")]
 pub(super) fn tokens(value: Option<&Value>) -> Option<u64> {
     let value = value?;
     value.as_u64().or_else(|| {
         let number = value.as_f64()?;
-        // No model reads that much.
+        // A larger number cannot be correct for any model.
         (0.0..=1e15).contains(&number).then_some(number as u64)
     })
 }
 
-/// Builds a client for servers at `url`. It follows no redirect and uses no proxy for addresses of this machine, so
-/// that a key is only sent to the intended server. The error is a text.
+/// Builds a client for servers at `url`. The client follows no redirect, and uses no proxy for addresses of this
+/// machine, so that a key is only sent to the intended server. The error is a text for people.
 pub(super) fn client(
     url: Option<&reqwest::Url>,
     timeout: Option<Duration>,
@@ -121,32 +121,32 @@ pub(super) fn client(
     builder.build().map_err(|error| error.to_string())
 }
 
-/// TLS with the system's certificates. The cryptography provider is given here, so that this neither needs nor changes
-/// the program's default.
+/// Returns a TLS configuration with the system's certificates. It sets the cryptography provider explicitly, so that it
+/// neither needs nor changes the program's default provider.
 fn tls() -> Result<ClientConfig, rustls::Error> {
     let ring = Arc::new(rustls::crypto::ring::default_provider());
     let config = ClientConfig::builder_with_provider(ring).with_safe_default_protocol_versions()?;
     Ok(config.with_platform_verifier()?.with_no_client_auth())
 }
 
-/// An address without user info, query and fragment.
+/// Returns an address without user info, query and fragment.
 pub(super) fn without_secrets(url: &reqwest::Url) -> String {
     let mut shown = url.clone();
-    // Fails if there is no host, and so no user info.
+    // These calls fail only if the URL has no host, and then it has no user info either.
     let _ = (shown.set_username(""), shown.set_password(None));
     shown.set_query(None);
     shown.set_fragment(None);
     shown.to_string()
 }
 
-/// Returns a provider's URL without user info, query and fragment, so that it may be shown or logged. `None` if `url`
-/// is not a URL with a host.
+/// Returns a provider's URL without user info, query and fragment, so that the URL can be shown or logged. Returns
+/// `None` if `url` is not a URL with a host.
 pub fn public_url(url: &str) -> Option<String> {
     let url = reqwest::Url::parse(url.trim()).ok()?;
     url.has_host().then(|| without_secrets(&url))
 }
 
-/// Whether an address is one of this machine.
+/// Returns whether an address belongs to this machine, such as `localhost` or `127.0.0.1`.
 fn is_loopback(url: &reqwest::Url) -> bool {
     let host = url.host_str().unwrap_or_default().trim_end_matches('.');
     let address = host.trim_start_matches('[').trim_end_matches(']');
@@ -161,13 +161,13 @@ fn is_loopback(url: &reqwest::Url) -> bool {
     host == "localhost" || host.ends_with(".localhost")
 }
 
-/// The error object of an answer; Gemini sometimes puts it into a list.
+/// Returns the error object of an answer. Gemini sometimes sends the object in a list.
 fn error_object(parsed: &Value) -> &Value {
     let parsed = parsed.get(0).unwrap_or(parsed);
     parsed.get("error").unwrap_or(parsed)
 }
 
-/// Returns the server's error text, in the forms of OpenAI, Anthropic, Gemini and Ollama.
+/// Returns the server's error message, in the forms of OpenAI, Anthropic, Gemini and Ollama.
 pub(super) fn said(parsed: &Value) -> Option<&str> {
     let error = error_object(parsed);
     error
@@ -175,7 +175,7 @@ pub(super) fn said(parsed: &Value) -> Option<&str> {
         .or_else(|| error.get("message").and_then(Value::as_str))
 }
 
-/// Gemini's wait: `retryDelay` of `google.rpc.RetryInfo`, in seconds with an `s`.
+/// Returns the wait that Gemini requests in `retryDelay` of `google.rpc.RetryInfo`, such as `"34.5s"`.
 fn retry_delay(parsed: &Value) -> Option<Duration> {
     let details = error_object(parsed).get("details")?.as_array()?;
     let delay = details.iter().find_map(|detail| detail.get("retryDelay"))?;
@@ -183,7 +183,7 @@ fn retry_delay(parsed: &Value) -> Option<Duration> {
     Duration::try_from_secs_f64(seconds).ok()
 }
 
-/// A text on one line, at most [`SHOWN`] characters.
+/// Returns a text as one line. A line of more than [`SHOWN`] characters is cut, and ends with `…`.
 pub(super) fn shown(text: &str) -> String {
     let words: Vec<&str> = text.split_whitespace().collect();
     let line = words.join(" ");

@@ -1,16 +1,16 @@
-//! Keys and other secrets of a request, which no text may show.
+//! API keys and other secrets of requests. No text may show them.
 
 use std::fmt;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
-/// An API key, kept secret: `Debug` does not show it, and it can be neither displayed nor serialised.
+/// A secret API key. `Debug` does not show it, and it can be neither displayed nor serialized.
 #[derive(Clone, PartialEq, Eq)]
 pub struct ApiKey(String);
 
 impl ApiKey {
-    /// Creates a key from a text, without white space at its ends.
+    /// Creates a key from a text. White space at both ends of the text is removed.
     pub fn new(key: impl Into<String>) -> Self {
         Self(key.into().trim().to_owned())
     }
@@ -26,20 +26,20 @@ impl fmt::Debug for ApiKey {
     }
 }
 
-/// Minimum length of a secret that is redacted, in bytes: a shorter one is part of many words.
+/// Minimum length of a redacted secret, in bytes. Shorter secrets are part of many words.
 const LEAST_SECRET: usize = 4;
-/// Minimum length of a part of an address that is redacted in a summary, in bytes.
+/// Minimum length of a part of an address that is redacted in summaries, in bytes.
 const LEAST_DISTINCT: usize = 12;
-/// Minimum length of a key that is redacted in a summary without the name of its scheme, in bytes: local
-/// servers take keys such as `none`.
+/// Minimum length of a key that is redacted in summaries without `Bearer` before it, in bytes. Local servers take short
+/// keys such as `none`.
 const LEAST_KEY: usize = 8;
 
-/// All secrets of a request. A server may quote any of them.
+/// All secrets of a request. A server may repeat any of them in its answer.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub(super) struct Secrets {
-    /// Replaced everywhere: the values of its headers, and the long parts of its address.
+    /// Secrets that are redacted in all texts: the values of headers, and the long parts of the address.
     distinct: Vec<String>,
-    /// Replaced in errors only, because they may be words of a conversation.
+    /// Secrets that are redacted only in errors, because they may be words of a conversation.
     common: Vec<String>,
 }
 
@@ -50,8 +50,8 @@ impl fmt::Debug for Secrets {
 }
 
 impl Secrets {
-    /// The secrets of an address: user and password, separately and in the form of a `Basic` header, and the query with
-    /// its values; in their original form and without percent-encoding.
+    /// Returns the secrets of an address: the user and the password, separately and in the form of a `Basic` header,
+    /// and the query with its values. Each is included in its original form and without percent-encoding.
     #[cfg(any(test, feature = "openai-compatible"))]
     pub(super) fn of_url(url: &reqwest::Url) -> Self {
         let mut secrets = Self::default();
@@ -86,7 +86,7 @@ impl Secrets {
         }
     }
 
-    /// Adds the key, which a header carries.
+    /// Adds the API key, which is sent in a header.
     pub(super) fn add_key(&mut self, key: &ApiKey) {
         let key = key.secret();
         if key.len() < LEAST_KEY {
@@ -102,8 +102,8 @@ impl Secrets {
         redact(redact(text.to_owned(), &self.distinct), &self.common)
     }
 
-    /// Redacts the values of the request's headers and the long parts of its address in a summary. Short
-    /// parts of the address stay: they may be words of the conversation.
+    /// Redacts the values of the request's headers and the long parts of its address in a summary. Keeps short
+    /// parts of the address, because they may be words of the conversation.
     pub(super) fn redact_summary(&self, text: &str) -> String {
         redact(text.to_owned(), &self.distinct)
     }
@@ -113,7 +113,7 @@ fn add(secrets: &mut Vec<String>, secret: &str) {
     let secret = secret.trim();
     if secret.len() >= LEAST_SECRET && !secrets.iter().any(|known| known == secret) {
         secrets.push(secret.to_owned());
-        // A secret that is part of another is replaced after it.
+        // A longer secret is replaced first, because it may contain a shorter one.
         secrets.sort_by_key(|known| std::cmp::Reverse(known.len()));
     }
 }
@@ -146,7 +146,7 @@ mod tests {
         assert_eq!(secrets.redact_summary(quoted), without);
         secrets.add_key(&ApiKey::new(""));
         assert_eq!(secrets.redact("abc"), "abc");
-        // A short key is a word of many texts.
+        // A short key may be a word of the text.
         secrets.add_key(&ApiKey::new("none"));
         let quoted = "none of them: Bearer none";
         assert_eq!(secrets.redact_summary(quoted), "none of them: [redacted]");

@@ -1,4 +1,4 @@
-//! Clients of real models, each with its feature.
+//! Clients of real models. Each client needs its feature.
 
 mod answer;
 #[cfg(feature = "openai-compatible")]
@@ -28,6 +28,6 @@ pub const OPENAI_BASE_URL: &str = "https://api.openai.com/v1";
 /// Base URL of the OpenAI-compatible API of an Ollama server on this machine.
 pub const OLLAMA_BASE_URL: &str = "http://localhost:11434/v1";
 
-/// Default of the minimum output limit that a client sends to a server, in tokens. It leaves enough tokens for the
+/// Default of the minimum output limit that a client sends to a server, in tokens. The limit is high enough for the
 /// reasoning that some models count as output.
 pub const MIN_OUTPUT_TOKENS: u64 = 4_096;

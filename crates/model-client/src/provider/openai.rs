@@ -1,4 +1,4 @@
-//! A client of servers that speak OpenAI's chat completions.
+//! A client of servers with OpenAI's chat completions API.
 
 use std::fmt;
 use std::time::Duration;
@@ -28,7 +28,7 @@ pub enum OutputLimit {
     None,
 }
 
-/// A slim client of a server that speaks OpenAI's chat completions API.
+/// A small client of a server with OpenAI's chat completions API.
 #[derive(Clone)]
 #[must_use]
 pub struct OpenAiCompatible {
@@ -70,13 +70,12 @@ struct WireMessage<'a> {
 }
 
 impl OpenAiCompatible {
-    /// Creates a client of the model named `model`. `base_url` is the server's URL up to and without
-    /// `/chat/completions`: [`OPENAI_BASE_URL`](crate::OPENAI_BASE_URL), [`OLLAMA_BASE_URL`](crate::OLLAMA_BASE_URL) or
-    /// another.
+    /// Creates a client of the model named `model`. `base_url` is the server's URL without `/chat/completions`, such as
+    /// [`OPENAI_BASE_URL`](crate::OPENAI_BASE_URL) or [`OLLAMA_BASE_URL`](crate::OLLAMA_BASE_URL).
     ///
     /// # Errors
-    /// [`FailureKind::InvalidClient`](crate::FailureKind::InvalidClient) if the base URL is not one of `http` or
-    /// `https`, or the system cannot make connections.
+    /// [`FailureKind::InvalidClient`](crate::FailureKind::InvalidClient) if the base URL is not an `http` or `https`
+    /// URL, or if the system cannot make connections.
     pub fn new(base_url: &str, model: impl Into<String>) -> Result<Self, Failure> {
         let endpoint = Endpoint::new(base_url, "chat/completions", MAX_ANSWER_BYTES)?;
         let limit = match endpoint.host() {
@@ -93,7 +92,7 @@ impl OpenAiCompatible {
         })
     }
 
-    /// Sets the API key. Servers on the same machine often need none.
+    /// Sets the API key. Servers on the same machine often need no key.
     pub fn with_key(mut self, key: ApiKey) -> Self {
         self.endpoint.set_key(key);
         self
@@ -105,8 +104,8 @@ impl OpenAiCompatible {
         self
     }
 
-    /// Sets the field of a request in which the output limit is sent. Default `max_completion_tokens` for OpenAI's own
-    /// server, and `max_tokens` for others.
+    /// Sets the field of a request in which the output limit is sent. The default is `max_completion_tokens` for
+    /// OpenAI's own server, and `max_tokens` for other servers.
     pub fn with_output_limit(mut self, limit: OutputLimit) -> Self {
         self.limit = limit;
         self
@@ -118,14 +117,14 @@ impl OpenAiCompatible {
         self
     }
 
-    /// Sets the sampling temperature. By default none is sent, because some models refuse it.
+    /// Sets the sampling temperature. By default no temperature is sent, because some models reject it.
     pub fn with_temperature(mut self, temperature: f64) -> Self {
         self.temperature = Some(temperature);
         self
     }
 
-    /// Sets the amount of reasoning, in the field `reasoning_effort`. By default none is sent, because models that do
-    /// not reason refuse it.
+    /// Sets the amount of reasoning, in the field `reasoning_effort`. By default no amount is sent, because models
+    /// that do not reason reject it.
     pub fn with_reasoning(mut self, effort: ReasoningEffort) -> Self {
         self.reasoning = Some(effort);
         self
@@ -187,7 +186,7 @@ impl OpenAiCompatible {
                 stop(&model, reason.as_deref())?
             }
         };
-        // A text, or a list of parts.
+        // The content is a text, or a list of parts.
         let text = match message.get("content") {
             Some(Value::String(text)) => text.clone(),
             Some(Value::Array(parts)) => parts
@@ -204,7 +203,7 @@ impl OpenAiCompatible {
     }
 }
 
-/// The tokens that the provider counted; `None` for invalid figures.
+/// Returns the numbers of tokens that the provider counted; `None` if it reports no valid number.
 fn usage(usage: Option<&Value>) -> Option<ModelUsage> {
     let count = |name: &str| tokens(usage?.get(name));
     match (count("prompt_tokens"), count("completion_tokens")) {

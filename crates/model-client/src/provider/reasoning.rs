@@ -1,20 +1,20 @@
-//! Amount of reasoning before an answer.
+//! Amount of reasoning of a model before its answer.
 
 use serde::Serialize;
 
-/// Amount of reasoning that a request asks for. Only models that reason accept it.
+/// Amount of reasoning that a request asks for. Models that do not reason reject this setting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum ReasoningEffort {
-    /// The model does not reason. Suits summaries.
+    /// The model does not reason. This is suitable for summaries.
     None,
-    /// The least reasoning that the model supports.
+    /// The model reasons as little as it can.
     Minimal,
-    /// Less reasoning than usual.
+    /// The model reasons less than usual.
     Low,
-    /// The usual amount of reasoning.
+    /// The model reasons as much as usual.
     Medium,
-    /// More reasoning than usual.
+    /// The model reasons more than usual.
     High,
 }

@@ -1,4 +1,4 @@
-//! Clients of embedding models against servers that answer in the documented shape.
+//! Clients of embedding models against servers that answer in the documented form.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -26,7 +26,7 @@ fn client(server: &MockServer) -> OpenAiEmbeddings {
     at(&format!("{}/v1/", server.uri()))
 }
 
-/// Embeds two texts, and checks that nothing in the answer shows the key.
+/// Embeds two texts, and checks that the answer does not show the key.
 async fn ask(client: &dyn EmbeddingModel) -> Result<Embeddings, Failure> {
     assert!(!format!("{client:?} {client:#?}").contains(KEY));
     let failure = match client.embed(&texts()).await {

@@ -1,4 +1,5 @@
-//! Anthropic, Gemini, Ollama and OpenAI by way of the crate genai, each in its documented shape.
+//! Anthropic, Gemini, Ollama and OpenAI through the crate genai, each with a server that answers in its documented
+//! form.
 
 use std::time::Duration;
 
@@ -16,7 +17,7 @@ fn client(provider: &str, url: &str) -> GenAi {
     client.with_base_url(url).with_key(ApiKey::new(KEY))
 }
 
-/// An answer of a provider with this text, stopped for this of its reasons.
+/// Returns a provider's answer with this text and this stop reason.
 fn answer(provider: &str, text: &str, stop: &str) -> Value {
     match provider {
         "openai" => json!({
@@ -47,7 +48,7 @@ fn answer(provider: &str, text: &str, stop: &str) -> Value {
     }
 }
 
-/// What each provider calls these: an end, a limit, a refusal.
+/// Returns the provider's stop reasons for a complete answer, for the output limit and for a refusal.
 fn reasons(provider: &str) -> [&'static str; 3] {
     match provider {
         "openai" => ["stop", "length", "content_filter"],
@@ -58,7 +59,7 @@ fn reasons(provider: &str) -> [&'static str; 3] {
     }
 }
 
-/// An error of a provider in its own shape.
+/// Returns an error in the form of the provider.
 fn error(provider: &str, text: &str) -> Value {
     match provider {
         "openai" => json!({"error": {"message": text, "type": "x", "param": null, "code": null}}),

@@ -1,4 +1,4 @@
-//! Clients against servers that answer in each provider's documented shape.
+//! Clients against servers that answer in each provider's documented form.
 
 use std::time::Duration;
 
@@ -21,7 +21,7 @@ pub(crate) fn prompt() -> ChatPrompt {
     }
 }
 
-/// Asks, and checks that nothing in the answer shows the key.
+/// Sends a prompt, and checks that the answer does not show the key.
 pub(crate) async fn ask(client: &dyn ChatModel) -> Result<Completion, Failure> {
     assert!(!format!("{client:?} {client:#?}").contains(KEY));
     let failure = match client.complete(&prompt()).await {
@@ -33,7 +33,7 @@ pub(crate) async fn ask(client: &dyn ChatModel) -> Result<Completion, Failure> {
     Err(failure)
 }
 
-/// A server that answers every request so.
+/// Starts a server that gives this answer to every request.
 pub(crate) async fn server(answer: ResponseTemplate) -> MockServer {
     let server = MockServer::start().await;
     Mock::given(method("POST"))
@@ -43,7 +43,7 @@ pub(crate) async fn server(answer: ResponseTemplate) -> MockServer {
     server
 }
 
-/// A server that reads a request and hangs up, after `answer`.
+/// Starts a server that reads a request, sends `answer` and closes the connection.
 pub(crate) async fn hangs_up(answer: &'static str) -> String {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();

@@ -1,4 +1,4 @@
-//! The server over HTTP, on the loopback address alone.
+//! The server over HTTP on the loopback address.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
@@ -27,18 +27,18 @@ use crate::mcp::MemoryServer;
 /// Time after which a connection without a complete request is closed.
 const IDLE: Duration = Duration::from_secs(60);
 
-/// Maximum length of a request's line and headers, in bytes.
+/// Maximum length of a request's first line and headers, in bytes.
 const MAX_HEAD_BYTES: usize = 32 << 10;
 
-/// Maximum number of concurrent connections; further ones wait.
+/// Maximum number of concurrent connections. Further connections wait.
 const MAX_CONNECTIONS: usize = 128;
 
-/// An MCP server that clients on this machine reach over HTTP at `http://127.0.0.1:PORT/mcp`.
+/// An MCP server that clients on the same machine reach over HTTP at `http://127.0.0.1:PORT/mcp`.
 ///
-/// It accepts connections only from this machine, and only requests that contain its [`AccessToken`], so that other
-/// users of the machine have no access. It refuses requests that a browser sends for a web page: their origin or host
-/// name is of another machine. A connection without a request is closed after a minute; requests have at most 4 MiB and
-/// 32 KiB of headers.
+/// The server accepts connections only from this machine, and only requests that contain its [`AccessToken`], so that
+/// other users of the machine have no access. It refuses requests from web pages in a browser, because their origin or
+/// host name belongs to another machine. A connection without a request is closed after a minute. A request may have at
+/// most 4 MiB, and at most 32 KiB of headers.
 #[derive(Debug)]
 pub struct HttpServer {
     server: MemoryServer,
@@ -48,11 +48,11 @@ pub struct HttpServer {
 }
 
 impl HttpServer {
-    /// Creates a server that listens on a port of the loopback address; port 0 chooses a free one. Clients must send
-    /// `token`.
+    /// Creates a server that listens on a port of the loopback address. Port 0 selects a free port. Every request of a
+    /// client must contain `token`.
     ///
     /// # Errors
-    /// `Protocol` if the port cannot be used, for example because it is taken.
+    /// `Protocol` if the server cannot listen on the port, for example because another process uses it.
     pub async fn bind(server: MemoryServer, port: u16, token: AccessToken) -> Result<Self> {
         let failed = |error: std::io::Error| {
             let message =
@@ -71,15 +71,15 @@ impl HttpServer {
         })
     }
 
-    /// Returns the URL that clients connect to.
+    /// Returns the URL that clients connect to, such as `http://127.0.0.1:8080/mcp`.
     pub fn url(&self) -> String {
         format!("http://{}/mcp", self.address)
     }
 
-    /// Serves clients until the future is dropped.
+    /// Serves clients until the returned future is dropped.
     ///
     /// # Errors
-    /// None. A failed connection ends without effect on the others.
+    /// Never returns an error. A failed connection ends without effect on the other connections.
     pub async fn serve(self) -> Result<()> {
         let config = StreamableHttpServerConfig::default()
             .with_legacy_session_mode(false)
@@ -102,7 +102,7 @@ impl HttpServer {
                 return Ok(());
             };
             let Ok((stream, _)) = self.listener.accept().await else {
-                // Too many files are open, or the client has gone already.
+                // Too many files are open, or the client has already disconnected.
                 tokio::time::sleep(Duration::from_millis(100)).await;
                 continue;
             };
@@ -112,7 +112,7 @@ impl HttpServer {
                 http.timer(TokioTimer::new())
                     .header_read_timeout(IDLE)
                     .max_buf_size(MAX_HEAD_BYTES);
-                // There is no recipient for the error of a connection.
+                // Nobody receives the error of a connection.
                 let _ = http.serve_connection(TokioIo::new(stream), service).await;
                 drop(place);
             });
@@ -120,7 +120,7 @@ impl HttpServer {
     }
 }
 
-/// Passes a request on if it has the token.
+/// Passes a request on if it contains the token. Otherwise answers with the status 401.
 async fn admitted(State(token): State<Arc<AccessToken>>, request: Request, next: Next) -> Response {
     let shown = request.headers().get(header::AUTHORIZATION);
     let shown = shown.and_then(|value| value.to_str().ok());
@@ -132,7 +132,7 @@ async fn admitted(State(token): State<Arc<AccessToken>>, request: Request, next:
     (StatusCode::UNAUTHORIZED, challenge, text).into_response()
 }
 
-/// Answers a request with an unreadable body; passes other requests on.
+/// Answers a request with an unreadable body. Passes other requests on.
 async fn readable(request: Request, next: Next) -> Response {
     let (head, body) = request.into_parts();
     let body = match tokio::time::timeout(IDLE, to_bytes(body, MAX_REQUEST_BYTES)).await {
@@ -148,7 +148,7 @@ async fn readable(request: Request, next: Next) -> Response {
         },
     };
     let mut request = Request::from_parts(head, body);
-    // It is the length of the original body, parts of which may have been replaced.
+    // This header is the length of the original body, parts of which may have been replaced.
     request.headers_mut().remove(header::CONTENT_LENGTH);
     next.run(request).await
 }

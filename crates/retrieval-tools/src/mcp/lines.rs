@@ -1,4 +1,4 @@
-//! A connection of one message a line, with an answer to each request.
+//! A connection with one message per line, on which every request gets an answer.
 
 use std::io;
 use std::sync::Arc;
@@ -13,19 +13,19 @@ use tokio::task::JoinHandle;
 
 use super::request::{self, HEAD_BYTES, MAX_REQUEST_BYTES, Unreadable};
 
-/// Time for answering requests after the client has closed its side.
+/// Time in which remaining requests are answered after the client has closed the connection.
 pub(super) const CLOSING: Duration = Duration::from_secs(1);
 
-/// Reads and writes messages, one a line. An unreadable or too long line is answered with an error; the rest of a too
-/// long line is skipped.
+/// A connection that reads and writes messages, one per line. A line that cannot be parsed or is too long is answered
+/// with an error. The rest of a line that is too long is skipped.
 pub(super) struct Lines<R, W> {
     read: BufReader<R>,
-    /// The line so far, up to its end or its limit.
+    /// The bytes of the current line that were read so far, up to the maximum length.
     line: Vec<u8>,
-    /// Whether the rest of the line is skipped.
+    /// Whether the rest of the current line is skipped, because the line is too long.
     is_skipping: bool,
     write: Arc<Mutex<Option<W>>>,
-    /// An error being written. No more is read until it is written.
+    /// Task that writes an error. The next line is read only after this task has ended.
     replying: Option<JoinHandle<()>>,
     closed: Option<watch::Sender<bool>>,
 }
@@ -35,7 +35,8 @@ where
     R: AsyncRead + Send + Unpin + 'static,
     W: AsyncWrite + Send + Unpin + 'static,
 {
-    /// Returns a connection, and a receiver of `true` when the client has closed its side and answers are too late.
+    /// Returns a connection and a receiver. The receiver gets `true` when the client has closed the connection and the
+    /// time for answers has ended.
     pub(super) fn new(read: R, write: W) -> (Self, watch::Receiver<bool>) {
         let (sender, receiver) = watch::channel(false);
         let lines = Self {
@@ -49,14 +50,14 @@ where
         (lines, receiver)
     }
 
-    /// Reads to the end of a line. Returns whether the line is too long; `None` at the end of the connection.
+    /// Reads to the end of a line. Returns whether the line is too long. `None` at the end of the connection.
     ///
     /// The bytes read so far are kept if the future is dropped.
     async fn next_line(&mut self) -> Option<bool> {
         loop {
             let available = self.read.fill_buf().await.ok()?;
             if available.is_empty() {
-                // Half a line is a request all the same.
+                // A last line without a line break is a request as well.
                 return (self.is_skipping || !self.line.is_empty()).then_some(self.is_skipping);
             }
             let end = available.iter().position(|byte| *byte == b'\n');
@@ -83,12 +84,12 @@ where
         let message = ServerJsonRpcMessage::error(*unreadable.error, unreadable.id);
         let sending = self.send(message);
         self.replying = Some(tokio::spawn(async move {
-            // A client that has gone needs no error.
+            // A client that has disconnected needs no error.
             let _ = sending.await;
         }));
     }
 
-    /// Signals after a while that the client has closed its side.
+    /// Signals, after a delay, that the client has closed the connection.
     fn close_soon(&mut self) {
         if let Some(closed) = self.closed.take() {
             tokio::spawn(async move {
@@ -137,7 +138,7 @@ where
             };
             self.is_skipping = false;
             self.line.clear();
-            // A long line leaves no room behind.
+            // Frees the memory of a long line.
             self.line.shrink_to(HEAD_BYTES);
             match read {
                 Ok(Some(message)) => return Some(message),

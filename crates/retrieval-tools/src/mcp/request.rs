@@ -1,4 +1,4 @@
-//! Reading of requests. A request that cannot be read gets an error.
+//! Reads requests. A request that cannot be read gets an error as its answer.
 
 use std::borrow::Cow;
 
@@ -6,16 +6,16 @@ use rmcp::ErrorData;
 use rmcp::model::{ClientJsonRpcMessage, RequestId};
 use serde_json::Value;
 
-/// Maximum length of a request, in bytes. The rest of a longer request is not kept, and the request gets an error.
+/// Maximum length of a request, in bytes. A longer request gets an error, and its rest is not kept in memory.
 pub(super) const MAX_REQUEST_BYTES: usize = 4 << 20;
 
-/// Number of bytes of a too long request that are searched for its id.
+/// Number of bytes at the beginning of a request that is too long, in which the request's id is searched.
 pub(super) const HEAD_BYTES: usize = 64 << 10;
 
-/// A request that cannot be answered.
+/// A request that cannot be read, with the error that answers it.
 #[derive(Debug, PartialEq)]
 pub(super) struct Unreadable {
-    /// The request's id, if it could be determined.
+    /// Id of the request. `None` if the id could not be found.
     pub(super) id: Option<RequestId>,
     pub(super) error: Box<ErrorData>,
 }
@@ -30,7 +30,7 @@ impl Unreadable {
         }
     }
 
-    /// The error of a request with more than [`MAX_REQUEST_BYTES`] bytes and this beginning.
+    /// Returns the error for a request with more than [`MAX_REQUEST_BYTES`] bytes, of which `beginning` was read.
     pub(super) fn too_long(beginning: &[u8]) -> Self {
         let message = format!(
             "Parse error: the request has more than {MAX_REQUEST_BYTES} bytes: send a shorter one"
@@ -42,8 +42,8 @@ impl Unreadable {
     }
 }
 
-/// Reads a request, a notification or a response. Returns `None` for blank input and for an unreadable notification,
-/// which need no answer. A lone surrogate, which is invalid in a text, is read as U+FFFD.
+/// Reads a request, a notification or a response. Returns `None` for blank input and for a notification that cannot be
+/// read, which both need no answer. A lone surrogate, which is invalid in a text, is read as U+FFFD.
 pub(super) fn read(bytes: &[u8]) -> Result<Option<ClientJsonRpcMessage>, Unreadable> {
     let bytes = bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(bytes);
     if bytes.trim_ascii().is_empty() {
@@ -59,7 +59,7 @@ pub(super) fn read(bytes: &[u8]) -> Result<Option<ClientJsonRpcMessage>, Unreada
         Err(error) => error,
     };
     match serde_json::from_str(&text) {
-        // A notification is never answered, not even one that nobody knows.
+        // A notification is never answered, even if it is unknown.
         Ok(Value::Object(map)) if map.contains_key("method") && !map.contains_key("id") => Ok(None),
         Ok(Value::Object(map)) if map.get("params").is_some_and(|params| !params.is_object()) => {
             let message = "Invalid params: params are an object, or left out";
@@ -81,7 +81,7 @@ pub(super) fn read(bytes: &[u8]) -> Result<Option<ClientJsonRpcMessage>, Unreada
     }
 }
 
-/// JSON with each escape of a lone surrogate replaced by that of U+FFFD.
+/// Returns JSON text in which the escape of U+FFFD replaces each escape of a lone surrogate.
 pub(super) fn without_half_pairs(json: &str) -> Cow<'_, str> {
     if !json.contains("\\u") {
         return Cow::Borrowed(json);
@@ -94,7 +94,7 @@ pub(super) fn without_half_pairs(json: &str) -> Cow<'_, str> {
     while let Some(found) = json.get(at..).and_then(|rest| rest.find('\\')) {
         at += found;
         let Some(code) = unit(at) else {
-            // Another escape: a backslash and the character behind it.
+            // Another escape: skips the backslash and the next character.
             at += 1 + json
                 .get(at + 1..)
                 .and_then(|rest| rest.chars().next())
@@ -121,7 +121,7 @@ pub(super) fn without_half_pairs(json: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// The id of a malformed request, by its place: the value of the key `id` of the outermost object.
+/// Returns the id in a malformed request: the value of the key `id` in the outermost object.
 fn id_in(text: &str) -> Option<RequestId> {
     let (mut depth, mut rest) = (0_u32, text);
     loop {
@@ -153,7 +153,7 @@ fn string_end(text: &str) -> Option<usize> {
     })
 }
 
-/// The number or string at the beginning of a text.
+/// Returns the number or string at the beginning of a text as an id.
 fn id_at(text: &str) -> Option<RequestId> {
     let end = match text.strip_prefix('"') {
         Some(inside) => string_end(inside)? + 2,

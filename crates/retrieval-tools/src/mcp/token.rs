@@ -1,4 +1,4 @@
-//! The token that clients of a server send.
+//! The secret token that clients of a server send.
 
 use std::fmt;
 
@@ -6,9 +6,9 @@ use std::fmt;
 const LEAST: usize = 16;
 
 /// A secret that a client sends with each request, as `Authorization: Bearer TOKEN`. Every user of a machine can
-/// connect to the ports of its loopback address; requests without the token get no answer.
+/// connect to the ports of its loopback address. The server refuses requests without the token.
 ///
-/// It is not shown by `Debug`.
+/// The output of `Debug` does not contain the token.
 ///
 /// ```
 /// use retrieval_tools::mcp::AccessToken;
@@ -22,15 +22,15 @@ const LEAST: usize = 16;
 pub struct AccessToken(String);
 
 impl AccessToken {
-    /// Creates a token from the host's text. `None` if the text has fewer than 16 characters, or characters other than
-    /// visible ASCII, which a header cannot contain.
+    /// Creates a token from a text that the host application chooses. Returns `None` if the text has fewer than 16
+    /// characters, or characters other than visible ASCII, which a header cannot contain.
     pub fn new(token: impl Into<String>) -> Option<Self> {
         let token = token.into();
         let is_good = token.len() >= LEAST && token.bytes().all(|byte| byte.is_ascii_graphic());
         is_good.then_some(Self(token))
     }
 
-    /// Creates a token from random bytes, which the host must take from a secure source.
+    /// Creates a token from random bytes, which the host application must take from a secure source.
     pub fn from_random(bytes: [u8; 32]) -> Self {
         Self(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
     }
@@ -40,8 +40,8 @@ impl AccessToken {
         &self.0
     }
 
-    /// Returns whether the value of an `Authorization` header contains the token. The duration of the comparison
-    /// reveals only the token's length.
+    /// Returns whether the value of an `Authorization` header contains this token. The duration of the comparison
+    /// reveals only the length of the token.
     pub fn admits(&self, authorization: &str) -> bool {
         let Some((scheme, shown)) = authorization.split_once(' ') else {
             return false;

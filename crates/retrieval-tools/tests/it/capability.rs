@@ -1,4 +1,4 @@
-//! A tool set gives nothing of what it does not see, whatever its arguments; a derived one sees less.
+//! A tool set never reveals content that it does not see, whatever the arguments. A derived tool set sees less.
 
 use std::sync::Arc;
 
@@ -13,20 +13,21 @@ use serde_json::{Value, json};
 
 use crate::world::{Set, World, child, range, tree};
 
-/// What is in one place alone: a message, or a summary.
+/// A message or summary with content that occurs only there.
 #[derive(Debug)]
 struct Canary {
     word: String,
-    /// The conversation whose own it is.
+    /// Index of the conversation to which it belongs.
     of: usize,
-    /// What it covers; one position for a message.
+    /// First and last position that it covers. The two are equal for a message.
     first: u32,
     last: u32,
-    /// `None` for a message.
+    /// Depth of the summary. `None` for a message.
     depth: Option<u32>,
 }
 
-/// Four conversations in one store: a root, a fork of it at 12, one spawned by it, and a stranger.
+/// Four conversations in one store: a root, a fork of it at position 12, a conversation that it spawned, and an
+/// unrelated one.
 struct Family {
     worlds: Vec<World>,
     canaries: Vec<Canary>,
@@ -43,7 +44,7 @@ async fn family() -> Family {
         summaries: Vec::new(),
     };
     say(&mut family, &root, 0, 1, 24).await;
-    // A summary that the fork shares, one that crosses its point, and one over both.
+    // A summary that the fork shares, one that extends beyond the fork's beginning, and one that covers both.
     let low = summarize(&mut family, &root, 0, vec![(1, 6)], Vec::new()).await;
     let crossing = summarize(&mut family, &root, 0, vec![(9, 16)], Vec::new()).await;
     summarize(&mut family, &root, 0, vec![(7, 8)], vec![low, crossing]).await;
@@ -66,7 +67,7 @@ async fn family() -> Family {
     family
 }
 
-/// Messages with a word of their own each, some of them calls and results of tools.
+/// Appends messages that each contain a unique word. Some of them are calls and results of tools.
 async fn say(family: &mut Family, world: &World, of: usize, first: u32, count: u32) {
     let mut said = Vec::new();
     for seq in first..first + count {
@@ -122,7 +123,7 @@ async fn summarize(
     made
 }
 
-/// What a tool set over a conversation sees.
+/// The part of a conversation that a tool set sees.
 #[derive(Debug, Clone, Copy)]
 struct Sight {
     of: usize,
@@ -135,7 +136,7 @@ impl Sight {
     fn sees(&self, canary: &Canary) -> bool {
         let own = match (self.of, canary.of) {
             (own, of) if own == of => true,
-            // A fork shares what lies before its point, whole.
+            // A fork shares everything before its beginning.
             (1, 0) => canary.last <= FORK_AT,
             _ => false,
         };
@@ -145,7 +146,7 @@ impl Sight {
     }
 }
 
-/// A call of a tool, from numbers.
+/// Creates the arguments of a tool call from numbers.
 fn arguments(family: &Family, tool: &str, pick: [usize; 6], cursor: Option<&str>) -> String {
     let patterns = [
         "common",
@@ -200,7 +201,7 @@ fn arguments(family: &Family, tool: &str, pick: [usize; 6], cursor: Option<&str>
     given.to_string()
 }
 
-/// Where a cursor may be made to point.
+/// Returns a position for a forged cursor.
 fn positions(family: &Family, pick: usize) -> String {
     let summary = &family.summaries[pick % family.summaries.len()].id;
     let n = pick % 50;
@@ -241,7 +242,7 @@ proptest! {
                 if let Some((first, more, depth)) = narrowed {
                     let last = first + more;
                     let part = format!("messages:{first}-{last}");
-                    // And to a wider range, which changes nothing.
+                    // Then narrows to a wider range, which has no effect.
                     for (depth, within) in [(depth, part.as_str()), (9, "messages:1-4294967295")] {
                         tools = part_of(&tools, |it| {
                             (it.depth, it.within) = (Some(depth), Some(within.parse().unwrap()));
@@ -259,13 +260,13 @@ proptest! {
                 let pick = pick.map(usize::from);
                 let own: [usize; 6] = pick[..6].try_into().unwrap();
                 let foreign = cursors.get(pick[6] % (cursors.len() + 3));
-                // Some questions go to two conversations at once.
+                // Some calls go to two conversations at once.
                 let (also, others) = &sets[(of + 1) % sets.len()];
                 let both = RetrievalSet::new("one", tools.clone()).with("other", others.clone());
                 let across = tool == "memory_grep" && pick[7].is_multiple_of(3);
                 let sees = |canary: &Canary| sight.sees(canary) || across && also.sees(canary);
                 let mut asked = arguments(&family, tool, own, foreign.map(String::as_str));
-                // The same question again with the place in its cursor forged.
+                // Repeats the call with a forged position in its cursor.
                 for _ in 0..4 {
                     let answer = match across {
                         true => both.call(tool, &asked).await,
@@ -291,7 +292,7 @@ proptest! {
                     let json = &answer.json;
                     let Some(cursor) = json["cursor"].as_str() else { break };
                     cursors.push(cursor.to_owned());
-                    // One over several conversations may have no place inside any of them.
+                    // A cursor over several conversations may have no position inside any of them.
                     let tag = cursor.rsplit_once('@').map_or("01234567", |(_, tag)| tag);
                     let tag = tag.get(..8).unwrap_or(tag);
                     let mut forged = format!("{}@{tag}", positions(&family, pick[7] + cursors.len()));
@@ -313,7 +314,7 @@ async fn the_family_has_the_expected_summaries() {
     for world in &family.worlds {
         world.check().await;
     }
-    // What can be seen is found, so that the law above speaks of something.
+    // Visible content is found, so the checks above are not empty.
     for (of, world) in family.worlds.iter().enumerate() {
         let sight = Sight {
             of,
@@ -336,7 +337,7 @@ async fn the_family_has_the_expected_summaries() {
     }
 }
 
-/// A tool set that sees less.
+/// Derives a tool set that sees less.
 async fn part_of(tools: &Retrieval, set: impl FnOnce(&mut Narrowing)) -> Retrieval {
     let by = Narrowing::default().set(set);
     tools.narrow(&by).await.unwrap()
@@ -359,7 +360,7 @@ async fn a_narrowed_tool_set_sees_a_part() {
         .set(|it| it.mode = SearchMode::Literal)
         .set(|it| it.limit = 100);
     assert_eq!(part.grep(args.clone()).await.unwrap().hits.len(), 8);
-    // The summary itself, and no other: the one above tells of more.
+    // Only this summary, because the summary above it covers more.
     let summaries = args.clone().set(|it| {
         it.scope = SearchScope::Summaries;
         it.pattern = "e".to_owned();
@@ -384,7 +385,7 @@ async fn a_narrowed_tool_set_sees_a_part() {
     for passage in recalled.passages {
         assert!(passage.seq <= Seq(8) && passage.path == [a.id.clone()]);
     }
-    // What lies outside cannot be had back.
+    // A derived tool set cannot see hidden content again.
     let other = Narrowing::default().set(|it| it.within = Some(b.id.as_str().parse().unwrap()));
     assert!(part.narrow(&other).await.is_err());
     let leaves = part_of(&tools, |it| it.depth = Some(0)).await;

@@ -33,7 +33,7 @@ async fn missing_objects_are_named() {
         assert_eq!(error.kind(), kind);
         assert!(error.to_string().contains(word), "{error}");
     }
-    // A summary of another conversation is not there, even in the same store.
+    // A summary of another conversation is not found, even in the same store.
     let other = world.open("other", Origin::Root).await;
     other.chatter(1, 10).await;
     other.leaf(range(1, 5), "the other's summary").await;

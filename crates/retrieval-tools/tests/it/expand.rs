@@ -52,7 +52,7 @@ async fn pointers_read_messages() {
     assert_eq!(seqs(&expand(&world, "message:3").await), [3]);
     assert_eq!(seqs(&expand(&world, " messages:3-5 ").await), [3, 4, 5]);
     assert_eq!(seqs(&expand(&world, "messages:3-5").await), [3, 4, 5]);
-    // What lies beyond the head is not there; the answer says what it covers.
+    // Messages beyond the end of the log are ignored. The answer contains the covered range.
     let rest = expand(&world, "messages:29-99").await;
     assert_eq!((rest.last, seqs(&rest)), (Seq(30), vec![29, 30]));
     assert_eq!(rest.summary_id, "messages:29-30");
@@ -108,7 +108,7 @@ async fn a_first_item_over_the_cap_is_clipped() {
     assert_eq!(clipped.parts, [Part::text("a".repeat(400))]);
     let cursor = answer.cursor.unwrap();
     assert!(cursor.starts_with("x1+400/250@"), "{cursor}");
-    // The last piece leaves room for what follows.
+    // The last piece leaves room for further items.
     let later = args.set(|it| it.cursor = Some(cursor.replace("400", "800")));
     let answer = expand(&world, later).await;
     assert_eq!((answer.tokens, seqs(&answer)), (70, vec![1, 2, 3]));
@@ -154,7 +154,7 @@ async fn media_are_whole_or_named() {
         args.cursor = cursor;
         expand(&world, args.clone()).await
     };
-    // All at once; one image a page; no image.
+    // All images at once, then one image per answer, then no image.
     assert!(!messages(&page(2500, None).await)[0].clipped);
     let first = page(1300, None).await;
     assert_eq!(first.tokens, 1300);
@@ -222,7 +222,7 @@ async fn free_items_are_bounded_too() {
 #[tokio::test]
 async fn cursors_of_another_call_are_refused() {
     let (world, [a, b, top]) = tree().await;
-    // Positions that this target has not, under the binding that it has.
+    // Positions that this target does not have, in cursors with its own binding.
     let mut tags = std::collections::BTreeMap::new();
     for id in [&a.id, &b.id, &top.id] {
         let args = ExpandArgs::new(id.as_str()).set(|it| it.token_cap = 1);
@@ -289,8 +289,8 @@ async fn answers_read_well() {
     insta::assert_snapshot!("expand_inside", inside.to_text());
 }
 
-/// The positions that answers of 4,000 tokens show when each asks for a pointer of the one before,
-/// from the first target on.
+/// Returns the positions in answers of 4,000 tokens. Each answer is for a pointer of the previous one, beginning with
+/// the first target.
 async fn shown_within(world: &World, first: &str, answers: u32) -> BTreeSet<u32> {
     let (mut shown, mut targets) = (BTreeSet::new(), vec![first.to_owned()]);
     for _ in 0..answers {
@@ -314,7 +314,7 @@ async fn any_of_twenty_thousand_messages_is_three_answers_away() {
     for thousand in 0..20 {
         let messages = (0..1_000).map(|n| {
             let n = thousand * 1_000 + n;
-            // Mostly some hundred bytes, in places a stretch of long ones, here and there a huge one.
+            // Most messages have some hundred bytes. One section has long messages, and a few messages are very long.
             let bytes = match n {
                 n if n % 997 == 0 => 30_000,
                 n if n % 2_000 < 60 => 2_000,
@@ -345,10 +345,10 @@ async fn pointers_cover_a_long_rest_once() {
     }
     assert_eq!(next, 301);
     assert!(answer.to_text().contains(&answer.pointers[1]));
-    // What one more answer completes has none, and neither has what is all here.
+    // An answer has no pointers if it is complete, or if one more answer completes it.
     let short = expand(&world, "messages:1-50").await;
     assert!(!short.complete && short.pointers.is_empty());
-    // Summaries are pointers themselves.
+    // The ids of summaries serve as pointers.
     let leaves = [range(1, 150), range(151, 300)];
     let mut children = Vec::new();
     for over in leaves {

@@ -11,7 +11,7 @@ fn call(id: &str, tool: &str, arguments: &str) -> Message {
     Message::tool_call(id, tool, RawJson::parse(arguments).unwrap())
 }
 
-/// An agent at work: reads, edits, runs; one call fails, one has no result, one comes late.
+/// The messages of an agent that reads, edits and runs. One call fails, one has no result, and one result comes late.
 async fn work() -> World {
     let world = World::new().await;
     let edit = r#"{"path":"src/main.rs","old_string":"a","new_string":"b"}"#;
@@ -26,7 +26,7 @@ async fn work() -> World {
         call("c4", "bash", r#"{"command":"cargo test --workspace"}"#),
         Message::tool_result("c4", "all passed"),
         call("c5", "bash", r#"{"command":"sed -i s/x/y/ ./src/main.rs"}"#),
-        // An id that is used again belongs to the nearest call.
+        // A repeated id belongs to the nearest call.
         call("c1", "read_file", r#"{"path":"README.md"}"#),
         Message::tool_result("c1", "# Readme"),
         Message::assistant("Done; main.rs is fixed."),
@@ -44,7 +44,7 @@ fn seqs(answer: &retrieval_tools::FilesAnswer) -> Vec<u32> {
 #[tokio::test]
 async fn who_changed_this_file_and_how_was_that_run() {
     let world = work().await;
-    // Compacted or not.
+    // The answer is the same before and after compaction.
     world.leaf(range(1, 9), "A fix.").await;
     let tools = world.tools();
     let of = async |args: FilesArgs| tools.files(args).await.unwrap();
@@ -81,7 +81,7 @@ async fn pages_hold_every_use_once_with_its_outcome() {
     let world = World::new().await;
     let mut said = Vec::new();
     for n in 0..30 {
-        // Three calls in a message; their results come later, the last much later.
+        // Three calls in a message. Their results come later, the last one much later.
         let part = |k: u32| Part::ToolCall {
             id: format!("{n}-{k}"),
             name: "bash".to_owned(),
@@ -124,7 +124,7 @@ async fn pages_hold_every_use_once_with_its_outcome() {
     assert!(tools.files(other).await.is_err());
 }
 
-/// Conventions of an agent whose results say in words that the user refused.
+/// Conventions of an agent with results that report a refusal of the user in words.
 #[derive(Debug)]
 struct Refusing;
 

@@ -26,7 +26,7 @@ async fn it_finds_words_in_messages_and_summaries() {
     assert_eq!(found.hits[0].external_id.as_deref(), Some("m12"));
     assert!(found.complete && found.cursor.is_none());
 
-    // Compacted messages are found as well as their summaries.
+    // Messages that a summary replaced in the context are found, and so is the summary.
     let both = tools.grep(GrepArgs::new("green tests")).await.unwrap();
     let kinds: Vec<HitKind> = both.hits.iter().map(|hit| hit.kind).collect();
     assert_eq!(kinds, [HitKind::Summary, HitKind::Summary]);
@@ -54,7 +54,7 @@ async fn the_limit_holds_over_both_scopes_and_the_cursor_continues() {
         let messages: Vec<u32> = all.iter().filter_map(|h| h.seq).map(|s| s.0).collect();
         assert_eq!(messages, (1..=40).collect::<Vec<_>>());
     }
-    // anna's default, also for 0.
+    // The default limit of 20 applies, also for 0.
     for args in [
         GrepArgs::new("message number"),
         GrepArgs::new("message number").set(|it| it.limit = 0),
@@ -192,7 +192,7 @@ fn seqs(answer: &retrieval_tools::GrepAnswer) -> Vec<u32> {
     seqs.map(|seq| seq.0).collect()
 }
 
-/// Five messages about a build.
+/// Creates a conversation of five messages about a build.
 async fn build() -> World {
     let world = World::new().await;
     world
@@ -308,12 +308,12 @@ async fn filters_and_orders_hold() {
             found,
             "{args:?}"
         );
-        // And page by page.
+        // The same hits, page by page.
         let answers = pages(&tools, args.clone().set(|it| it.limit = 1)).await;
         let all: Vec<u32> = answers.iter().flat_map(seqs).collect();
         assert_eq!(all, found, "{args:?}");
         for answer in answers {
-            // A cursor belongs to all that was asked.
+            // A cursor is bound to all arguments of the search.
             let other = args.clone().set(|it| it.smart_case = true);
             if answer.cursor.is_some() {
                 let other = other.set(|it| it.cursor = answer.cursor);
@@ -323,7 +323,7 @@ async fn filters_and_orders_hold() {
     }
 }
 
-/// A call of a tool and its result.
+/// Creates the call of a tool and its result.
 fn used(id: &str, tool: &str, result: &str) -> [Message; 2] {
     let arguments = RawJson::parse(r#"{"pattern":"heron"}"#).unwrap();
     [
@@ -354,13 +354,13 @@ async fn a_fact_that_is_looked_up_again_and_again_has_one_hit() {
     let asked = GrepArgs::new("heron service port").set(|it| it.corrections = true);
     let answer = tools.grep(asked.clone()).await.unwrap();
     assert_eq!(seqs(&answer), [62, 1], "{answer:?}");
-    // The correction is beside the older hit, in the text too.
+    // The correction is shown with the older hit, in the text too.
     let later = answer.hits[1].later.as_ref().unwrap();
     assert_eq!(later.seq, Seq(62));
     let text = answer.to_text();
     let line = "\nchanged later: [62] user";
     assert_eq!(text.matches(line).count(), 1, "{text}");
-    // Nothing newer says otherwise than the correction.
+    // No later message contradicts the correction.
     assert_eq!(answer.hits[0].later, None);
     let oldest = GrepArgs::new("heron service")
         .set(|it| it.order = HitOrder::Oldest)
@@ -383,7 +383,7 @@ async fn a_fact_that_is_looked_up_again_and_again_has_one_hit() {
         .set(|it| it.echoes = true)
         .set(|it| it.limit = 100);
     assert_eq!(tools.grep(all.clone()).await.unwrap().hits.len(), 64);
-    // What only echoes have is not found, and said so.
+    // A text that only echoes contain is not found, and the answer reports this.
     let answer = tools.grep("message:1 The heron").await.unwrap();
     assert_ne!(answer.strategy, "literal-scan", "its words are found");
     let answer = tools.grep(literal("1. message:1 the")).await.unwrap();
@@ -442,7 +442,7 @@ async fn a_tool_narrows_and_neighbours_are_shown_in_short() {
     assert!(text.contains("\nbefore: [2] user") && text.contains("\nafter: [5] "));
     let snippet = json["hits"][0]["after"][0]["snippet"].as_str().unwrap();
     assert_eq!(snippet.chars().count(), 161);
-    // They keep within the answer's tokens, whatever is asked for.
+    // The neighbouring messages stay within the answer's limit of tokens.
     let limits = RetrievalLimits::default().set(|it| it.answer_tokens = 120);
     let few = world.tools().with_limits(limits);
     let answer = few
@@ -480,11 +480,11 @@ async fn no_hit_comes_with_the_result_of_a_wider_search() {
         let text = tools.grep(args).await.unwrap().to_text();
         assert!(text.ends_with(end), "{text}");
     }
-    // Nothing is wider than everything.
+    // No search is wider than one over all content.
     assert_eq!(tools.grep(literal("nowhere")).await.unwrap().wider, None);
 }
 
-/// A search that counts how often it is asked, and changes its hits.
+/// A search that counts its calls and changes its hits.
 #[derive(Debug)]
 struct Altered {
     search: SegmentSearch<Arc<memory_store::InMemoryStore>>,

@@ -1,4 +1,4 @@
-//! Paging reaches everything exactly once and never goes over the cap, whatever is stored.
+//! Paging returns all content exactly once and never exceeds the maximum of tokens, whatever is stored.
 
 use memory_model::{
     Accounting, Child, Media, MediaSource, Message, Part, RawJson, ResultContent, Role, Seq,
@@ -68,7 +68,8 @@ fn message() -> impl Strategy<Value = Message> {
         .prop_map(|(role, parts)| Message::new(role, parts))
 }
 
-/// What an answer can hold of a message: media that cost more than the cap stand without data.
+/// Returns the parts of a message that an answer can contain. Images and files with more tokens than the maximum have
+/// no data.
 fn possible(parts: &[Part], role: Role, counts: &Counts, cap: u64) -> Vec<Part> {
     let mut parts = parts.to_vec();
     for part in &mut parts {
@@ -89,7 +90,7 @@ fn possible(parts: &[Part], role: Role, counts: &Counts, cap: u64) -> Vec<Part> 
     parts
 }
 
-/// Puts a piece behind what earlier pieces gave.
+/// Appends a piece to the parts from earlier pieces.
 fn join(all: &mut Vec<Part>, new: &[Part], path: &[usize], at: usize, open: bool) {
     let Some((first, rest)) = new.split_first() else {
         return;
@@ -151,7 +152,7 @@ fn glue(before: &mut Part, after: &Part, path: &[usize], at: usize, open: bool) 
     }
 }
 
-/// Everything that paging through a target gives: messages, and summaries with their texts.
+/// All content from paging through a target: messages, and summaries with their texts.
 #[derive(Default)]
 struct Read {
     messages: Vec<(Seq, Vec<Part>)>,
@@ -196,7 +197,7 @@ async fn page_through(tools: &Retrieval, what: &str, cap: u64) -> Read {
     read
 }
 
-/// Unfolds everything under a summary.
+/// Returns all messages under a summary.
 async fn unfold(world: &World, summary: &Summary, cap: u64) -> Vec<(Seq, Vec<Part>)> {
     let read = page_through(&world.tools(), summary.id.as_str(), cap).await;
     let mut all = read.messages;
@@ -223,8 +224,8 @@ async fn check(
     let counts = Counts(preset);
     let total = messages.len() as u32;
     world.say(messages.clone()).await;
-    // Leaves and raw stretches by turns of chance, then a node over all but the last child, and
-    // one over that and the rest.
+    // Random leaf summaries and ranges of messages, then a summary of all of them except the last, and a summary of
+    // that one and the rest.
     let mut children = Vec::new();
     let mut next = 1;
     for (index, (len, leaf)) in cuts.into_iter().enumerate() {
@@ -236,7 +237,7 @@ async fn check(
             let text = format!("summary {index} {}", "long text 緑 ".repeat(index * 7));
             children.push(child(&world.leaf(range, &text).await));
         } else {
-            // The view merges neighbouring raw stretches.
+            // The view merges neighbouring ranges of messages.
             match children.last_mut() {
                 Some(Child::Messages { range: before }) => {
                     *before = SeqRange::new(before.first, range.last).unwrap();
@@ -250,7 +251,7 @@ async fn check(
     let lower = world.summarize(children, "the lower node").await;
     let mut upper = vec![child(&lower)];
     upper.extend(tail);
-    // A raw tail ends inside the view's last span, which a publish may cut.
+    // The last range of messages ends inside the last span of the view, which a publication may cut.
     let top = world.summarize(upper, "the upper node").await;
 
     let covered: Vec<(Seq, Vec<Part>)> = (top.range.first.0..=top.range.last.0)

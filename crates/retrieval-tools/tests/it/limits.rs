@@ -1,4 +1,4 @@
-//! Ceilings that no argument of a call exceeds, and what counting costs.
+//! Limits that no argument of a call exceeds, and the amount of text that is counted.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -54,7 +54,7 @@ async fn no_cap_of_a_call_exceeds_the_hosts() {
             text.push_str(piece);
         }
     }
-    // All of it is there all the same.
+    // The pages together contain all content.
     assert_eq!(text, texts.concat());
 }
 
@@ -83,7 +83,7 @@ async fn a_description_is_never_longer_than_the_host_allows() {
     );
 }
 
-/// Counts at four bytes a token, and the bytes that it looked at.
+/// Counts one token for every four bytes, and records the number of counted bytes.
 #[derive(Debug, Default)]
 struct Looks(AtomicU64);
 
@@ -146,7 +146,7 @@ async fn a_paged_message_is_counted_once() {
     assert_eq!((given, pages), (SIZE, 200));
     let times = looks.0.load(Ordering::Relaxed) / SIZE as u64;
     println!("{SIZE} bytes in {pages} pages: each byte was counted {times} times");
-    // For the first page all of it once, then a few times what a page may hold.
+    // The first page counts the whole item once, and then a few times the content of a page.
     assert!(times < 40, "each byte was counted {times} times");
 }
 

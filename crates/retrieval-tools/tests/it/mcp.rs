@@ -1,4 +1,4 @@
-//! The server of the Model Context Protocol, line by line.
+//! Tests of the server of the Model Context Protocol, line by line.
 
 use memory_model::{Media, MediaSource, Message, Part, Role};
 use memory_store::Origin;
@@ -25,7 +25,7 @@ struct Client {
     write: WriteHalf<DuplexStream>,
     read: Lines<BufReader<ReadHalf<DuplexStream>>>,
     next: u64,
-    /// What each request says of its protocol; `None` after a handshake.
+    /// Metadata about the protocol in each request. `None` for a revision with a handshake.
     meta: Option<Value>,
 }
 
@@ -43,7 +43,7 @@ impl Client {
         }
     }
 
-    /// A client of a revision with a handshake.
+    /// Creates a client of a protocol revision with a handshake.
     async fn old(server: MemoryServer, version: &str) -> Self {
         let mut client = Self::start(server, None);
         let hello = json!({
@@ -59,7 +59,7 @@ impl Client {
         client
     }
 
-    /// A client of the revision that has none.
+    /// Creates a client of the protocol revision without a handshake.
     fn new(server: MemoryServer) -> Self {
         let meta = json!({
             "io.modelcontextprotocol/protocolVersion": "2026-07-28",
@@ -74,13 +74,13 @@ impl Client {
         self.write.write_all(line.as_bytes()).await.unwrap();
     }
 
-    /// The next reply.
+    /// Returns the next reply.
     async fn reply(&mut self) -> Value {
         let line = self.read.next_line().await.unwrap().unwrap();
         serde_json::from_str(&line).unwrap()
     }
 
-    /// Sends bytes as they are.
+    /// Sends bytes unchanged.
     async fn write(&mut self, bytes: &[u8]) {
         self.write.write_all(bytes).await.unwrap();
     }
@@ -187,7 +187,7 @@ async fn resources_show_the_end_and_the_figures() {
     insta::assert_snapshot!("mcp_stats", read(STATS).await);
 }
 
-/// Long texts, many short ones, and images: whatever is asked, a reply keeps within its size.
+/// A reply never exceeds its size limit, with long texts, many short texts, and images.
 #[tokio::test]
 async fn no_reply_reaches_its_limit() {
     let world = World::new().await;
@@ -296,7 +296,7 @@ async fn a_request_that_cannot_be_read_gets_an_error() {
             "{shown:.80}"
         );
     }
-    // Half of a surrogate pair is no reason to refuse a question.
+    // Half of a surrogate pair does not make a call invalid.
     client.write(call(r#""number 12 \ud83d""#).as_bytes()).await;
     client.write(b"\n").await;
     let reply = client.reply().await;
@@ -352,7 +352,7 @@ async fn missing_params_are_named() {
     assert_eq!(without("no/such", None).await["error"]["code"], -32601);
     let tools = &without("tools/list", None).await["result"]["tools"];
     assert_eq!(tools.as_array().unwrap().len(), Retrieval::tools().len());
-    // Arguments as a text.
+    // Arguments in a string.
     let params = json!({"name": "memory_grep", "arguments": r#"{"pattern":"number 12"}"#});
     let reply = without("tools/call", Some(params)).await;
     assert_eq!(
@@ -361,7 +361,7 @@ async fn missing_params_are_named() {
     );
 }
 
-/// A search that takes its time: until it is told to stop.
+/// A search that continues until it is told to stop.
 #[derive(Debug)]
 struct Endless {
     begun: UnboundedSender<()>,
@@ -404,7 +404,7 @@ fn anything() -> Value {
 async fn no_call_keeps_other_requests_waiting() {
     let (server, mut has_begun, mut has_ended) = endless().await;
     let mut client = Client::old(server, "2025-06-18").await;
-    // More than are answered at once.
+    // More calls than are answered at once.
     let mut calls = Vec::new();
     for _ in 0..9 {
         calls.push(client.request("tools/call", anything()).await);
@@ -459,7 +459,7 @@ async fn a_client_that_leaves_ends_its_calls() {
     let id = client.request("tools/call", anything()).await;
     has_begun.recv().await.unwrap();
     client.write.shutdown().await.unwrap();
-    // The server reads on to the end, and then gives calls in flight one second.
+    // The server reads to the end of the input, and then gives running calls one second.
     for _ in 0..100 {
         tokio::task::yield_now().await;
     }

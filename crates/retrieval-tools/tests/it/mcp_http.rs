@@ -1,4 +1,4 @@
-//! The server over HTTP: who is let in, and how long a connection stays.
+//! Tests of the server over HTTP: access, and time limits of connections.
 
 use retrieval_tools::RetrievalSet;
 use retrieval_tools::mcp::{AccessToken, HttpServer, MemoryServer};
@@ -9,12 +9,12 @@ use tokio::time::Instant;
 
 use crate::world::tree;
 
-/// Time after which a silent connection ends.
+/// Time after which a connection without a request is closed.
 const IDLE: std::time::Duration = std::time::Duration::from_secs(60);
 
 const BEARER: &str = "Authorization: Bearer 0123456789abcdef";
 
-/// Serves until the test ends, and returns the address.
+/// Runs a server until the test ends, and returns its address.
 async fn serve() -> String {
     let (world, _) = tree().await;
     let server = MemoryServer::new(RetrievalSet::new("main", world.tools()));
@@ -27,7 +27,7 @@ async fn serve() -> String {
         .to_owned()
 }
 
-/// Sends a request on a connection of its own; the status and the body.
+/// Sends a request on a new connection. Returns the status and the body of the reply.
 async fn post(address: &str, headers: &[&str], body: &[u8]) -> (u16, String) {
     let mut connection = TcpStream::connect(address).await.unwrap();
     let mut head =
@@ -41,7 +41,7 @@ async fn post(address: &str, headers: &[&str], body: &[u8]) -> (u16, String) {
         .for_each(|header| head += &format!("{header}\r\n"));
     head += &format!("Content-Length: {}\r\n\r\n", body.len());
     connection.write_all(head.as_bytes()).await.unwrap();
-    // A server that refuses need not read all of it.
+    // A server that refuses a request need not read all of it.
     let _ = connection.write_all(body).await;
     let mut reply = Vec::new();
     let _ = connection.read_to_end(&mut reply).await;
@@ -81,7 +81,7 @@ async fn only_those_with_the_token_are_let_in() {
     assert_eq!(status, 200, "{body}");
     let reply: Value = serde_json::from_str(&body).unwrap();
     assert_eq!(reply["result"]["structuredContent"]["hits"][0]["seq"], 12);
-    // Pages of a browser, whatever name leads them here.
+    // Requests from web pages, with any host name.
     for header in [
         "Origin: http://localhost:3000",
         "Origin: null",
@@ -132,7 +132,7 @@ async fn an_idle_connection_ends() {
         assert!(begun.elapsed() >= IDLE, "{sent:?} {:?}", begun.elapsed());
         assert!(begun.elapsed() < 2 * IDLE, "{sent:?} {:?}", begun.elapsed());
     }
-    // A body that does not come.
+    // A request with a body that never arrives.
     let begun = Instant::now();
     let mut connection = TcpStream::connect(&address).await.unwrap();
     let head =

@@ -4,7 +4,7 @@ use token_estimate::{HeuristicEstimator, TokenEstimator};
 
 use crate::world::{Set, World, at, child, range};
 
-/// Thirty messages, of which few are about the harbour.
+/// Creates a conversation of thirty messages, a few of which are about the harbour.
 async fn harbour() -> World {
     let world = World::new().await;
     let talk = |n: u32| {
@@ -39,7 +39,7 @@ async fn the_best_passages_come_first_with_the_way_to_them() {
     let tools = world.tools();
     let answer = tools.recall("harbour crane").await.unwrap();
     assert!(answer.complete && answer.cursor.is_none());
-    // The exact words come first; the summaries above it lead to it.
+    // The message with the exact words comes first. The summaries above it are its path.
     let first = &answer.passages[0];
     assert_eq!((first.seq, first.role), (Seq(4), Some(Role::Assistant)));
     assert_eq!(first.path, [top.id.clone(), low.id.clone()]);
@@ -51,7 +51,7 @@ async fn the_best_passages_come_first_with_the_way_to_them() {
     assert!(scores.is_sorted_by(|a, b| a >= b), "{scores:?}");
     let tokens: u64 = answer.passages.iter().map(|one| one.tokens).sum();
     assert_eq!(answer.tokens, tokens);
-    // The same again is the same.
+    // A repeated call has the same answer.
     assert_eq!(tools.recall("harbour crane").await.unwrap(), answer);
     insta::assert_json_snapshot!("recall_json", answer);
     insta::assert_snapshot!("recall_text", answer.to_text());
@@ -106,7 +106,7 @@ async fn a_budget_holds_and_the_cursor_continues() {
                 cost <= budget && cost == answer.tokens,
                 "{cost} of {budget}"
             );
-            // As it is read, with citations; a citation and the end cost less than 80.
+            // Counts the text with its citations. A citation and the end have fewer than 80 tokens.
             let read = HeuristicEstimator::Bytes4.text(&answer.to_text());
             assert!(read <= budget.max(80), "{read} of {budget}");
             assert_eq!(answer.complete, answer.cursor.is_none());
@@ -118,7 +118,7 @@ async fn a_budget_holds_and_the_cursor_continues() {
         }
         assert_eq!(all, whole, "{budget}");
     }
-    // The host's limit holds over the call's.
+    // The limit of the host is lower than the budget of the call, and applies.
     let limits = RetrievalLimits::default().set(|it| it.answer_tokens = 30);
     let answer = tools.with_limits(limits).recall("canal").await.unwrap();
     assert!(answer.tokens <= 30 && !answer.complete);
@@ -164,7 +164,7 @@ async fn by_a_query_or_by_a_turn() {
     world.leaf(range(1, 5), "compacted").await;
     let tools = world.tools().with_limits(RetrievalLimits::none());
     let wide = |args: RecallArgs| args.set(|it| it.budget = 100_000);
-    // By a turn: the message, archived or not.
+    // By a position: the whole message.
     let answer = tools.recall(wide(RecallArgs::turn(Seq(1)))).await.unwrap();
     assert_eq!(answer.passages[0].text, "é".repeat(3_000));
     assert_eq!(answer.passages[0].path.len(), 1);
@@ -214,7 +214,7 @@ async fn a_long_passage_keeps_within_the_budget_and_uses_it() {
                 assert!(cost <= budget, "{cost} of {budget}");
                 assert!(budget > 400 || text.ends_with('…'), "{text}");
                 assert_eq!(answer.tokens, cost);
-                // A citation and the end cost less than 80.
+                // A citation and the end have fewer than 80 tokens.
                 let read = HeuristicEstimator::Bytes4.text(&answer.to_text());
                 assert!(read <= budget.max(80), "{read} of {budget}");
                 let is_used = !(100..=400).contains(&budget) || read > budget / 2;

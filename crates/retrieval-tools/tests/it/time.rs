@@ -1,4 +1,4 @@
-//! Limits of one question's cost: long patterns, and searches that run out of time.
+//! Limits of the cost of one call: long patterns, and searches that run out of time.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use retrieval_tools::{FilesArgs, GrepArgs, Retrieval, RetrievalLimits, Retrieval
 
 use crate::world::{Set, World, pages, range, used};
 
-/// A time that is over whenever it is asked for the `calls`th time.
+/// Returns a condition that is true at every `calls`th check.
 fn over_at_every(calls: u64) -> SearchStop {
     let asked = Arc::new(AtomicU64::new(0));
     SearchStop::new(move || asked.fetch_add(1, Ordering::Relaxed) % calls == calls - 1)
@@ -18,7 +18,7 @@ fn over_at_every(calls: u64) -> SearchStop {
 
 async fn hurried(calls: u64) -> (World, Retrieval) {
     let world = World::new().await;
-    // A ranking asks after each page of the log.
+    // A ranking checks the time after each page of the log.
     world.chatter(1, 2_500).await;
     world.leaf(range(1, 40), "of message numbers").await;
     world.leaf(range(41, 60), "more message numbers").await;
@@ -49,7 +49,7 @@ async fn a_search_without_time_left_continues_with_its_cursor() {
         SearchMode::Prose,
         SearchMode::Auto,
     ] {
-        // A ranking asks after each page of the log, the others after each message.
+        // A ranking checks the time after each page of the log, other searches after each message.
         let calls = match mode {
             SearchMode::Words | SearchMode::Prose => 1,
             _ => 100,
@@ -68,7 +68,7 @@ async fn a_search_without_time_left_continues_with_its_cursor() {
                 assert!(stopped > 0, "{name}");
                 let by_score = order == HitOrder::Relevance || mode == SearchMode::Prose;
                 if by_score {
-                    // Each part is ranked by itself.
+                    // Each part is ranked separately.
                     expected.sort_unstable();
                     hits.sort_unstable();
                 }
@@ -120,7 +120,7 @@ async fn files_without_time_left_continue_with_the_cursor() {
         let arguments = RawJson::parse(r#"{"path":"src/main.rs"}"#).unwrap();
         Message::tool_call(format!("c{n}"), "edit_file", arguments)
     };
-    // Each page of the log has some.
+    // Each page of the log contains some of the calls.
     for n in 0..5 {
         world.say(vec![edit(n)]).await;
         world.chatter(500 * n + 1, 500).await;
@@ -216,7 +216,7 @@ async fn a_long_pattern_is_refused_or_cut() {
     let unknown = "zebra ".repeat(MAX_PATTERN_CHARS);
     let nothing = tools.grep(&*unknown).await.unwrap();
     assert!(nothing.hits.is_empty() && nothing.to_text().starts_with("Note: the pattern has"));
-    // As long as it may be.
+    // A pattern of the maximum length.
     let most = "7".repeat(MAX_PATTERN_CHARS);
     let answer = tools
         .grep(GrepArgs::new(most).set(|it| it.mode = SearchMode::Literal))

@@ -57,7 +57,7 @@ fn schemas_are_plain() {
     }
 }
 
-/// What a strict mode sends for arguments that are left out, and what an absent-minded model does.
+/// Strict modes of providers send null for missing arguments, and models sometimes do the same.
 #[tokio::test]
 async fn every_argument_can_be_null() {
     let (world, [a, ..]) = tree().await;
@@ -83,7 +83,7 @@ async fn every_argument_can_be_null() {
     }
 }
 
-/// A cursor is bound to all that a question says: it tells what arguments were read.
+/// A cursor is bound to all arguments, so it shows that arguments of different types are read as equal.
 #[tokio::test]
 async fn arguments_are_types() {
     let (world, _) = tree().await;
@@ -119,7 +119,7 @@ async fn arguments_are_types() {
 
 #[tokio::test]
 async fn a_tool_set_fits_into_an_agent() {
-    // Behind one pointer to a whole store, and on any thread.
+    // The tools work with one pointer to a complete store, and on any thread.
     let (world, _) = tree().await;
     let store: Arc<dyn FullStore> = world.store.clone();
     let tools = Retrieval::new(
@@ -177,7 +177,7 @@ async fn arguments_are_taken_as_they_are_meant() {
         let arguments = format!(r#"{{"pattern":"green","scope":"{scope}","cursor":""}}"#);
         assert!(!tools.call("memory_grep", &arguments).await.is_error);
     }
-    // An object written as a string.
+    // An object that was written as a string.
     let answer = tools
         .call("memory_expand", r#""{\"summary_id\":\"message:2\"}""#)
         .await;
@@ -186,7 +186,7 @@ async fn arguments_are_taken_as_they_are_meant() {
     assert_eq!(tools.call("memory_expand", capped).await.json["tokens"], 8);
 }
 
-/// The names of all tools as an error lists them.
+/// Returns the names of all tools as an error message lists them.
 fn names_of_tools() -> String {
     let names: Vec<&str> = Retrieval::tools().iter().map(|tool| tool.name).collect();
     let (last, first) = names.split_last().unwrap();
@@ -278,7 +278,7 @@ async fn a_set_has_the_conversations_that_it_was_given() {
     third
         .say(vec![memory_model::Message::user("the third's words")])
         .await;
-    // One conversation: the tools are as they are alone.
+    // In a set of one conversation, the tools are the same as without a set.
     let one = RetrievalSet::new("main", world.tools());
     for (tool, alone) in one.tools().iter().zip(Retrieval::tools()) {
         assert_eq!((tool.name, tool.schema()), (alone.name, alone.schema()));
@@ -312,7 +312,8 @@ async fn a_set_has_the_conversations_that_it_was_given() {
     assert!(!all.is_error && !all.text.contains("third's"), "{all:?}");
 }
 
-/// Three sessions: their messages that have a needle, with their times.
+/// Creates three sessions. Returns their tools, and for each session the positions of the messages that contain the
+/// word `needle`.
 async fn three() -> (RetrievalSet, [Vec<u32>; 3]) {
     let one = World::new().await;
     let worlds = [
@@ -375,7 +376,7 @@ async fn one_answer_over_several_sessions_merges_them_fairly() {
                     .iter()
                     .map(|one| (one.session.to_string(), one.hit.seq.unwrap().0))
                     .collect();
-                // Pages of any size are the same answer.
+                // Pages of any size together give the same answer.
                 assert_eq!(
                     first.get_or_insert_with(|| found.clone()),
                     &found,
@@ -392,7 +393,7 @@ async fn one_answer_over_several_sessions_merges_them_fairly() {
                 match order {
                     HitOrder::Oldest => assert!(times.is_sorted(), "{times:?}"),
                     HitOrder::Newest => assert!(times.iter().rev().is_sorted(), "{times:?}"),
-                    // Each session has its turn: c has no needle but at 2.
+                    // The sessions take turns. The session c contains only one needle.
                     _ => {
                         let turns: Vec<&str> = found.iter().map(|one| one.0.as_str()).collect();
                         assert_eq!(turns[..2], ["a", "b"], "{turns:?}");
@@ -404,7 +405,7 @@ async fn one_answer_over_several_sessions_merges_them_fairly() {
             }
         }
     }
-    // In the mode that is tried first and finds something anywhere.
+    // The mode is the first one that finds a hit in any session.
     let answer = set.grep("hay c2").await.unwrap();
     assert_eq!((answer.mode, answer.hits.len()), (SearchMode::Literal, 1));
     let answer = set.grep("c2 hay").await.unwrap();
@@ -417,7 +418,7 @@ async fn one_answer_over_several_sessions_merges_them_fairly() {
     assert!(answer.to_text().contains("1. session \"c\" [2] user"));
     let nothing = set.grep("zeppelin").await.unwrap();
     assert_eq!(nothing.to_text(), "No matches found in 3 sessions.\n");
-    // A cursor belongs to its sessions and its question.
+    // A cursor is bound to its sessions and its arguments.
     let args = GrepArgs::new("needle").set(|it| it.limit = 1);
     let cursor = set.grep(args.clone()).await.unwrap().cursor.unwrap();
     let only = |keys: &[usize]| {

@@ -1,4 +1,4 @@
-//! A small store with real hashes in it.
+//! A small store with valid hashes.
 
 use std::sync::Arc;
 
@@ -62,7 +62,7 @@ impl World {
         }
     }
 
-    /// Another conversation in the same store.
+    /// Creates another conversation in the same store.
     pub(crate) async fn open(&self, key: &str, origin: Origin) -> World {
         let mut new = NewConversation::root(key, self.preset.id(), at(0));
         new.origin = origin;
@@ -91,7 +91,7 @@ impl World {
         self.store.append(self.chat, &append).await.unwrap();
     }
 
-    /// `count` short messages by turns, numbered from `first`.
+    /// Appends `count` short messages of alternating roles, numbered from `first`.
     pub(crate) async fn chatter(&self, first: u32, count: u32) {
         let messages = (first..first + count)
             .map(|n| {
@@ -118,7 +118,7 @@ impl World {
             .await
     }
 
-    /// Makes and publishes a summary of children that the view shows now.
+    /// Creates and publishes a summary of children that the view currently shows.
     pub(crate) async fn summarize(&self, children: Vec<Child>, text: &str) -> Summary {
         let over = SeqRange::new(
             children.first().unwrap().range().first,
@@ -195,7 +195,7 @@ impl World {
         Retrieval::new(store, self.chat, Arc::new(Counts(self.preset)))
     }
 
-    /// What this module builds is a store that verification accepts.
+    /// Checks that the store passes verification.
     pub(crate) async fn check(&self) {
         let preset = self.preset;
         let counts = move |_: &EstimatorId| Some(Arc::new(Counts(preset)) as Arc<dyn Accounting>);
@@ -211,7 +211,8 @@ pub(crate) fn child(summary: &Summary) -> Child {
     }
 }
 
-/// Twenty messages under two leaves, under a condensed summary that also holds two raw messages.
+/// Creates twenty messages under two leaf summaries, under a condensed summary that also contains two messages
+/// directly.
 pub(crate) async fn tree() -> (World, [Summary; 3]) {
     let world = World::new().await;
     world.chatter(1, 30).await;
@@ -239,7 +240,7 @@ pub(crate) async fn tree() -> (World, [Summary; 3]) {
     (world, [a, b, top])
 }
 
-/// All answers of a tool, page by page. `rest` tells whether an answer is complete, and its cursor.
+/// Returns all answers of a tool, page by page. `rest` returns whether an answer is complete, and its cursor.
 async fn all<T>(
     ask: impl AsyncFn(Option<String>) -> T,
     rest: impl Fn(&T) -> (bool, Option<String>),
@@ -258,7 +259,7 @@ async fn all<T>(
     }
 }
 
-/// All answers of `grep`, page by page.
+/// Returns all answers of `grep`, page by page.
 pub(crate) async fn pages(tools: &Retrieval, args: GrepArgs) -> Vec<GrepAnswer> {
     let ask = async |cursor: Option<String>| {
         let mut args = args.clone();
@@ -268,7 +269,7 @@ pub(crate) async fn pages(tools: &Retrieval, args: GrepArgs) -> Vec<GrepAnswer> 
     all(ask, |answer| (answer.complete, answer.cursor.clone())).await
 }
 
-/// All answers of `expand`, page by page.
+/// Returns all answers of `expand`, page by page.
 pub(crate) async fn expanded(tools: &Retrieval, args: ExpandArgs) -> Vec<ExpandAnswer> {
     let ask = async |cursor: Option<String>| {
         let mut args = args.clone();
@@ -278,7 +279,7 @@ pub(crate) async fn expanded(tools: &Retrieval, args: ExpandArgs) -> Vec<ExpandA
     all(ask, |answer| (answer.complete, answer.cursor.clone())).await
 }
 
-/// All answers of `files`, page by page.
+/// Returns all answers of `files`, page by page.
 pub(crate) async fn used(tools: &Retrieval, args: FilesArgs) -> Vec<FilesAnswer> {
     let ask = async |cursor: Option<String>| {
         let mut args = args.clone();
@@ -288,7 +289,7 @@ pub(crate) async fn used(tools: &Retrieval, args: FilesArgs) -> Vec<FilesAnswer>
     all(ask, |answer| (answer.complete, answer.cursor.clone())).await
 }
 
-/// Sets fields of a value.
+/// A trait for setting fields of a value.
 pub(crate) trait Set: Sized {
     fn set(mut self, set: impl FnOnce(&mut Self)) -> Self {
         set(&mut self);

@@ -1,4 +1,4 @@
-//! Several jobs or publishes in one call.
+//! Cases with several jobs or publishes in one call.
 
 use std::time::Duration;
 
@@ -33,7 +33,7 @@ pub async fn several_jobs_are_claimed_and_settled_in_one_call<S: FullStore>(stor
     let fences = chat.fences(&["1", "2", "3"], "a").await;
     assert!(fences.iter().map(|fence| &*fence.key.0).eq(["1", "2", "3"]));
     assert!(fences.is_sorted_by(|a, b| a.token < b.token));
-    // Of another owner's jobs one is held, which does not keep the rest from being granted.
+    // Job 1 is released, job 3 is handed back, and job 2 stays held. Another owner can be granted jobs 1 and 3.
     let handed_back = LeaseUpdate::Renew {
         ttl: Duration::ZERO,
     };
@@ -61,7 +61,7 @@ pub async fn several_jobs_are_claimed_and_settled_in_one_call<S: FullStore>(stor
     assert!(one.token > fences[2].token && three.token > one.token);
 }
 
-/// Checks that the updates in one call are applied in order, even if several are of one job.
+/// Checks that the updates in one call are applied in order, even if several updates are to the same job.
 pub async fn updates_of_one_job_are_applied_in_order<S: FullStore>(store: &S) {
     let chat = Chat::root(store, "chat").await;
     let other = Chat::root(store, "other").await;
@@ -110,7 +110,7 @@ pub async fn several_publishes_have_separate_outcomes<F: Fixture>(fixture: &F) {
     let lost = leaf(3, 6, Some(&fences[1])).await;
     let stale = leaf(9, 10, Some(&fences[0])).await;
     let b = leaf(5, 8, None).await;
-    // Made from two summaries that are not stored when the call begins.
+    // This summary is made from two summaries that are not stored when the call begins.
     let made = [&a.summaries[0], &b.summaries[0]];
     let above = chat.summary(&made.map(Source::Summary), "above").await;
     let condensed = Publish {
@@ -135,11 +135,11 @@ pub async fn several_publishes_have_separate_outcomes<F: Fixture>(fixture: &F) {
     let chat = Chat::new(&store, id);
     let stored = chat.summary_log().await;
     assert_eq!(stored.len(), 3, "what was lost or refused left no summary");
-    // The whole history is there, with spans that were live within the call alone.
+    // The history has every version, including spans that were current only within the call.
     let history = chat.publications("dag").await;
     let ranges: Vec<_> = history.iter().map(|p| p.at).collect();
     assert_eq!(ranges, [range(1, 4), range(5, 8), range(1, 8)]);
-    // The job of the done publish has ended, the other's is still held.
+    // The successful publish has completed its job. The other job is still held.
     let claims = chat.claim_all(&["a", "b"], "other").await;
     assert!(matches!(
         claims[..],

@@ -1,4 +1,4 @@
-//! Erasing words.
+//! Cases of erasing words.
 
 use std::time::Duration;
 
@@ -39,8 +39,8 @@ impl<S: Store + ?Sized> Chat<'_, S> {
     }
 }
 
-/// Checks that an erasure removes the words of the entries and of all their summaries, and that the other data stays
-/// and verifies.
+/// Checks that an erasure removes the words of the entries and of all summaries made from them, and that all other data
+/// stay and can be verified.
 pub async fn an_erasure_removes_words_and_derived_summaries<S: FullStore>(store: &S) {
     let chat = Chat::root(store, "chat").await;
     chat.append((1..=20).map(said)).await;
@@ -92,7 +92,7 @@ pub async fn an_erasure_removes_words_and_derived_summaries<S: FullStore>(store:
     assert_eq!(now, ["dry", ERASED, ERASED]);
     assert_eq!(found[1].hash, leaf.hash, "the hash stays");
 
-    // An erased summary is not reused but made again; the view shows the messages until then.
+    // An erased summary is not reused. The view shows the messages until a new one is made.
     let made = chat.summary_by_source(leaf.source_hash, &leaf.recipe).await;
     assert_eq!(made, None);
     let spans = chat.spans("dag").await;
@@ -109,18 +109,18 @@ pub async fn an_erasure_removes_words_and_derived_summaries<S: FullStore>(store:
     assert!(erasures.covers(Seq(3)) && !erasures.covers(Seq(4)));
     assert_eq!(erasures.summaries, [leaf.id, above.id].into());
 
-    // The log continues with its chain, and repeating the erasure has no effect.
+    // The log continues with its chain hash, and repeating the erasure has no effect.
     chat.append([said(21)]).await;
     assert_eq!(counts(&chat.erase(&request).await), [0; 3]);
     sound(store).await;
 
-    // A repeated entry is recognised.
+    // An erased entry is recognised as a duplicate if it is appended again.
     let told = chat.append([said(3)]).await;
     assert_eq!(told.head, Seq(21));
 }
 
-/// Checks that a summary is not published if its sources were read before an erasure, and that no job that was planned
-/// before it is granted.
+/// Checks that a summary is not published if its sources were read before an erasure, and that a job is not granted if
+/// its words were read before an erasure.
 pub async fn an_erasure_outdates_earlier_reads<S: FullStore>(store: &S) {
     let chat = Chat::root(store, "chat").await;
     chat.append((1..=20).map(said)).await;
@@ -151,7 +151,7 @@ pub async fn an_erasure_outdates_earlier_reads<S: FullStore>(store: &S) {
     assert!(matches!(outcome, Published::Done(_)), "{outcome:?}");
 }
 
-/// Checks that a range that forks share is erased in all of them, and in their summaries.
+/// Checks that a range shared with forks is erased in all of them, and in their summaries.
 pub async fn an_erasure_reaches_every_fork_that_shows_it<S: FullStore>(store: &S) {
     let chat = Chat::root(store, "chat").await;
     chat.append((1..=9).map(said)).await;
@@ -161,7 +161,7 @@ pub async fn an_erasure_reaches_every_fork_that_shows_it<S: FullStore>(store: &S
     late.show_leaf("dag", range(6, 9), "It is Bucephalus.")
         .await;
 
-    // From the fork, over the shared part and its own.
+    // An erasure through the fork, over shared positions and its own.
     let erased = late.erase(&request(5, 8)).await;
     let named = |ranges: &[ErasedRange]| -> Vec<String> {
         let name = |one: &ErasedRange| format!("{} {}", one.key, one.range);
@@ -179,12 +179,13 @@ pub async fn an_erasure_reaches_every_fork_that_shows_it<S: FullStore>(store: &S
     assert_eq!(late.erasures().await.entries.len(), 2);
     sound(store).await;
 
-    // A later fork shows the same as its parent.
+    // A later fork has the same content as its parent.
     let later = chat.fork("later", 6).await;
     assert!(later.erasures().await.covers(Seq(6)));
 }
 
-/// Checks that a deleted conversation has no words left, and that the part that it shares with its parent stays.
+/// Checks that the own log of a deleted conversation has no words left, and that the log it shares with its parent
+/// stays.
 pub async fn a_deleted_conversation_keeps_its_place<S: FullStore>(store: &S) {
     let chat = Chat::root(store, "chat").await;
     chat.append((1..=6).map(said)).await;
@@ -210,7 +211,7 @@ pub async fn a_deleted_conversation_keeps_its_place<S: FullStore>(store: &S) {
     assert!(said.iter().all(|text| text != ERASED));
     sound(store).await;
 
-    // One without a word can be deleted too.
+    // A conversation without any word can be deleted too.
     let empty = Chat::root(store, "empty").await;
     assert_eq!(empty.erase(&request).await.entries, 0);
 }

@@ -1,4 +1,4 @@
-//! Conversations and their families.
+//! Cases of conversations and their families.
 
 use std::time::Duration;
 
@@ -24,7 +24,7 @@ fn fork_of(parent: ConversationId, at: u32) -> Origin {
     Origin::Fork { parent, at }
 }
 
-/// Checks that opening a key creates one conversation, and that later calls return it unchanged.
+/// Checks that opening a new key creates a conversation, and that later calls with the key return it unchanged.
 pub async fn open_gets_or_creates<S: FullStore>(store: &S) {
     let new = NewConversation {
         title: Some("first".to_owned()),
@@ -64,7 +64,7 @@ pub async fn open_gets_or_creates<S: FullStore>(store: &S) {
         ..new_conversation("chat", Origin::Root)
     };
     assert_eq!(store.open(&again).await.unwrap(), made);
-    // An existing key wins over an origin that would be refused.
+    // For an existing key the origin is not checked.
     let again = new_conversation("chat", fork_of(ConversationId(4_000), 7));
     assert_eq!(store.open(&again).await.unwrap(), made);
     let by_key = ConversationRef::Key("chat".into());
@@ -144,7 +144,7 @@ pub async fn update_changes_only_named_fields<S: FullStore>(store: &S) {
     assert!(!after.archived);
 }
 
-/// Checks that a fork sees its parent's log up to the point of the fork, and no later messages.
+/// Checks that a fork sees its parent's log up to the last shared position, and no later messages.
 pub async fn forks_share_the_log_up_to_their_point<S: FullStore>(store: &S) {
     let parent = Chat::root(store, "parent").await;
     parent.fill(5).await;
@@ -177,7 +177,7 @@ pub async fn forks_share_the_log_up_to_their_point<S: FullStore>(store: &S) {
     assert_eq!(page.items, [childs[3].clone(), childs[2].clone()]);
     assert_eq!(page.next, Some(range(2, 2)));
 
-    // At 0 it shares no messages, at the head all of them.
+    // A fork at position 0 shares no messages. A fork at the end of the log shares all.
     let empty = parent.fork("at 0", 0).await;
     let made = empty.info().await;
     assert_eq!(
@@ -198,7 +198,7 @@ pub async fn forks_of_forks_see_through<S: FullStore>(store: &S) {
     let b = a.fork("b", 3).await;
     let said = |n| message(&format!("b{n}"), &format!("b says {n}"));
     b.append((4..=6).map(said)).await;
-    // Within the parent's own log, at its start, and within the grandparent's.
+    // Forks at a position in the parent's own log, at its start, and in the grandparent's log.
     let c = b.fork("c", 5).await;
     let d = b.fork("d", 3).await;
     let e = c.fork("e", 2).await;
@@ -223,8 +223,8 @@ pub async fn forks_of_forks_see_through<S: FullStore>(store: &S) {
     assert_eq!(found, [Some(Seq(2)), Some(Seq(5)), None, Some(Seq(6))]);
 }
 
-/// Checks that a fork is refused without an existing parent, beyond the head of the parent's log, and with an estimator
-/// other than the parent's.
+/// Checks that a fork is refused if its parent does not exist, if it begins beyond the end of the parent's log, or if
+/// its estimator is not the parent's.
 pub async fn forks_beyond_the_head_are_refused<S: FullStore>(store: &S) {
     let parent = Chat::root(store, "parent").await;
     parent.fill(2).await;
@@ -243,7 +243,7 @@ pub async fn forks_beyond_the_head_are_refused<S: FullStore>(store: &S) {
     assert_eq!(found, None, "nothing was created");
 }
 
-/// Checks that external ids are looked up in the visible messages only.
+/// Checks that an external id is looked up only among the messages that a fork sees.
 pub async fn forks_keep_their_own_external_ids<S: FullStore>(store: &S) {
     let parent = Chat::root(store, "parent").await;
     parent.fill(2).await;
@@ -263,7 +263,7 @@ pub async fn forks_keep_their_own_external_ids<S: FullStore>(store: &S) {
     assert_eq!(child.texts().await[2], "for the child");
 }
 
-/// Checks that a spawned conversation belongs to the family and shares no log.
+/// Checks that a spawned conversation belongs to its parent's family and shares no messages with the parent.
 pub async fn spawned_conversations_share_no_log<S: FullStore>(store: &S) {
     let parent = Chat::root(store, "parent").await;
     parent.fill(3).await;
@@ -283,12 +283,12 @@ pub async fn spawned_conversations_share_no_log<S: FullStore>(store: &S) {
     assert_eq!(agent.info().await.origin, spawn(parent.id));
     let orphan = new_conversation("orphan", spawn(ConversationId(999)));
     refused(store.open(&orphan).await, ErrorKind::NotFound);
-    // A fork of a spawned conversation is of the same family.
+    // A fork of a spawned conversation belongs to the same family.
     let forked = agent.fork("forked", 1).await;
     assert_eq!(forked.info().await.family, parent.id);
 }
 
-/// Checks that every call for a missing conversation returns `NotFound`.
+/// Checks that every call for a conversation that does not exist returns `NotFound`.
 pub async fn missing_conversations_are_not_found<S: FullStore>(store: &S) {
     Chat::root(store, "some other").await;
     let none = ConversationId(77);

@@ -1,4 +1,4 @@
-//! Inheritance of a fork: views cut at its point, and summaries of the shared part.
+//! Cases of forks: their first views, and the summaries that they share with their parents.
 
 use memory_model::{Seq, Span, SpanBody, Summary, SummaryId, TrimPolicyId, ViewVersion};
 use memory_store::{ErrorKind, FullStore, Store};
@@ -18,8 +18,8 @@ impl<S: Store + ?Sized> Chat<'_, S> {
         self.show_summary(view, &sources, &text).await
     }
 
-    /// Leaves of five messages over 1..40, two condensed ones of four leaves each, one over both, and
-    /// a leaf 41..45; the head is 50.
+    /// Publishes leaves of five messages each over positions 1 to 40, two condensed summaries of four leaves each, one
+    /// summary over both, and a leaf over 41 to 45. The log ends at 50.
     async fn compacted(&self) -> (Vec<Summary>, [Summary; 3]) {
         self.fill(50).await;
         let mut leaves = Vec::new();
@@ -35,7 +35,7 @@ impl<S: Store + ?Sized> Chat<'_, S> {
         (leaves, [low, high, top])
     }
 
-    /// The beginnings of a view's spans, with their summaries.
+    /// Returns the first positions of a view's spans, each with the summary that the span shows.
     async fn outline(&self, view: &str) -> Vec<(u32, Option<SummaryId>)> {
         let spans = self.spans(view).await.into_iter();
         let outline = spans.map(|span| (span.range.first.0, span.body.summary().cloned()));
@@ -43,8 +43,9 @@ impl<S: Store + ?Sized> Chat<'_, S> {
     }
 }
 
-/// Checks that a fork begins with its parent's view, cut at the point of the fork. Summaries that end before the point
-/// stay; the summary that crosses it is opened repeatedly until only messages cross.
+/// Checks that a fork begins with its parent's view, cut after the last shared position. Summaries that end at or
+/// before this position stay. A summary that continues after it is replaced by its children, repeatedly, until only raw
+/// messages continue.
 pub async fn a_fork_inherits_the_view_cut_at_its_point<S: FullStore>(store: &S) {
     let chat = Chat::root(store, "chat").await;
     let (leaves, [low, high, top]) = chat.compacted().await;
@@ -52,7 +53,7 @@ pub async fn a_fork_inherits_the_view_cut_at_its_point<S: FullStore>(store: &S) 
     let before = chat.outline("dag").await;
     let leaf = |n: usize| id(&leaves[n]);
     let expected = [
-        // No messages, within the first leaf, at its end.
+        // Cuts after no messages, within the first leaf, at its end, and so on.
         (0, vec![(1, None)]),
         (3, vec![(1, None)]),
         (5, vec![(1, leaf(0)), (6, None)]),
@@ -74,7 +75,7 @@ pub async fn a_fork_inherits_the_view_cut_at_its_point<S: FullStore>(store: &S) 
             ],
         ),
     ];
-    // The cost of the messages under a summary over whole leaves.
+    // Returns the cost of the messages under a summary over whole leaves.
     let covered = |summary: &Summary| -> i64 {
         let leaves = leaves
             .iter()
@@ -101,8 +102,8 @@ pub async fn a_fork_inherits_the_view_cut_at_its_point<S: FullStore>(store: &S) 
     assert_eq!(chat.outline("dag").await, before);
 }
 
-/// Checks that each view of the parent is inherited separately, that an omitted span is cut, and that a trimmed span
-/// that the point divides becomes raw.
+/// Checks that a fork inherits each view of its parent separately. An omitted span is cut, and a trimmed span that
+/// continues after the last shared position becomes raw.
 pub async fn a_fork_inherits_every_view<S: FullStore>(store: &S) {
     let chat = Chat::filled(store, 12).await;
     let made = chat.leaf_over("dag", 1, 8).await;
@@ -138,8 +139,8 @@ pub async fn a_fork_inherits_every_view<S: FullStore>(store: &S) {
     assert_eq!(names(child).await.len(), 2);
 }
 
-/// Checks that a fork sees its ancestors' summaries that cover only the shared part, made at any time, and no others,
-/// and that no other conversation sees a fork's summaries.
+/// Checks that a fork sees those summaries of its ancestors that cover only shared positions, made at any time. Other
+/// conversations must not see a fork's summaries.
 pub async fn summaries_of_shared_messages_are_visible<S: FullStore>(store: &S) {
     let chat = Chat::filled(store, 20).await;
     let early = chat.leaf_over("dag", 1, 4).await;
@@ -173,7 +174,7 @@ pub async fn summaries_of_shared_messages_are_visible<S: FullStore>(store: &S) {
     let order = child.summary_log().await;
     let order: Vec<&SummaryId> = order.iter().map(|s| &s.id).collect();
     assert_eq!(order, [&early.id, &late.id, &whole.id, &own.id]);
-    // Its own without its ancestors', whole and in pages.
+    // Reads the conversation's own summaries without its ancestors', all at once and in pages.
     let own_page = async |chat: Chat<'_, S>, after: Option<&Summary>, limit| {
         let after = after.map(|summary| &summary.id);
         store.own_summaries(chat.id, after, limit).await
@@ -198,15 +199,15 @@ pub async fn summaries_of_shared_messages_are_visible<S: FullStore>(store: &S) {
     let positions: Vec<Seq> = (1..=14).map(Seq).collect();
     assert_eq!(child.expand(&both.id).await, positions);
 
-    // A summary that is not visible cannot be shown.
+    // A publish cannot show a summary of a conversation that is not an ancestor.
     other.fill(2).await;
     let publish = over_raw("dag", beyond.range, vec![shown(&beyond)]);
     let answer = store.publish(other.id, &publish).await;
     refused(answer, ErrorKind::Invalid);
 }
 
-/// Checks that parent and child may make the same summary, in either order, and that each sees it once, as it first saw
-/// it.
+/// Checks that a parent and its fork may make the same summary, in either order. Each must list it once, as it saw it
+/// first.
 pub async fn the_same_summary_is_seen_once<S: FullStore>(store: &S) {
     let chat = Chat::filled(store, 10).await;
     let child = chat.fork("child", 8).await;
@@ -216,11 +217,11 @@ pub async fn the_same_summary_is_seen_once<S: FullStore>(store: &S) {
         model: Some(model.to_owned()),
         ..same.clone()
     };
-    // The model is not part of a summary's identity.
+    // The model is not a part of a summary's id.
     child.show("dag", &of("child")).await;
     chat.show("dag", &of("parent")).await;
     grandchild.show("dag", &of("grandchild")).await;
-    // The third is brought again, not stored again.
+    // The third conversation publishes the summary again, and it is not stored again.
     for (chat, model) in [(chat, "parent"), (child, "child"), (grandchild, "child")] {
         let all = chat.summary_log().await;
         assert_eq!(all, [of(model)]);
@@ -237,14 +238,14 @@ pub async fn the_same_summary_is_seen_once<S: FullStore>(store: &S) {
     assert_eq!(grandchild.parents(&same.id).await.len(), 2);
 }
 
-/// Checks that a fork of a fork inherits that fork's view, even if it begins at an earlier position than that fork.
+/// Checks that a fork of a fork inherits its parent's view, even if it shares fewer positions than its parent does.
 pub async fn forks_of_forks_inherit<S: FullStore>(store: &S) {
     let a = Chat::root(store, "a").await;
     a.fill(20).await;
     let first = a.leaf_over("dag", 1, 4).await;
     let b = a.fork("b", 16).await;
     b.fill(4).await;
-    // The fork compacts the shared part by itself.
+    // The fork compacts the shared messages by itself.
     let second = b.leaf_over("dag", 5, 8).await;
     let third = b.leaf_over("dag", 9, 18).await;
     let top = b.condensed("dag", &[&first, &second, &third]).await;
@@ -256,7 +257,7 @@ pub async fn forks_of_forks_inherit<S: FullStore>(store: &S) {
     assert_eq!(d.outline("dag").await, parts);
     let e = b.fork("e", 20).await;
     assert_eq!(e.outline("dag").await, [(1, id(&top)), (19, None)]);
-    // From a fork that shares none of its parent's own log.
+    // A fork that shares no position of its parent's own log.
     let f = c.fork("f", 8).await;
     assert_eq!(f.outline("dag").await, parts);
     let g = f.fork("g", 7).await;
@@ -274,7 +275,7 @@ pub async fn forks_of_forks_inherit<S: FullStore>(store: &S) {
     }
 }
 
-/// Checks that changes to a parent or to its fork do not affect the other's log, views and history.
+/// Checks that later changes to a parent or to its fork do not affect the other's log, views and history.
 pub async fn parent_and_child_go_their_own_ways<S: FullStore>(store: &S) {
     let chat = Chat::root(store, "chat").await;
     let (leaves, [low, ..]) = chat.compacted().await;

@@ -1,4 +1,4 @@
-//! Leases and small values.
+//! Cases of leases on jobs, and of small values.
 
 use std::time::Duration;
 
@@ -19,7 +19,7 @@ impl<S: Store + ?Sized> Chat<'_, S> {
         self.claim_for(job, owner, HOUR).await
     }
 
-    /// Claims a job with a lease that has ended before another caller asks.
+    /// Claims a job with a lease that ends at once.
     async fn claim_briefly(&self, job: &str, owner: &str) -> Claim {
         self.claim_for(job, owner, Duration::ZERO).await
     }
@@ -38,7 +38,7 @@ pub(super) fn granted(claim: Claim) -> Fence {
     }
 }
 
-/// Owner of the job, and the end of its lease.
+/// Returns the owner of the job and the end of its lease.
 fn held(claim: Claim) -> (String, Timestamp) {
     match claim {
         Claim::Held { owner, until } => (owner.0, until),
@@ -59,7 +59,8 @@ pub(super) fn draft(text: &str) -> Draft {
     Draft(RawJson::parse(text).unwrap())
 }
 
-/// Checks that no other owner gets a job while a lease is active, and that the owner of the lease may claim it again.
+/// Checks that no other owner is granted a job while a lease on it is active, and that the lease's owner may claim it
+/// again.
 pub async fn a_job_is_granted_once<S: FullStore>(store: &S) {
     let chat = Chat::root(store, "chat").await;
     let other = Chat::root(store, "other").await;
@@ -70,12 +71,12 @@ pub async fn a_job_is_granted_once<S: FullStore>(store: &S) {
     );
     let (owner, until) = held(chat.claim("job", "b").await);
     assert_eq!(owner, "a");
-    // Who is refused does not lengthen the lease.
+    // A refused claim does not extend the lease.
     assert_eq!(held(chat.claim("job", "c").await).1, until);
-    // Other jobs and other conversations are free.
+    // Other jobs, and jobs of other conversations, are free.
     granted(chat.claim("job 2", "b").await);
     granted(other.claim("job", "b").await);
-    // The owner claims again, for example after a crash: the older fence becomes stale.
+    // The owner claims again, for example after a crash. The older fence is no longer valid.
     let second = granted(chat.claim("job", "a").await);
     assert!(second.token > first.token);
     assert!(held(chat.claim("job", "b").await).1 >= until);
@@ -86,16 +87,16 @@ pub async fn a_job_is_granted_once<S: FullStore>(store: &S) {
     granted(chat.claim("job", "b").await);
 }
 
-/// Checks that a lease ends at its time, and that its owner may continue until another owner takes the job.
+/// Checks that a lease ends at its time, and that its owner may continue until another owner is granted the job.
 pub async fn a_lease_ends_and_is_renewed<S: FullStore>(store: &S) {
     let chat = Chat::root(store, "chat").await;
     let renew = |ttl| LeaseUpdate::Renew { ttl };
-    // Its time is over, but nobody took it.
+    // The lease has ended, and no other owner has claimed the job.
     let a = granted(chat.claim_briefly("job", "a").await);
     settle(store, &a, renew(HOUR)).await;
     let (owner, hour) = held(chat.claim("job", "b").await);
     assert_eq!(owner, "a");
-    // The new end counts from now, and the later one of two that overlap holds.
+    // The new end counts from now. The last renewal decides.
     settle(store, &a, renew(2 * HOUR)).await;
     let (_, two) = held(chat.claim("job", "b").await);
     assert!(two >= hour.saturating_add(HOUR), "{hour} {two}");
@@ -119,7 +120,7 @@ pub async fn a_lease_ends_and_is_renewed<S: FullStore>(store: &S) {
         ..b
     };
     is_stale(store, &unknown, LeaseUpdate::Failed).await;
-    // A lease that is longer than time itself ends never.
+    // A lease that is longer than the range of times never ends.
     let c = chat.claim_for("long", "c", Duration::MAX).await;
     settle(store, &granted(c), renew(Duration::MAX)).await;
     assert_eq!(
@@ -150,7 +151,7 @@ pub async fn prepared_work_is_kept<F: Fixture>(fixture: &F) {
     };
     assert_eq!(found, work);
     is_stale(&store, &a, LeaseUpdate::Release).await;
-    // It is replaced by newer work, and gone after release.
+    // Newer work replaces the prepared work, and a release removes it.
     let newer = LeaseUpdate::Prepared(draft("2"));
     settle(&store, &b, newer).await;
     let Claim::Ready(b, found) = chat.claim("job", "b").await else {
@@ -162,7 +163,8 @@ pub async fn prepared_work_is_kept<F: Fixture>(fixture: &F) {
     sound(&store).await;
 }
 
-/// Checks that after a failure any owner may claim the job at once, and that the fence of the failed grant is stale.
+/// Checks that after a failure any owner may claim the job at once, and that the fence of the failed grant is no longer
+/// valid.
 pub async fn a_failed_job_is_free_again<S: FullStore>(store: &S) {
     let chat = Chat::root(store, "chat").await;
     let a = granted(chat.claim("job", "a").await);
@@ -170,7 +172,7 @@ pub async fn a_failed_job_is_free_again<S: FullStore>(store: &S) {
     is_stale(store, &a, LeaseUpdate::Failed).await;
     let b = granted(chat.claim("job", "b").await);
     assert!(b.token > a.token);
-    // Prepared work outlives a failure: the failure may have been in publishing it.
+    // Prepared work is kept after a failure, because the failure may have been in publishing it.
     let prepared = LeaseUpdate::Prepared(draft("[]"));
     settle(store, &b, prepared).await;
     settle(store, &b, LeaseUpdate::Failed).await;
@@ -178,7 +180,7 @@ pub async fn a_failed_job_is_free_again<S: FullStore>(store: &S) {
     assert!(matches!(ready, Claim::Ready(_, work) if work == draft("[]")));
 }
 
-/// Checks that a publish under a fence is done only while the fence holds, and that it ends the job.
+/// Checks that a publish with a fence succeeds only while the fence is valid, and that it completes the job.
 pub async fn a_fence_guards_a_publish<S: FullStore>(store: &S) {
     let chat = Chat::root(store, "chat").await;
     let other = Chat::root(store, "other").await;
@@ -189,7 +191,7 @@ pub async fn a_fence_guards_a_publish<S: FullStore>(store: &S) {
     let a = granted(chat.claim_briefly("job", "a").await);
     let b = granted(chat.claim("job", "b").await);
     let foreign = granted(other.claim("job", "b").await);
-    // The same job and number, but of another conversation.
+    // A fence with the same job and number, but of another conversation.
     let disguised = Fence {
         token: b.token,
         ..foreign
@@ -206,7 +208,7 @@ pub async fn a_fence_guards_a_publish<S: FullStore>(store: &S) {
         "nothing was stored"
     );
 
-    // A lost publish leaves the job as it is.
+    // A lost publish does not change the job.
     let mut lost = publish.clone();
     lost.expect = vec![];
     lost.fence = Some(b.clone());
@@ -221,7 +223,7 @@ pub async fn a_fence_guards_a_publish<S: FullStore>(store: &S) {
     granted(chat.claim("job", "c").await);
 }
 
-/// Checks that the numbers of fences are never reused, so that an old fence stays stale for ever.
+/// Checks that numbers of fences are never reused, so that an old fence never becomes valid again.
 pub async fn an_old_fence_is_never_valid_again<S: FullStore>(store: &S) {
     let chat = Chat::root(store, "chat").await;
     let mut old = vec![granted(chat.claim_briefly("job", "a").await)];
@@ -238,7 +240,7 @@ pub async fn an_old_fence_is_never_valid_again<S: FullStore>(store: &S) {
     }
 }
 
-/// Checks that a small value is only set by a caller that gives its current revision.
+/// Checks that a small value is set only by a caller who gives its current revision.
 pub async fn state_is_changed_by_revision<S: FullStore>(store: &S) {
     let chat = Chat::root(store, "chat").await.id;
     let other = Chat::root(store, "other").await.id;

@@ -1,4 +1,4 @@
-//! Summaries: stored whole, found again, linked both ways.
+//! Cases of stored summaries: their fields, lookup, children and sources.
 
 use memory_model::{
     Accounting as _, Message, RankedLine, RawJson, Recipe, Seq, SummaryBody, SummaryId, Timestamp,
@@ -31,7 +31,7 @@ pub async fn summaries_come_back_whole<S: FullStore>(store: &S) {
     assert_eq!(found, [Some(plain), Some(full)]);
 }
 
-/// Checks that summaries are looked up in the order of the given ids and listed in the order of creation.
+/// Checks that summaries are looked up in the order of the given ids, and listed in the order of creation.
 pub async fn summaries_are_looked_up_and_listed<S: FullStore>(store: &S) {
     let chat = Chat::filled(store, 30).await;
     let mut made = Vec::new();
@@ -59,12 +59,12 @@ pub async fn summaries_are_looked_up_and_listed<S: FullStore>(store: &S) {
     refused(answer, ErrorKind::NotFound);
 }
 
-/// Checks that a summary leads to the summaries made from it, to its sources, and to its messages.
+/// Checks that the summaries made from a summary, its sources, and its messages are found from it.
 pub async fn parents_and_sources<S: FullStore>(store: &S) {
     let chat = Chat::filled(store, 12).await;
     let a = chat.show_leaf("dag", range(1, 3), "a").await;
     let b = chat.show_leaf("dag", range(4, 6), "b").await;
-    // Messages and summaries mixed, as an update of an earlier summary needs.
+    // A mix of messages and summaries, as for an update of an earlier summary.
     let sources = [
         Source::Summary(&a),
         Source::Summary(&b),
@@ -74,7 +74,7 @@ pub async fn parents_and_sources<S: FullStore>(store: &S) {
     let sources = [Source::Summary(&c), Source::Messages(range(10, 11))];
     let d = chat.show_summary("dag", &sources, "d").await;
     assert_eq!((c.depth, d.depth), (1, 2));
-    // A second parent of the same leaf, in another view.
+    // A second summary made from the same leaf, in another view.
     let sources = [Source::Summary(&a), Source::Messages(range(4, 5))];
     let e = chat.show_summary("other", &sources, "e").await;
 
@@ -95,18 +95,18 @@ pub async fn parents_and_sources<S: FullStore>(store: &S) {
     let made = chat.summary_by_source(c.source_hash, &one).await;
     assert_eq!(made.as_ref(), Some(&c));
     assert_eq!(chat.summary_by_source(c.source_hash, &two).await, None);
-    // The latest of the same sources by the same recipe.
+    // The latest summary with the same sources and recipe.
     let newer = chat.show_leaf("third", range(1, 3), "a, again").await;
     assert_eq!(newer.source_hash, a.source_hash);
     let made = chat.summary_by_source(a.source_hash, &one).await;
     assert_eq!(made, Some(newer));
 }
 
-/// Checks that a summary keeps its sources, children that are not its sources, and the ranks of its lines.
+/// Checks that a summary keeps its sources, its children that are not sources, and the ranks of its lines.
 pub async fn sources_are_separate_from_children<S: FullStore>(store: &S) {
     let chat = Chat::filled(store, 12).await;
     let leaf = chat.show_leaf("handoff", range(1, 6), "so far").await;
-    // Its sources are nested and overlap: the latest messages are also read verbatim.
+    // The sources are nested and overlap, because the latest messages are also read verbatim.
     let sources = [
         Source::Summary(&leaf),
         Source::Messages(range(5, 6)),

@@ -1,4 +1,4 @@
-//! The log returns stored messages unchanged.
+//! Cases of the log: stored messages are read back unchanged.
 
 use std::time::Duration;
 
@@ -20,7 +20,7 @@ use crate::builders::{
 };
 use crate::chat::Chat;
 
-/// Checks that entries get positions 1, 2, 3 … in the given order, with hashes, running sums and a chain hash.
+/// Checks that entries get the positions 1, 2, 3 … in the given order, with hashes, running sums and a chain hash.
 pub async fn appends_are_dense_and_in_order<S: FullStore>(store: &S) {
     let chat = Chat::root(store, "chat").await;
     let mut running = 0;
@@ -42,7 +42,7 @@ pub async fn appends_are_dense_and_in_order<S: FullStore>(store: &S) {
         );
         assert_eq!(now.updated_at, Timestamp(2));
     }
-    // Equal text without an id is two messages.
+    // Two messages with equal text and no external id are two entries.
     chat.append([Message::user("same"), Message::user("same")])
         .await;
     let all = chat.entries().await;
@@ -62,7 +62,7 @@ pub async fn appends_are_dense_and_in_order<S: FullStore>(store: &S) {
     assert_eq!(chat.info().await, before);
 }
 
-/// Checks appends of many sizes: the sizes of the usual statements, and sizes just below and above them.
+/// Checks appends of many sizes: the fixed sizes of insert statements, and sizes just below and above them.
 pub async fn batches_of_every_size<S: FullStore>(store: &S) {
     for size in [1u32, 2, 7, 8, 9, 63, 64, 65, 72, 73, 128, 129, 200, 1025] {
         let chat = Chat::root(store, &format!("chat {size}")).await;
@@ -81,7 +81,8 @@ pub async fn batches_of_every_size<S: FullStore>(store: &S) {
     }
 }
 
-/// Checks that an entry is not stored again if its external id is visible.
+/// Checks that an entry is not stored again if the conversation, or the log that it inherits from its parent, has an
+/// entry with the same external id.
 pub async fn an_external_id_is_stored_once<S: FullStore>(store: &S) {
     let chat = Chat::root(store, "chat").await;
     chat.append([message("a", "one"), message("b", "two")])
@@ -97,7 +98,7 @@ pub async fn an_external_id_is_stored_once<S: FullStore>(store: &S) {
         before,
         "nothing was stored, nothing changed"
     );
-    // Within one call, mixed with new entries and with none.
+    // Duplicates within one call, together with new entries and entries without an id.
     let mixed = chat
         .append([
             message("c", "three"),
@@ -125,7 +126,7 @@ pub async fn an_external_id_is_stored_once<S: FullStore>(store: &S) {
             Conflict(Seq(7)),
         ]
     );
-    // Another time or fact is another entry; a time that one of the two came without is not compared.
+    // An entry with another time or another field is different. Times are compared only if both entries have one.
     let later = message("a", "one").with_created_at(Timestamp(1));
     let outcome = chat.append([later]).await.outcomes;
     assert_eq!(outcome, [Duplicate(Seq(1))]);
@@ -141,7 +142,7 @@ pub async fn an_external_id_is_stored_once<S: FullStore>(store: &S) {
             Duplicate(Seq(8)),
         ]
     );
-    // Nor is one that the clock gave, in the same call or a later one, in the same log or a fork's.
+    // A time from the clock is not compared either, in the same call or a later one, in the same log or a fork's.
     let clocked = |micros| NewEntry {
         clocked: true,
         ..entry(message("clocked", "one").with_created_at(Timestamp(micros)))
@@ -156,18 +157,18 @@ pub async fn an_external_id_is_stored_once<S: FullStore>(store: &S) {
     assert_eq!(store.append(chat.id, &tell).await.unwrap().outcomes, again);
     let fork = chat.fork("a fork", 9).await;
     assert_eq!(store.append(fork.id, &tell).await.unwrap().outcomes, again);
-    // Another conversation has its own ids.
+    // External ids of other conversations do not count.
     let other = Chat::root(store, "other").await;
     let outcome = other.append([message("a", "one")]).await.outcomes;
     assert_eq!(outcome, [Inserted(Seq(1))]);
-    // A whole import again, in one call.
+    // A whole import is repeated in one call.
     let many = (0..150).map(|n| message(&format!("x{n}"), "text"));
     other.append(many.clone()).await;
     let again = other.append(many).await.outcomes;
     assert!(again.into_iter().eq((2..152).map(|n| Duplicate(Seq(n)))));
 }
 
-/// Checks that an append that expects a head is refused if the log has another head.
+/// Checks that an append that expects the log to end at a position is refused if the log ends elsewhere.
 pub async fn an_append_can_demand_the_head<S: FullStore>(store: &S) {
     let chat = Chat::root(store, "chat").await;
     let mut demand = batch(AppendAt::Head(Seq(0)), [entry(Message::user("one"))]);
@@ -180,7 +181,7 @@ pub async fn an_append_can_demand_the_head<S: FullStore>(store: &S) {
     assert_eq!(store.append(chat.id, &demand).await.unwrap().head, Seq(2));
 }
 
-/// Checks that costs by another estimator, or by another version of it, are refused.
+/// Checks that costs counted by another estimator, or by another version of it, are refused.
 pub async fn figures_of_another_estimator_are_refused<S: FullStore>(store: &S) {
     let chat = Chat::root(store, "chat").await;
     let before = chat.info().await;
@@ -272,7 +273,7 @@ fn hard_messages() -> Vec<Message> {
     ]
 }
 
-/// Checks that messages are read back byte for byte, with every field and unusual content.
+/// Checks that messages are read back byte for byte, with every field and with unusual content.
 pub async fn every_byte_comes_back<S: FullStore>(store: &S) {
     let chat = Chat::root(store, "chat").await;
     chat.append(hard_messages()).await;
@@ -290,7 +291,7 @@ pub async fn every_byte_comes_back<S: FullStore>(store: &S) {
     assert_eq!(chat.find(&ids).await, [Some(Seq(1)), None]);
 }
 
-/// Checks that a body of two megabytes is read back, and so are the entries before and after it.
+/// Checks that a body of two megabytes is read back, and the entries before and after it.
 pub async fn large_bodies_come_back<S: FullStore>(store: &S) {
     let chat = Chat::root(store, "chat").await;
     let large = "large \u{1F600} ".repeat(200_000);
@@ -305,7 +306,7 @@ impl<S: Store + ?Sized> Chat<'_, S> {
         page.expect("a page is read")
     }
 
-    /// The positions in the pages of a range.
+    /// Returns the positions in each page of a range.
     async fn pages(&self, mut read: LogRead) -> Vec<Vec<u32>> {
         let pages = pages(async |next| {
             read.range = next.unwrap_or(read.range);
@@ -329,14 +330,14 @@ pub async fn a_log_is_read_in_pages<S: FullStore>(store: &S) {
         chat.pages(oldest.newest_first()).await,
         [vec![9, 8, 7], vec![6, 5, 4], vec![3, 2]]
     );
-    // A page that just holds the rest is the last.
+    // A full page with all remaining entries is the last page.
     let exact = LogRead::new(range(1, 6)).with_max_rows(3);
     assert_eq!(chat.pages(exact).await.len(), 2);
     let single = chat.page(&LogRead::new(range(4, 4))).await;
     assert_eq!((single.items.len(), single.next), (1, None));
 }
 
-/// Checks that a page ends when it reaches its maximum number of bytes, but holds at least one entry.
+/// Checks that a page ends when it reaches its maximum number of bytes, and has at least one entry.
 pub async fn a_page_holds_at_least_one_entry<S: FullStore>(store: &S) {
     let chat = Chat::root(store, "chat").await;
     let mut messages: Vec<Message> = (0..6).map(|_| Message::user("x".repeat(100))).collect();
@@ -358,7 +359,7 @@ pub async fn a_page_holds_at_least_one_entry<S: FullStore>(store: &S) {
             );
         }
     }
-    // Two small ones reach twice the size; the large one ends its page.
+    // Two small entries reach twice the size. The large entry ends its page.
     assert_eq!(
         chat.pages(by_bytes(2 * size, Order::OldestFirst)).await,
         [vec![1, 2], vec![3], vec![4, 5], vec![6]]
@@ -374,8 +375,8 @@ pub async fn a_page_holds_at_least_one_entry<S: FullStore>(store: &S) {
     assert_eq!(chat.pages(all).await.len(), 1);
 }
 
-/// Checks reads of some positions of a range, in both orders, page by page, across segments and for any size of
-/// entries.
+/// Checks reads of single positions of a range, in both orders, page by page, across segments, and for entries of any
+/// size.
 pub async fn entries_are_read_by_their_positions<S: FullStore>(store: &S) {
     let parent = Chat::root(store, "parent").await;
     let mut messages: Vec<Message> = (1..=150)
@@ -390,7 +391,7 @@ pub async fn entries_are_read_by_their_positions<S: FullStore>(store: &S) {
         .filter(|seq| seq % 3 != 0 || *seq == 120)
         .collect();
     let seen: Vec<u32> = wanted.iter().copied().filter(|seq| *seq <= 180).collect();
-    // The order in which they are named makes no difference.
+    // The order of the given positions does not matter.
     let read = LogRead::at(wanted.iter().rev().map(|seq| Seq(*seq))).unwrap();
     for rows in [1, 7, 64, 65, 1_000] {
         let read = read.clone().with_max_rows(rows);
@@ -413,7 +414,7 @@ pub async fn entries_are_read_by_their_positions<S: FullStore>(store: &S) {
     assert_eq!(chat.pages(none).await, [[0_u32; 0]]);
 }
 
-/// Checks that a read ignores positions beyond the head.
+/// Checks that a read ignores positions beyond the end of the log.
 pub async fn reads_beyond_the_head_end_there<S: FullStore>(store: &S) {
     let chat = Chat::root(store, "chat").await;
     let empty = chat.page(&LogRead::new(range(1, 5))).await;
@@ -426,7 +427,7 @@ pub async fn reads_beyond_the_head_end_there<S: FullStore>(store: &S) {
     assert_eq!((beyond.items.len(), beyond.next), (0, None));
 }
 
-/// Checks that running sums by position and positions by running sum agree with the entries, across segments.
+/// Checks that running sums at positions, and positions found by running sums, agree with the entries, across segments.
 pub async fn running_sums_and_positions<S: FullStore>(store: &S) {
     let parent = Chat::root(store, "parent").await;
     assert_eq!(parent.running(&[]).await, [0u64; 0]);
@@ -461,7 +462,7 @@ pub async fn running_sums_and_positions<S: FullStore>(store: &S) {
     assert_eq!(parent.find(&[]).await, []);
 }
 
-/// Checks that stored data is still there when the store is opened again.
+/// Checks that stored data are still present after the store is opened again.
 pub async fn a_store_opens_again<F: Fixture>(fixture: &F) {
     let store = fixture.fresh().await;
     let chat = Chat::root(&store, "chat").await;
@@ -485,8 +486,8 @@ pub async fn a_store_opens_again<F: Fixture>(fixture: &F) {
     sound(&store).await;
 }
 
-/// Checks concurrent writers: logs stay dense, a key is one conversation, and of two appends that expect the same head
-/// one succeeds.
+/// Checks concurrent writers: logs have no gaps, a key is one conversation, and of two appends that expect the same end
+/// of the log one succeeds.
 pub async fn writers_side_by_side<S: FullStore>(store: &S) {
     let new = new_conversation("chat", Origin::Root);
     let opened = join_all([(); 3].map(|()| store.open(&new))).await;
@@ -515,7 +516,7 @@ pub async fn writers_side_by_side<S: FullStore>(store: &S) {
         assert!(dense.eq(outcomes.iter().copied()), "{outcomes:?}");
     }
     assert_eq!(chat.texts().await.len(), 15);
-    // The same batch thrice is stored once.
+    // A batch that is appended three times is stored once.
     for appended in append(["d"; 3], AppendAt::Any).await {
         assert_eq!(appended.unwrap().head, Seq(20));
     }

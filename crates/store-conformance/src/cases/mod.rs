@@ -1,4 +1,4 @@
-//! The cases of the suite as functions.
+//! Cases of the suites, as functions.
 
 mod batch;
 mod erase;

@@ -1,4 +1,4 @@
-//! Modes other than the literal one. A search that lacks a mode refuses it, and passes.
+//! Cases of search modes other than the literal mode. A search that refuses a mode passes the cases of this mode.
 
 use memory_model::{Message, Role, Timestamp};
 use memory_search::{ErrorKind, Fallback, HitOrder, Query, SearchMode};
@@ -58,8 +58,8 @@ pub async fn every_mode_takes_any_input<F: SearchFixture>(world: &World<F>) {
     }
 }
 
-/// Checks in every mode, order and scope that a word is found, that pages give every hit once and in the requested
-/// order, and that filters hold.
+/// Checks in every mode, order and scope that a word is found, that the pages have every hit once and in the requested
+/// order, and that filters are applied.
 pub async fn every_mode_pages_and_filters<F: SearchFixture>(world: &World<F>) {
     let chat = world.haystack().await;
     for mode in MODES {
@@ -95,7 +95,8 @@ pub async fn every_mode_pages_and_filters<F: SearchFixture>(world: &World<F>) {
     }
 }
 
-/// Checks regular expressions: `^` and `$` match at line breaks, and case is ignored unless smart case heeds it.
+/// Checks regular expressions: `^` and `$` match at line breaks, and case is ignored unless smart case is on and the
+/// pattern has a capital letter.
 pub async fn regular_expressions_match_lines<F: SearchFixture>(world: &World<F>) {
     let texts = [
         "one\nfn Main() {",
@@ -127,7 +128,8 @@ pub async fn regular_expressions_match_lines<F: SearchFixture>(world: &World<F>)
     assert_eq!(&hits[2].snippet[hits[2].matches[0].clone()], "main");
 }
 
-/// Checks that a search for words finds texts with all of them, in any order and form, each as a whole word.
+/// Checks that a search for words finds the texts that contain all of them, in any order, each as a whole word in any
+/// form.
 pub async fn words_are_found_in_any_order<F: SearchFixture>(world: &World<F>) {
     let texts = [
         "The tests were running on the new machine.",
@@ -163,8 +165,8 @@ pub async fn words_are_found_in_any_order<F: SearchFixture>(world: &World<F>) {
     }
 }
 
-/// Checks that the best answer to a question is the first hit, with a score, and that its marks are words of the
-/// question.
+/// Checks that the best answer to a question is the first hit, that it has a score, and that its marked matches are
+/// words of the question.
 pub async fn questions_are_answered_best_first<F: SearchFixture>(world: &World<F>) {
     let chat = world.empty_chat("chat").await;
     let said = [
@@ -175,7 +177,7 @@ pub async fn questions_are_answered_best_first<F: SearchFixture>(world: &World<F
     ];
     let mut messages = Vec::new();
     for (hour, (name, text)) in (0..).zip(said) {
-        // Two hours apart: each is a separate episode.
+        // The messages are two hours apart, so that each is a separate episode.
         let time = Timestamp(hour * 7_200_000_000);
         messages.push(Message::user(text).with_name(name).with_created_at(time));
     }
@@ -197,8 +199,8 @@ pub async fn questions_are_answered_best_first<F: SearchFixture>(world: &World<F
     }
 }
 
-/// Checks a search without a mode: it finds the exact phrase, else all words, else any of them. Each page of the answer
-/// names the mode that was used.
+/// Checks a search without a mode: it finds the exact phrase, else texts with all words, else texts with any of them.
+/// Each page of the answer names the mode that was used.
 pub async fn a_search_without_a_mode_falls_back<F: SearchFixture>(world: &World<F>) {
     let texts = ["red green", "green and red", "red", "blue", "green or red"];
     let chat = world.chat(&texts).await;
@@ -237,7 +239,7 @@ pub async fn a_search_without_a_mode_falls_back<F: SearchFixture>(world: &World<
     }
 }
 
-/// Checks that messages appended between two pages of a ranked answer do not change the pages.
+/// Checks that messages appended between two pages of a ranked answer do not change the later pages.
 pub async fn ranked_pages_stay_as_they_were<F: SearchFixture>(world: &World<F>) {
     let chat = world.haystack().await;
     if !world.has(chat, SearchMode::Prose).await {

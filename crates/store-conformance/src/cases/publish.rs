@@ -1,4 +1,4 @@
-//! Publishing: compare and replace.
+//! Cases of publishing: spans are compared with the expected ones and replaced.
 
 use futures::future::join_all;
 use memory_model::{
@@ -15,7 +15,7 @@ fn trimmed(policy: &str, at: SeqRange, tokens: u64) -> Span {
     Span::closed(at, SpanBody::Trimmed(TrimPolicyId::new(policy)), tokens)
 }
 
-/// The raw span at the end of a view.
+/// Returns the raw span at the end of a view, which has no end.
 fn open(first: u32) -> Span {
     let mut span = raw(range(first, first));
     span.range.last = None;
@@ -41,7 +41,7 @@ pub async fn publishing_replaces_the_run<S: FullStore>(store: &S) {
     assert_eq!(found[..2], [shown(&first), shown(&second)]);
     assert_eq!(found[2].range.first, Seq(9));
 
-    // A summary of summaries brings only itself.
+    // A publish of a summary of stored summaries contains only the new summary.
     let sources = [Source::Summary(&first), Source::Summary(&second)];
     let condensed = chat.summary(&sources, "both").await;
     assert_eq!(condensed.depth, 1);
@@ -50,16 +50,16 @@ pub async fn publishing_replaces_the_run<S: FullStore>(store: &S) {
     let found = chat.spans("dag").await;
     assert_eq!(found[0], shown(&condensed));
     assert_eq!(found.len(), 2);
-    // Back to an older summary, which is stored already.
+    // Shows again an older summary, which is already stored.
     let spans = vec![raw(range(1, 4)), shown(&second)];
     let done = chat.put("dag", at, spans, vec![]).await;
     assert_eq!(done, Published::Done(ViewVersion(3)));
-    // Up to the head itself.
+    // A range up to the end of the log.
     let last = chat.show_leaf("dag", range(9, 10), "last").await;
     let found = chat.spans("dag").await;
     assert_eq!(found.last().map(|span| span.range.first), Some(Seq(11)));
     chat.fill(1).await;
-    // A leaf and its parent in one call, the parent first.
+    // A leaf and a summary made from it, in one call. The summary comes before the leaf.
     let a = chat.leaf(range(11, 11), "a").await;
     let sources = [Source::Summary(&last), Source::Summary(&a)];
     let b = chat.summary(&sources, "b").await;
@@ -100,7 +100,7 @@ pub async fn a_lost_publish_has_no_effect<S: FullStore>(store: &S) {
     let chat = Chat::filled(store, 12).await;
     let winner = chat.show_leaf("dag", range(3, 6), "winner").await;
     let before = chat.everything().await;
-    // The same range, one that overlaps on each side, and one around it.
+    // The same range, ranges that overlap on one side, a range around it, and a range within it.
     for (first, last) in [(3, 6), (5, 8), (1, 3), (1, 9), (4, 5)] {
         let at = range(first, last);
         let loser = chat.leaf(at, &format!("loser over {at}")).await;
@@ -115,7 +115,7 @@ pub async fn a_lost_publish_has_no_effect<S: FullStore>(store: &S) {
             .await;
         assert!(made.is_none_or(|made| made.id == winner.id));
     }
-    // Another split of the same spans, too few, too many.
+    // Expected spans with another division of the same range, with too few spans, and with too many.
     let at = range(7, 10);
     let loser = chat.leaf(at, "loser").await;
     for expect in [
@@ -135,13 +135,13 @@ pub async fn a_lost_publish_has_no_effect<S: FullStore>(store: &S) {
     assert_eq!(chat.everything().await, before);
 }
 
-/// Checks that a part of a raw span is replaced, and that the rest on both sides stays raw.
+/// Checks that a part of a raw span can be replaced, and that the rest on both sides stays raw.
 pub async fn publishing_over_part_of_a_raw_span<S: FullStore>(store: &S) {
     let chat = Chat::filled(store, 12).await;
     let middle = chat.show_leaf("dag", range(5, 8), "middle").await;
     let found = chat.spans("dag").await;
     assert_eq!(found, [raw(range(1, 4)), shown(&middle), open(9)]);
-    // An omitted span is cut in the same way.
+    // A part of an omitted span can be replaced in the same way.
     for span in [omitted(range(1, 4)), raw(range(2, 3))] {
         let at = span.closed_range().unwrap();
         chat.put("dag", at, vec![span], vec![]).await;
@@ -157,8 +157,8 @@ pub async fn publishing_over_part_of_a_raw_span<S: FullStore>(store: &S) {
     assert_eq!(found, expected);
 }
 
-/// Checks that raw or omitted neighbours become one span, and that other neighbours stay apart. Costs of raw spans are
-/// never stored.
+/// Checks that adjacent raw spans and adjacent omitted spans become one span, and that other adjacent spans stay
+/// separate. Costs of raw spans must not be stored.
 pub async fn neighbours_merge<S: FullStore>(store: &S) {
     let chat = Chat::filled(store, 20).await;
     let put = async |at: SeqRange, spans: Vec<Span>| {
@@ -187,7 +187,7 @@ pub async fn neighbours_merge<S: FullStore>(store: &S) {
     let parts = vec![omitted(range(15, 15)), omitted(range(16, 16))];
     let found = put(range(15, 16), parts).await;
     assert_eq!(found.last(), Some(&omitted(range(15, 16))));
-    // Raw and omitted figures are the readers' business.
+    // Costs of raw and omitted spans are not stored: readers compute them.
     let odd = Span::closed(range(17, 18), SpanBody::Omitted, 99);
     let found = put(range(17, 18), vec![odd]).await;
     assert_eq!(found.last(), Some(&omitted(range(15, 18))));
@@ -198,7 +198,7 @@ pub async fn neighbours_merge<S: FullStore>(store: &S) {
     assert_eq!(chat.spans("dag").await.pop(), Some(open(15)));
 }
 
-/// Checks that a summary or a trimmed span is replaced whole or not at all.
+/// Checks that a summary or a trimmed span can only be replaced as a whole.
 pub async fn indivisible_spans_are_replaced_whole<S: FullStore>(store: &S) {
     let chat = Chat::filled(store, 12).await;
     chat.show_leaf("dag", range(3, 6), "whole").await;
@@ -227,14 +227,14 @@ pub async fn a_stored_summary_is_kept_as_it_is<S: FullStore>(store: &S) {
     let done = chat.publish(&showing("blocks", &again)).await;
     assert_eq!(done, Published::Done(ViewVersion(1)));
     assert_eq!(chat.summary_by_id(&first.id).await.as_ref(), Some(&first));
-    // Its figure is the stored one.
+    // The span gets the stored cost of the summary.
     again.tokens += 1;
     chat.refuses("another figure", &showing("third", &again))
         .await;
     assert_eq!(chat.summary_log().await, [first]);
 }
 
-/// Checks that the history lists every publish, in pages: its range, rows, time and chain hash.
+/// Checks that a view's history lists every publish, in pages, with its range, rows, time and chain hash.
 pub async fn publications_tell_the_history<S: FullStore>(store: &S) {
     let chat = Chat::filled(store, 12).await;
     let a = chat.show_leaf("dag", range(2, 4), "a").await;
@@ -281,8 +281,8 @@ pub async fn publications_tell_the_history<S: FullStore>(store: &S) {
     assert_eq!((none.items.len(), none.next), (0, None));
 }
 
-/// Checks that of two publishes over the same range exactly one is done, and that publishes over disjoint ranges are
-/// both done.
+/// Checks that exactly one of two concurrent publishes over the same range succeeds, and that two over separate ranges
+/// both succeed.
 pub async fn two_writers_and_one_winner<S: FullStore>(store: &S) {
     let chat = Chat::filled(store, 12).await;
     let mut publishes = Vec::new();

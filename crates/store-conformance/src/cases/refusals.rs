@@ -1,4 +1,4 @@
-//! Publishes that a store refuses.
+//! Cases of publishes that a store refuses.
 
 use memory_model::{Child, Hash, Span, SpanBody, Summary, SummaryId, ViewVersion};
 use memory_store::{FullStore, Publish, Published};
@@ -6,7 +6,7 @@ use memory_store::{FullStore, Publish, Published};
 use crate::builders::{omitted, over_raw, range, raw, showing, shown};
 use crate::chat::Chat;
 
-/// Checks that a publish is refused if its spans do not tile the range or lie beyond the log.
+/// Checks that a publish is refused if its spans do not cover exactly the range, or lie beyond the end of the log.
 pub async fn bad_spans_are_refused<S: FullStore>(store: &S) {
     let chat = Chat::filled(store, 10).await;
     let at = range(2, 6);
@@ -66,7 +66,7 @@ pub async fn bad_summaries_are_refused<S: FullStore>(store: &S) {
         id: summary.id.clone(),
     };
     let missing = chat.leaf(at, "never stored").await;
-    // The following summaries have the hash and the id of their content.
+    // The hash and the id of the following summaries match their content.
     refused("a wrong depth", &|s| {
         s.depth = 1;
         s.set_hash_and_id();

@@ -1,5 +1,5 @@
-//! Search: literal, filtered, complete, paged. The set of hits is fixed; their order is fixed only for queries that
-//! request one.
+//! Cases of search: literal patterns, filters, completeness and pages. The hits of an answer are fixed. Their order is
+//! fixed only for queries that request an order.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::SearchFixture;
 use crate::builders::{message, range, sound};
 use crate::chat::Chat;
 
-/// All modes.
+/// All search modes.
 pub(crate) const MODES: [SearchMode; 5] = [
     SearchMode::Literal,
     SearchMode::Regex,
@@ -26,14 +26,14 @@ pub(crate) const MODES: [SearchMode; 5] = [
 /// All orders of hits.
 pub(crate) const ORDERS: [HitOrder; 3] = [HitOrder::Relevance, HitOrder::Oldest, HitOrder::Newest];
 
-/// All scopes of a search.
+/// All scopes of a search: messages, summaries, or both.
 pub(crate) const SCOPES: [SearchScope; 3] = [
     SearchScope::Messages,
     SearchScope::Summaries,
     SearchScope::Both,
 ];
 
-/// A new store with its search, for one case of the suite.
+/// An empty store with a search in it, for one case of the suite.
 #[derive(Debug)]
 pub struct World<F: SearchFixture> {
     fixture: F,
@@ -42,7 +42,7 @@ pub struct World<F: SearchFixture> {
 }
 
 impl<F: SearchFixture> World<F> {
-    /// Makes an empty store and a search in it.
+    /// Creates an empty store and a search in it.
     pub async fn new(fixture: F) -> Self {
         let (store, search) = fixture.fresh_search().await;
         Self {
@@ -52,7 +52,7 @@ impl<F: SearchFixture> World<F> {
         }
     }
 
-    /// Asserts that the data of the store is sound: all of it verifies.
+    /// Verifies all data of the store, and panics on a violation.
     pub async fn sound(&self) {
         sound(&*self.store).await;
     }
@@ -61,7 +61,7 @@ impl<F: SearchFixture> World<F> {
         Chat::root(&*self.store, key).await
     }
 
-    /// A conversation of these user's messages.
+    /// Creates a conversation with user's messages of these texts.
     pub(super) async fn chat(&self, texts: &[&str]) -> Chat<'_, F::Store> {
         let chat = self.empty_chat("chat").await;
         chat.append(texts.iter().map(|text| Message::user(*text)))
@@ -69,7 +69,8 @@ impl<F: SearchFixture> World<F> {
         chat
     }
 
-    /// Ten messages and three summaries with a needle, and as many without.
+    /// Creates a conversation in which ten messages and three summaries contain the word to find, and the same number
+    /// of others do not.
     pub(super) async fn haystack(&self) -> Chat<'_, F::Store> {
         let chat = self.empty_chat("chat").await;
         let messages = (1..=20).map(|n| {
@@ -103,7 +104,7 @@ impl<F: SearchFixture> World<F> {
         hits
     }
 
-    /// Whether the search has a mode.
+    /// Returns whether the search supports a mode.
     pub(super) async fn has(&self, chat: Chat<'_, F::Store>, mode: SearchMode) -> bool {
         match self.answer(chat, &Query::new("x").with_mode(mode)).await {
             Ok(_) => true,
@@ -115,7 +116,7 @@ impl<F: SearchFixture> World<F> {
         }
     }
 
-    /// Asserts the hits of literal patterns, in short and sorted.
+    /// Asserts the hits of literal patterns, by their short names and sorted.
     async fn finds(&self, chat: Chat<'_, F::Store>, cases: &[(&str, &[&str])]) {
         for (pattern, expected) in cases {
             let hits = self.search(chat, &Query::new(*pattern)).await;
@@ -123,7 +124,7 @@ impl<F: SearchFixture> World<F> {
         }
     }
 
-    /// All pages of a query, one after the other.
+    /// Returns the hits of all pages of a query.
     pub(super) async fn pages(&self, chat: Chat<'_, F::Store>, query: &Query) -> Vec<Hit> {
         let mut hits = Vec::new();
         let mut query = query.clone();
@@ -138,13 +139,14 @@ impl<F: SearchFixture> World<F> {
                 return hits;
             };
             assert!(hits.len() < 1_000, "cursors go round in circles");
-            // A cursor survives being written down.
+            // A cursor can be converted to a text and back.
             query = query.with_cursor(cursor.to_string());
         }
     }
 }
 
-/// Short name of a hit: `m7` for a message, `s3` for the summary with a range that begins at 3.
+/// Returns the short name of a hit: `m7` for the message at position 7, `s3` for the summary with a range that begins
+/// at 3.
 pub(super) fn name(hit: &Hit) -> String {
     match &hit.target {
         HitTarget::Message { seq, .. } => format!("m{seq}"),
@@ -152,7 +154,7 @@ pub(super) fn name(hit: &Hit) -> String {
     }
 }
 
-/// The set of hits: messages by position, then summaries by the first message they cover.
+/// Returns the hits sorted: messages by position, then summaries by the first message that they cover.
 pub(super) fn sorted(mut hits: Vec<Hit>) -> Vec<Hit> {
     hits.sort_by_key(|hit| match &hit.target {
         HitTarget::Summary { range, .. } => (1, range.first),
@@ -208,8 +210,8 @@ pub async fn search_is_literal<F: SearchFixture>(world: &World<F>) {
     world.finds(chat, cases).await;
 }
 
-/// Checks that a letter as one character and a letter with combining marks match each other, in every mode, and that
-/// hits show the text as it was written.
+/// Checks that a letter with a mark matches in both Unicode forms, as one character or as a letter with a combining
+/// mark, in every mode. Hits must show the text as it was written.
 pub async fn search_ignores_normal_forms<F: SearchFixture>(world: &World<F>) {
     let texts = [
         "the CAFE\u{301} is open",
@@ -255,7 +257,7 @@ pub async fn search_ignores_normal_forms<F: SearchFixture>(world: &World<F>) {
     assert_eq!(&hit.snippet[hit.matches[0].clone()], "CAFE\u{301}");
 }
 
-/// Checks that case is ignored, in every script.
+/// Checks that case is ignored in every script.
 pub async fn search_ignores_case<F: SearchFixture>(world: &World<F>) {
     let texts = [
         "The Tests are GREEN",
@@ -277,7 +279,8 @@ pub async fn search_ignores_case<F: SearchFixture>(world: &World<F>) {
     world.finds(chat, cases).await;
 }
 
-/// Checks that calls, arguments, results, reasoning and unknown parts are searched, and that image data is not.
+/// Checks that tool calls, arguments, results, reasoning and unknown message parts are searched, and that image data
+/// are not.
 pub async fn search_reads_every_part<F: SearchFixture>(world: &World<F>) {
     let chat = world.empty_chat("chat").await;
     let json = |text: &str| RawJson::parse(text).unwrap();
@@ -320,7 +323,7 @@ pub async fn search_reads_every_part<F: SearchFixture>(world: &World<F>) {
     world.finds(chat, cases).await;
 }
 
-/// Checks that notes are never found.
+/// Checks that notes are never found. A note is an entry that is never sent to a model.
 pub async fn search_skips_notes<F: SearchFixture>(world: &World<F>) {
     let chat = world.empty_chat("chat").await;
     let note = Message::note(Role::User, vec![Part::text("needle")]);
@@ -337,7 +340,7 @@ pub async fn search_skips_notes<F: SearchFixture>(world: &World<F>) {
     assert!(hits.complete);
 }
 
-/// Checks that the limit of a search counts all hits, messages and summaries together.
+/// Checks that the limit of a search counts messages and summaries together.
 pub async fn search_keeps_its_limit<F: SearchFixture>(world: &World<F>) {
     let chat = world.haystack().await;
     let query = |scope, limit| Query::new("needle").with_scope(scope).with_limit(limit);
@@ -367,7 +370,7 @@ pub async fn search_stays_in_its_conversation<F: SearchFixture>(world: &World<F>
     child.append([message("b", "the child's needle")]).await;
     child.fill(1).await;
     world.finds(other, &[("needle", &["m1"])]).await;
-    // Only the summary of the shared part.
+    // Only the summary of shared positions is found.
     let shared: &[&str] = &["m2", "m4", "m6", "s1"];
     world.finds(child, &[("needle", shared)]).await;
     let hits = world.search(chat, &Query::new("needle")).await.hits;
@@ -388,7 +391,7 @@ pub async fn search_stays_in_its_conversation<F: SearchFixture>(world: &World<F>
     }
 }
 
-/// Checks that each filter of a search holds, alone and together with the others.
+/// Checks that each filter of a search is applied, alone and together with the others.
 pub async fn filters_narrow_each_other<F: SearchFixture>(world: &World<F>) {
     let chat = world.haystack().await;
     let said = Message::assistant("a needle, said").with_created_at(Timestamp(21));
@@ -403,7 +406,7 @@ pub async fn filters_narrow_each_other<F: SearchFixture>(world: &World<F>) {
             user.clone().with_range(range(15, 21)),
             &["m16", "m18", "m20"],
         ),
-        // A summary is found when it covers one of the messages.
+        // A summary is found if it covers one of the messages.
         (query().with_range(range(9, 10)), &["m10", "s7", "s10"]),
         (query().with_range(range(12, 12)), &["m12", "s10"]),
         (query().with_range(range(22, 90)), &[]),
@@ -425,7 +428,7 @@ pub async fn filters_narrow_each_other<F: SearchFixture>(world: &World<F>) {
     }
 }
 
-/// A call of a tool and its result.
+/// Returns a message with a tool call, and a message with its result.
 fn used(id: &str, tool: &str, result: &str) -> [Message; 2] {
     let arguments = RawJson::parse("{\"pattern\":\"needle\"}").unwrap();
     [
@@ -434,7 +437,7 @@ fn used(id: &str, tool: &str, result: &str) -> [Message; 2] {
     ]
 }
 
-/// A conversation in which a fact is stated, looked up repeatedly, and corrected.
+/// Creates a conversation in which a fact is stated, looked up repeatedly, and corrected.
 async fn looked_up<F: SearchFixture>(world: &World<F>) -> Chat<'_, F::Store> {
     let chat = world.empty_chat("chat").await;
     let mut messages = vec![Message::user("the needle is in the barn")];
@@ -449,8 +452,8 @@ async fn looked_up<F: SearchFixture>(world: &World<F>) -> Chat<'_, F::Store> {
     chat
 }
 
-/// Checks that calls of the memory's tools and their results are found only on demand, for any order, page and
-/// positions, and that other parts of their messages are found.
+/// Checks that calls of the tools for searching the memory, and their results, are found only if the query asks for
+/// them, for any order, page and positions. Other parts of the same messages must be found.
 pub async fn echoes_are_found_on_demand<F: SearchFixture>(world: &World<F>) {
     let chat = looked_up(world).await;
     let query = || Query::new("NEEDLE").with_scope(SearchScope::Messages);
@@ -466,7 +469,7 @@ pub async fn echoes_are_found_on_demand<F: SearchFixture>(world: &World<F>) {
             assert_eq!(all.len(), 64, "{order:?} in pages of {limit}");
         }
     }
-    // The calls lie before the searched positions.
+    // The tool calls come before the searched positions.
     for (first, last, expected) in [(3, 3, &[][..]), (61, 62, &["m62"]), (64, 64, &["m64"])] {
         let query = query().with_range(range(first, last));
         assert_eq!(short(&world.search(chat, &query).await), expected);
@@ -507,7 +510,7 @@ pub async fn tools_narrow_a_search<F: SearchFixture>(world: &World<F>) {
     assert_eq!(short(&world.search(chat, &roles).await), ["m64", "m66"]);
 }
 
-/// Checks that hits have the requested order by position, also from page to page.
+/// Checks that hits are in the requested order by position, also from page to page.
 pub async fn hits_come_in_the_order_asked<F: SearchFixture>(world: &World<F>) {
     let chat = world.haystack().await;
     let messages: Vec<String> = (1..=10).map(|n| format!("m{}", n * 2)).collect();
@@ -548,7 +551,8 @@ pub async fn matches_lie_in_their_snippet<F: SearchFixture>(world: &World<F>) {
     }
 }
 
-/// Checks that a search is refused with an empty pattern, with an invalid cursor, and for a missing conversation.
+/// Checks that a search is refused for an empty pattern, for an invalid cursor, and for a conversation that does not
+/// exist.
 pub async fn bad_queries_are_refused<F: SearchFixture>(world: &World<F>) {
     let chat = world.haystack().await;
     let error = world.answer(chat, &Query::new("")).await.unwrap_err();

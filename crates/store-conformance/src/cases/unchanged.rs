@@ -1,11 +1,11 @@
-//! Refused publishes, which have no effect.
+//! Asserts that a refused publish has no effect.
 
 use memory_model::{Span, Summary};
 use memory_store::{Conversation, ErrorKind, Publication, Publish, Store, ViewInfo};
 
 use crate::chat::Chat;
 
-/// Data that a refused publish must not change.
+/// All data that a refused publish must not change.
 #[derive(Debug, PartialEq)]
 pub(super) struct Everything {
     info: Conversation,
@@ -26,7 +26,7 @@ impl<S: Store + ?Sized> Chat<'_, S> {
         }
     }
 
-    /// Asserts that the store refuses a publish as invalid and does not change; `what` names the case.
+    /// Asserts that the store refuses a publish as invalid and that no data change. `what` names the case in a failure.
     pub(super) async fn refuses(&self, what: &str, publish: &Publish) {
         let before = self.everything().await;
         let error = match self.store.publish(self.id, publish).await {

@@ -1,4 +1,4 @@
-//! Reading views: spans, versions, snapshots.
+//! Cases of reading views: spans, versions and snapshots.
 
 use memory_model::{Seq, SeqRange, Span, SpanBody, TrimPolicyId, ViewVersion};
 use memory_store::{ErrorKind, FullStore, Order, Published, Snapshot, Store, fill_raw_tokens};
@@ -10,7 +10,7 @@ fn starts(spans: &[Span]) -> Vec<u32> {
     spans.iter().map(|span| span.range.first.0).collect()
 }
 
-/// The positions at which the spans of pages begin.
+/// Returns the first positions of the spans in each page.
 async fn pages_of<S: Store>(
     store: &S,
     snapshot: &Snapshot,
@@ -45,7 +45,7 @@ pub async fn a_view_starts_as_one_raw_span<S: FullStore>(store: &S) {
     }
     assert_eq!(chat.views().await, []);
     assert_eq!(chat.publications("dag").await, []);
-    // A version that is not there yet cannot be read.
+    // A version that does not exist yet cannot be read.
     let mut later = chat.snapshot("dag").await;
     later.version = ViewVersion(1);
     let answer = store
@@ -54,7 +54,7 @@ pub async fn a_view_starts_as_one_raw_span<S: FullStore>(store: &S) {
     refused(answer, ErrorKind::Invalid);
 }
 
-/// Five leaves of four messages each, over 24 messages.
+/// Publishes five leaves of four messages each, in a conversation of 24 messages.
 async fn five_leaves<S: Store>(store: &S) -> Chat<'_, S> {
     let chat = Chat::filled(store, 24).await;
     for n in 0..5u32 {
@@ -66,7 +66,7 @@ async fn five_leaves<S: Store>(store: &S) -> Chat<'_, S> {
     chat
 }
 
-/// Checks that pages of spans hold whole spans that overlap the range, and join without gaps.
+/// Checks that pages of spans have whole spans that overlap the range, and that the pages have no gap between them.
 pub async fn spans_are_paged_in_both_orders<S: FullStore>(store: &S) {
     let chat = five_leaves(store).await;
     let now = chat.snapshot("dag").await;
@@ -79,7 +79,7 @@ pub async fn spans_are_paged_in_both_orders<S: FullStore>(store: &S) {
     assert_eq!(up(0).await.len(), 6, "at least one");
     assert_eq!(down(4).await, [vec![21, 17, 13, 9], vec![5, 1]]);
     assert_eq!(down(1).await, [[21], [17], [13], [9], [5], [1]]);
-    // Spans are whole even if the range divides them.
+    // Spans are returned whole, even if the range divides them.
     let page = store.spans(&now, range(6, 14), Order::OldestFirst, 9).await;
     let items = page.unwrap().items;
     let ranges: Vec<SeqRange> = items.iter().filter_map(Span::closed_range).collect();
@@ -88,12 +88,12 @@ pub async fn spans_are_paged_in_both_orders<S: FullStore>(store: &S) {
     assert_eq!(inside, [[5]]);
     let cut = pages_of(store, &now, range(6, 14), Order::NewestFirst, 2).await;
     assert_eq!(cut, [vec![13, 9], vec![5]]);
-    // The open span touches everything after it.
+    // The last span has no end and overlaps every later range.
     let far = pages_of(store, &now, range(1_000, u32::MAX), Order::OldestFirst, 2).await;
     assert_eq!(far, [[21]]);
 }
 
-/// Checks that every version of a view stays readable, whole and by page.
+/// Checks that every old version of a view can be read, whole and in pages.
 pub async fn old_versions_stay_readable<S: FullStore>(store: &S) {
     let chat = five_leaves(store).await;
     let mut then = chat.snapshot("dag").await;
@@ -107,7 +107,7 @@ pub async fn old_versions_stay_readable<S: FullStore>(store: &S) {
         assert_eq!(down.concat(), expected, "version {version}");
         assert!(up[..up.len() - 1].iter().all(|page| page.len() == 2));
     }
-    // Each version knows its own spans: a condensed summary hides the leaves only from its own on.
+    // Each version has its own spans: a condensed summary replaces the leaves only from its own version on.
     let leaves = chat.spans("dag").await;
     let at = range(1, 8);
     chat.put("dag", at, vec![omitted(at)], vec![]).await;
@@ -153,7 +153,7 @@ pub async fn snapshots_do_not_move<S: FullStore>(store: &S) {
     );
 }
 
-/// Checks that views of one conversation, and of its forks, do not affect each other.
+/// Checks that the views of a conversation and of its forks do not affect each other.
 pub async fn views_are_independent<S: FullStore>(store: &S) {
     let chat = five_leaves(store).await;
     let at = range(1, 10);
@@ -189,7 +189,7 @@ pub async fn saved_is_the_difference_of_costs<S: FullStore>(store: &S) {
     expected += cost(5, 8) - 7;
     assert_eq!(saved().await, expected, "trimmed and omitted");
 
-    // Longer than its source: saved falls.
+    // A summary longer than its source makes the saved tokens fall.
     let long = "a very long summary ".repeat(100);
     let longer = chat.show_leaf("v", range(9, 9), &long).await;
     expected += cost(9, 9) - longer.tokens as i64;
@@ -198,7 +198,7 @@ pub async fn saved_is_the_difference_of_costs<S: FullStore>(store: &S) {
     let view = chat.views().await.remove(0);
     assert_eq!((view.saved, view.version), (now.saved, now.version));
 
-    // Back to raw in one publish: the saving is 0.
+    // One publish back to raw messages: the saved tokens become 0.
     chat.put("v", range(1, 9), vec![raw(range(1, 9))], vec![])
         .await;
     assert_eq!(saved().await, 0);

@@ -1,4 +1,4 @@
-//! Compares all readable data of a store with the reference and with [`Simple`](super::simple::Simple).
+//! Compares all readable data of a store with the reference store and with [`Simple`](super::simple::Simple).
 
 use memory_model::{
     ConversationId, Hash, Recipe, Seq, SeqRange, Span, SpanBody, ViewName, ViewVersion,
@@ -13,7 +13,7 @@ use crate::builders::verify_store;
 use crate::chat::Chat;
 
 impl<F: Fixture> World<'_, F> {
-    /// Compares all readable data.
+    /// Compares all readable data of the two stores.
     pub(super) async fn compare(&self) -> Checked<()> {
         let filter = ConversationFilter::default();
         both!(self, list(&filter, None, 1_000))?.ok();

@@ -1,4 +1,4 @@
-//! Random interleavings of all calls, compared step by step with the reference store.
+//! Random sequences of calls, compared step by step with the reference store.
 
 mod compare;
 mod op;
@@ -26,13 +26,14 @@ async fn run_case<F: Fixture>(fixture: &F, ops: &[Op]) -> Checked<()> {
     verified(&world.reference, "the reference").await
 }
 
-/// Plays random sequences of calls on the tested store and on [`InMemoryStore`](memory_store::InMemoryStore). Compares
-/// the two answers to each call and, at the end of each sequence, all data that can be read from the two stores. Logs
-/// and views are also compared with a simpler model. Then verifies both stores. `cases` is the number of sequences;
-/// each run plays the same ones. A sequence that fails is shortened before it is reported.
+/// Runs random sequences of calls on the tested store and on the reference,
+/// [`InMemoryStore`](memory_store::InMemoryStore). Compares the two answers to each call. At the end of each sequence
+/// compares all readable data of the two stores, compares logs and views with a simpler model, and verifies both
+/// stores. `cases` is the number of sequences. Each run uses the same sequences. A sequence that fails is shortened
+/// before it is reported.
 ///
 /// # Panics
-/// If the stores disagree, or if one does not verify.
+/// If the stores disagree, or if the verification of one finds a violation.
 pub async fn random_ops<F: Fixture>(fixture: &F, cases: u32) {
     let mut runner = TestRunner::deterministic();
     let strategy = prop::collection::vec(op(), 1..60);

@@ -1,8 +1,8 @@
-//! The steps of a sequence, and how they are drawn.
+//! Steps of a random sequence, and their random generation.
 
 use proptest::prelude::*;
 
-/// One step. Numbers are taken modulo the number of existing objects.
+/// One step of a sequence. A number that names an object is taken modulo the number of existing objects.
 #[derive(Debug, Clone)]
 pub(super) enum Op {
     Root,
@@ -19,7 +19,7 @@ pub(super) enum Op {
         texts: Vec<u8>,
         demand_head: bool,
     },
-    /// A summary over whole spans: a leaf over raw ones, else a condensed one.
+    /// Publishes a summary over whole spans: a leaf over raw messages, else a condensed summary.
     Summarize {
         chat: u8,
         view: u8,
@@ -29,7 +29,7 @@ pub(super) enum Op {
         stale: bool,
         fenced: bool,
     },
-    /// Another body over whole or partial spans.
+    /// Publishes another body over whole spans or parts of spans.
     Show {
         chat: u8,
         view: u8,
@@ -37,7 +37,7 @@ pub(super) enum Op {
         len: u8,
         body: Shown,
     },
-    /// A publish that may be invalid.
+    /// Makes a publish that may be invalid.
     Odd {
         chat: u8,
         first: u8,
@@ -49,7 +49,7 @@ pub(super) enum Op {
         chat: u8,
         job: u8,
         owner: u8,
-        /// Whether the lease outlasts the test; otherwise it ends at once.
+        /// Whether the lease lasts longer than the test. Otherwise it ends at once.
         lasting: bool,
     },
     Settle {
@@ -61,14 +61,14 @@ pub(super) enum Op {
         revision: u8,
         remove: bool,
     },
-    /// Erases the words of a range; one in a few is beyond the head.
+    /// Erases the words of a range. Some of the ranges end beyond the log.
     Erase {
         chat: u8,
         first: u8,
         len: u8,
     },
     Reopen,
-    /// Continues with the other store that is open on the same data.
+    /// Continues with the other open store on the same data.
     Switch,
 }
 

@@ -1,19 +1,20 @@
-//! The simplest rules that a store's answers are compared with.
+//! A model of a store with the simplest rules, with which a store's answers are compared.
 
 use std::collections::BTreeMap;
 
 use memory_model::{ConversationId, Message, Span, SpanBody};
 use memory_store::Erased;
 
-/// The words of an erased message, in [`Simple`].
+/// Text of an erased message in [`Simple`].
 pub(super) const GONE: &str = "(gone)";
 
-/// Expected content of the log and the views, by the simplest rules.
+/// Expected content of logs and views, by the simplest rules.
 #[derive(Debug, Default)]
 pub(super) struct Simple {
-    /// Each conversation's visible messages, in order: their external ids and texts.
+    /// Visible messages of each conversation, in order: their external ids and texts.
     pub(super) logs: BTreeMap<ConversationId, Vec<(Option<String>, String)>>,
-    /// For each view of a conversation the form of each position, from 1; raw beyond the end.
+    /// For each view of a conversation, the span body that each position has, from position 1. Positions beyond the end
+    /// of the list are raw.
     pub(super) views: BTreeMap<(ConversationId, String), Vec<SpanBody>>,
 }
 

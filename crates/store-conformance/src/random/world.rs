@@ -1,4 +1,4 @@
-//! The stores under test with their simplest model, and the effect of each step on all of them.
+//! The stores under test with their models, and the effect of each step on all of them.
 
 use std::fmt::Debug;
 use std::time::Duration;
@@ -18,7 +18,7 @@ use crate::Fixture;
 use crate::builders::{batch, entry, new_conversation, range, raw, replace, shown};
 use crate::chat::{Chat, Source};
 
-/// The time-to-live of a lease that outlasts the test, or ends at once.
+/// Returns the time-to-live of a lease: longer than the test, or zero.
 fn ttl(lasting: bool) -> Duration {
     match lasting {
         true => Duration::from_secs(3_600),
@@ -29,19 +29,19 @@ fn ttl(lasting: bool) -> Duration {
 pub(super) struct World<'a, F: Fixture> {
     fixture: &'a F,
     store: Option<F::Store>,
-    /// A second store on the same data, if the fixture opens one.
+    /// A second store on the same data, if the fixture can open one.
     other: Option<F::Store>,
     pub(super) reference: InMemoryStore,
     pub(super) simple: Simple,
     pub(super) chats: Vec<ConversationId>,
-    /// Fences of the same grants: the store's and the reference's.
+    /// Fences of the same grants: the fence in the tested store, and the fence in the reference.
     fences: Vec<(Fence, Fence)>,
     clock: i64,
 }
 
 pub(super) type Checked<T> = std::result::Result<T, String>;
 
-/// Both answers, if they agree; errors agree in their kind.
+/// Returns both answers as one if they agree. Two errors agree if they have the same kind.
 pub(super) fn same<T: PartialEq + Debug>(
     what: &str,
     store: Result<T>,
@@ -72,7 +72,7 @@ pub(super) use both;
 pub(super) const VIEWS: [&str; 2] = ["dag", "blocks"];
 
 impl<'a, F: Fixture> World<'a, F> {
-    /// Opens a fresh store of the fixture, with its model.
+    /// Creates an empty store with the fixture, together with its reference and its model.
     pub(super) async fn new(fixture: &'a F) -> Self {
         let store = fixture.fresh().await;
         Self {
@@ -91,7 +91,7 @@ impl<'a, F: Fixture> World<'a, F> {
         self.store.as_ref().expect("the store is open")
     }
 
-    /// A conversation of the reference store.
+    /// Returns a conversation of the reference store.
     pub(super) fn expected(&self, chat: ConversationId) -> Chat<'_, InMemoryStore> {
         Chat::new(&self.reference, chat)
     }
@@ -130,8 +130,8 @@ impl<'a, F: Fixture> World<'a, F> {
         Ok(())
     }
 
-    /// The form of each position of a fork: the largest summary that covers no position after the point, among the
-    /// summaries that its parent shows there and the ones they were made from.
+    /// Returns the expected span body of each position of a new fork. A position has the largest summary that covers no
+    /// position after the last shared one, among the summaries that the parent shows there and their children.
     async fn inherited(&self, parent: ConversationId, view: &str, at: Seq) -> Vec<SpanBody> {
         let key = (parent, view.to_owned());
         let mut shown = self.simple.views.get(&key).cloned().unwrap_or_default();
@@ -156,7 +156,7 @@ impl<'a, F: Fixture> World<'a, F> {
                     }
                 };
             }
-            // Trimmed messages become raw if their span crosses the point.
+            // Trimmed messages become raw if their span continues after the last shared position.
             let holds = |span: &&Span| {
                 span.range.first <= position && span.range.last.is_none_or(|l| l >= position)
             };
@@ -176,7 +176,7 @@ impl<'a, F: Fixture> World<'a, F> {
             Op::Fork { parent, at } => {
                 let parent = self.chat(*parent);
                 let head = self.expected(parent).info().await.head.0;
-                // One in a few is beyond the head.
+                // Some of the positions are beyond the end of the log.
                 let at = Seq(u32::from(*at) % (head + 2));
                 self.open(Origin::Fork { parent, at }).await?;
             }
@@ -234,7 +234,7 @@ impl<'a, F: Fixture> World<'a, F> {
                 if head == 0 {
                     return Ok(());
                 }
-                // May cut an indivisible span; then both stores must refuse.
+                // The range may cut a span that cannot be divided. Both stores must then refuse.
                 let first = u32::from(*first) % head + 1;
                 let last = (first + u32::from(len % 6)).min(head);
                 let at = range(first, last);
@@ -280,7 +280,7 @@ impl<'a, F: Fixture> World<'a, F> {
                 let (chat, ttl) = (self.chat(*chat), ttl(*lasting));
                 let job = JobKey(format!("job {}", job % 3));
                 let owner = Owner(format!("owner {}", owner % 3));
-                // The numbers of fences are the store's own affair; they only rise.
+                // Each store chooses the numbers of its fences. They only have to rise.
                 let erasures = match lasting {
                     true => self.expected(chat).info().await.erasures,
                     false => 0,
@@ -350,7 +350,7 @@ impl<'a, F: Fixture> World<'a, F> {
         let messages: Vec<Message> = texts
             .iter()
             .map(|n| {
-                // Few ids, so that duplicates and conflicts happen.
+                // There are few ids, so that duplicates and conflicts occur.
                 let id = n % 64;
                 let text = format!("message {id} {}", "word ".repeat(usize::from(n / 32)));
                 let mut message = match n % 16 {
@@ -397,7 +397,7 @@ impl<'a, F: Fixture> World<'a, F> {
             (Claim::Ready(a, x), Claim::Ready(b, y)) if newest(&a) && x == y => {
                 self.fences.push((a, b))
             }
-            // Each store has its own time, so the ends of leases differ.
+            // Each store has its own clock, so the ends of leases differ.
             (Claim::Held { owner: a, .. }, Claim::Held { owner: b, .. }) if a == b => {}
             (Claim::Outdated, Claim::Outdated) => {}
             (a, b) => return Err(format!("claim: the store says {a:?}, the reference {b:?}")),
@@ -405,7 +405,7 @@ impl<'a, F: Fixture> World<'a, F> {
         Ok(())
     }
 
-    /// A range of whole spans, at most up to the head.
+    /// Returns a range of whole spans that ends within the log.
     async fn whole_spans(
         &self,
         chat: ConversationId,
@@ -422,7 +422,7 @@ impl<'a, F: Fixture> World<'a, F> {
         let from = usize::from(first) % ranges.len().max(1);
         let to = (from + usize::from(len % 4)).min(ranges.len().max(1) - 1);
         let mut at = SeqRange::new(ranges.get(from)?.first, ranges.get(to)?.last)?;
-        // Part of a span, if it is raw.
+        // A raw span may also be taken in part.
         if from == to && spans[from].body == SpanBody::Raw {
             let skip = u32::from(len / 4) % u32::try_from(at.len()).ok()?;
             let (first, last) = (at.first.0 + skip / 2, at.last.0 - (skip - skip / 2));
@@ -431,8 +431,8 @@ impl<'a, F: Fixture> World<'a, F> {
         Some(at)
     }
 
-    /// A summary of the view's content over a range: of its summaries, and of messages elsewhere. A flat one unfolds to
-    /// messages alone.
+    /// Makes a summary of the view's content over a range: of its summaries, and of messages elsewhere. The children of
+    /// a flat summary are messages only.
     async fn summary(
         &self,
         chat: ConversationId,

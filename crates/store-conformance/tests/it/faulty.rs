@@ -1,4 +1,5 @@
-//! The store that fails when told to does so, once or from then on, before or after the write.
+//! Tests that a [`FaultyStore`] fails when it is told to: a single write or all later writes, before or after the write
+//! takes effect.
 
 use memory_model::{Seq, ViewVersion};
 use memory_store::{Append, AppendAt, ErrorKind, InMemoryStore, Published, Store};
@@ -19,7 +20,7 @@ async fn the_kth_write_fails() {
         let error = store.append(chat, &append_of(text)).await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Io);
     }
-    // The second was written, the third was not.
+    // The second message was written, and the third was not.
     assert_eq!(Chat::new(&store, chat).texts().await, ["one", "two"]);
     store.heal();
     store.append(chat, &append_of("three")).await.unwrap();

@@ -1,4 +1,4 @@
-//! The reference store passes the suite that it is the reference for.
+//! The reference store must pass the suite itself.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 
 mod faulty;

@@ -24,7 +24,7 @@ impl<D: Database> SqlStore<D> {
         id: ConversationId,
         append: &Append,
     ) -> Result<Appended> {
-        // Bytes and hashes first: they take the longest and need no lock.
+        // Bytes and hashes are computed first, because they take the longest and need no lock.
         let bodies = hashed_bodies(&append.entries)?;
 
         let mut writer = self.database.write().await?;
@@ -77,8 +77,7 @@ impl<D: Database> SqlStore<D> {
     }
 }
 
-/// Packs rows and inserts them. Packing continues while the database writes the previously packed rows: a driver waits
-/// elsewhere.
+/// Packs entries and inserts their rows. The next entries are packed while the database writes the previous rows.
 async fn insert_rows(
     on: &mut impl Executor,
     id: ConversationId,
@@ -110,7 +109,8 @@ async fn insert_rows(
     Ok(())
 }
 
-/// The visible entries with the given external ids.
+/// Returns the stored entries with the given external ids, by id. Looks in the log of the conversation and in the log
+/// that it inherits from its parent.
 pub(super) async fn visible(
     on: &mut impl Executor,
     info: &Conversation,
@@ -132,7 +132,7 @@ pub(super) async fn visible(
         };
         for row in on.all_prepared(look_up, values).await? {
             let (id, known) = message::found(&row)?;
-            // Of several the earliest.
+            // If several entries have the same external id, the earliest is kept.
             let entry = found.entry(id).or_insert(known);
             if known.seq < entry.seq {
                 *entry = known;
@@ -142,7 +142,7 @@ pub(super) async fn visible(
     Ok(found)
 }
 
-/// An empty list of values for a prepared statement.
+/// Returns an empty collection of values for a prepared SQL statement of this executor.
 fn values_for<E: Executor>(_: &E) -> E::Values {
     E::Values::default()
 }

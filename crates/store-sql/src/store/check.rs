@@ -1,5 +1,5 @@
-//! Checks of the agreement between stored data: hashes of rows, payloads and families, and the owners of used
-//! summaries.
+//! Checks that the stored data agree with each other: hashes of rows, payloads and families, and the owners of
+//! summaries from which others were made.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
@@ -16,11 +16,11 @@ use crate::executor::{Database, Executor};
 use crate::row::Columns as _;
 use crate::{conversation, erasure, message, pack, summary, view};
 
-/// Number of rows read at once.
+/// Maximum number of database rows that one request reads.
 const PAGE: u64 = 256;
-/// Number of payloads read at once.
+/// Maximum number of payloads in one request. A payload is a long string of messages that is stored once.
 const PAYLOADS: u64 = 16;
-/// Number of times that the rows of conversations are read again if they contain violations.
+/// Number of additional attempts to read the rows of conversations, if the rows contain violations.
 const AGAIN: usize = 2;
 
 impl<D: Database> SqlStore<D> {
@@ -44,7 +44,8 @@ impl<D: Database> SqlStore<D> {
         Ok(found)
     }
 
-    /// A fork's summaries may be made from its ancestors' summaries if these cover only shared positions.
+    /// Checks summaries that were made from another conversation's summaries. Only a fork may do this, with its
+    /// ancestors' summaries that cover only shared positions.
     async fn check_foreign_links(
         &self,
         on: &mut impl Executor,
@@ -80,7 +81,8 @@ async fn check_records(on: &mut impl Executor, found: &mut Vec<Violation>) -> Re
     summaries(on, found).await
 }
 
-/// Rows of an older version have no hash: the first rows of a view may have none.
+/// Compares the hash of each publication's row with the hash computed from the row. Rows of older versions of the
+/// schema have no hash. Only the first rows of a view may be without one.
 async fn publications(on: &mut impl Executor, found: &mut Vec<Violation>) -> Result<()> {
     let mut recorded: Option<(i64, String)> = None;
     on.each(&view::publication_records(), |row| {
@@ -106,8 +108,8 @@ async fn publications(on: &mut impl Executor, found: &mut Vec<Violation>) -> Res
     .await
 }
 
-/// Finds violations in the rows of conversations that persist when the rows are read again: another process may write
-/// between two statements.
+/// Finds violations in the rows of conversations and families. Reads the rows again before it reports a violation,
+/// because another process may write between two SQL statements.
 async fn settled_conversations(on: &mut impl Executor, found: &mut Vec<Violation>) -> Result<()> {
     let mut wrong = Vec::new();
     let read = conversations(on, &mut wrong).await;
@@ -209,7 +211,7 @@ async fn summaries(on: &mut impl Executor, found: &mut Vec<Violation>) -> Result
             let read = read.and_then(|read| Ok((read.summary, summary::recorded(&row)?)));
             let (kind, message) = match read {
                 Ok((summary, record)) if summary_record_hash(&summary) == record => continue,
-                // Only the hash and the figures of an erased summary are left.
+                // Of an erased summary only the hash, the range, the depth and the cost are left.
                 Ok((summary, _)) if summary.text() == ERASED && erased.contains(&row.int(0)?) => {
                     continue;
                 }
@@ -227,7 +229,7 @@ async fn summaries(on: &mut impl Executor, found: &mut Vec<Violation>) -> Result
     }
 }
 
-/// Compares each payload with its hash.
+/// Compares the hash of each payload with its content. A payload is a long string of messages that is stored once.
 async fn check_payloads(on: &mut impl Executor, found: &mut Vec<Violation>) -> Result<()> {
     let mut after = 0;
     loop {

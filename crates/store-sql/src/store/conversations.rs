@@ -15,11 +15,11 @@ use crate::conversation as sql;
 use crate::executor::{Database, Executor};
 use crate::row::Columns;
 
-/// Larger numbers would not fit into a row's key.
+/// Largest number of a conversation. A larger number does not fit into a row's key.
 const MAX_CONVERSATION: i64 = i32::MAX as i64;
 
 impl<D: Database> SqlStore<D> {
-    /// A conversation by number, with its segments.
+    /// Reads a conversation by number, with its segments.
     pub(super) async fn get(
         &self,
         on: &mut impl Executor,
@@ -41,7 +41,7 @@ impl<D: Database> SqlStore<D> {
         }
     }
 
-    /// The conversation of a row of [`sql::find`].
+    /// Returns the conversation in a row of [`sql::find`], with its segments.
     pub(super) async fn found(
         &self,
         on: &mut impl Executor,
@@ -54,7 +54,7 @@ impl<D: Database> SqlStore<D> {
 
     pub(super) async fn open_conversation(&self, new: &NewConversation) -> Result<Conversation> {
         let which = ConversationRef::Key(new.key.clone());
-        // The common case takes no write lock.
+        // An existing conversation, the common case, is found without a write lock.
         let mut reader = self.database.read().await?;
         if let Some(found) = self.look_up(&mut reader, &which).await? {
             return Ok(found);
@@ -132,7 +132,8 @@ impl<D: Database> SqlStore<D> {
     }
 }
 
-/// Adds a new conversation to its family's record.
+/// Adds a new conversation to the stored record of its family: the number of members and the hash over their session
+/// keys.
 async fn join_family(on: &mut impl Executor, new: &Conversation) -> Result<()> {
     if new.family == new.id {
         let hash = family_hash(Hash::ZERO, new.id, &new.key);

@@ -1,4 +1,4 @@
-//! Erasing words.
+//! Erasure of words.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,7 +20,7 @@ use crate::row::Columns as _;
 use crate::search::SegmentSelection;
 use crate::{conversation, erasure as sql, message, summary, vector};
 
-/// Number of rows read at once.
+/// Maximum number of database rows that one request reads.
 const PAGE: u64 = 64;
 
 impl<D: Database> SqlStore<D> {
@@ -81,7 +81,7 @@ impl<D: Database> SqlStore<D> {
             on.run(&sql::delete_jobs(seen.conversation)).await?;
             on.run(&sql::delete_prepared(seen.conversation)).await?;
             on.run(&sql::count_erasure(seen.conversation)).await?;
-            // An erased call may come before the messages of a fork.
+            // An erased tool call may come before the first own message of a fork, and the fork's index may contain it.
             let from = SegmentSelection::From(
                 seen.conversation,
                 IndexedKind::Messages,
@@ -111,7 +111,7 @@ impl<D: Database> SqlStore<D> {
         Ok(erased)
     }
 
-    /// Removes erased words from the files, and records that the `pending` erasures are done.
+    /// Removes the erased words from the files, and then deletes the records of the `pending` erasures.
     async fn wipe(&self, pending: Vec<(i64, i64)>) -> Result<()> {
         self.database.wipe().await?;
         let mut writer = self.database.write().await?;
@@ -121,8 +121,8 @@ impl<D: Database> SqlStore<D> {
         Ok(())
     }
 
-    /// Removes words that an interrupted erasure left in the files. If another program uses the database, leaves them
-    /// to the next program that opens it for writing.
+    /// Removes words that an interrupted erasure left in the files. If another program is using the database, the words
+    /// stay until the next program opens it for writing.
     ///
     /// # Errors
     /// If the database cannot be written.
@@ -142,7 +142,7 @@ impl<D: Database> SqlStore<D> {
         }
     }
 
-    /// Returns the erasures with words still to be removed from the files: number and time of each.
+    /// Returns the number and time of each erasure with words that are not yet removed from the files.
     pub(super) async fn pending_wipes(&self, on: &mut impl Executor) -> Result<Vec<(i64, i64)>> {
         let rows = on.all(&sql::pending_wipes()).await?;
         rows.iter()
@@ -194,7 +194,7 @@ impl<D: Database> SqlStore<D> {
         }
     }
 
-    /// The keys of the summaries of erased entries that still have words.
+    /// Returns the row keys of the summaries that were made from erased entries and still have their words.
     async fn with_words(
         &self,
         on: &mut impl Executor,
@@ -231,8 +231,8 @@ impl<D: Database> SqlStore<D> {
         Ok(keys)
     }
 
-    /// Removes pieces from a conversation's facts that none of its entries contains any more, and repacks the bytes
-    /// that were compressed against them.
+    /// Removes from a conversation's facts (the texts that serve as a dictionary for its entries) the pieces that no
+    /// entry contains any more. Compresses the entries again that were compressed with the old text.
     async fn forget_facts(&self, on: &mut impl Executor, id: ConversationId) -> Result<()> {
         let Some(old) = self.facts_of(on, id).await? else {
             return Ok(());
@@ -271,7 +271,7 @@ impl<D: Database> SqlStore<D> {
     }
 }
 
-/// The next rows of an own log, and the position of the last.
+/// Reads the next entries of a conversation's own log, in packed form. Also returns the position of the last one.
 async fn packed_rows<E: Executor>(
     on: &mut E,
     id: ConversationId,

@@ -1,4 +1,4 @@
-//! Text that the entries of a conversation have in common, stored once.
+//! Facts of conversations: texts that the entries of a conversation have in common, against which they are compressed.
 
 use std::collections::BTreeMap;
 use std::sync::{MutexGuard, PoisonError};
@@ -13,11 +13,13 @@ use crate::message;
 use crate::pack::Facts;
 use crate::row::Columns as _;
 
-/// Number of entries with meta appended by one store at which a conversation gets its facts.
+/// Number of appended entries with metadata after which a store looks for facts of a conversation: texts that the
+/// metadata of its entries have in common.
 const FACTS_FROM: usize = 8;
-/// Maximum number of entries of an append that are searched for facts.
+/// Maximum number of entries of one append with metadata that are searched for common texts.
 const FACTS_UP_TO: usize = 64;
-/// Number of conversations with facts in memory: each takes some 100 kB, ready for use.
+/// Maximum number of conversations with facts (dictionaries of common texts) that are kept in memory. The facts of one
+/// conversation take about 100 kB in memory.
 const FACTS_CACHE: usize = 64;
 
 impl<D: Database> SqlStore<D> {
@@ -37,7 +39,7 @@ impl<D: Database> SqlStore<D> {
         cache.insert(id, known);
     }
 
-    /// The facts of a conversation, from the database.
+    /// Reads the facts of a conversation (the texts with which its entries are compressed) from the database.
     pub(super) async fn facts_of(
         &self,
         on: &mut impl Executor,
@@ -54,8 +56,9 @@ impl<D: Database> SqlStore<D> {
         }
     }
 
-    /// Returns the facts for packing the entries that a transaction appends, and whether they are new and must be
-    /// stored. The transaction has read `info`: another process may have erased words since the facts were looked up.
+    /// Returns the facts (common texts that serve as a dictionary) with which to compress the entries that a
+    /// transaction appends, and whether the facts are new and must be stored. The transaction must have read `info`,
+    /// because another process may have erased words after the facts were looked up.
     pub(super) async fn facts_for(
         &self,
         on: &mut impl Executor,
@@ -90,10 +93,10 @@ impl<D: Database> SqlStore<D> {
             if known.appended.len() < FACTS_FROM {
                 return Ok((None, false));
             }
-            // Not asked again until as many more have come.
+            // The next search for facts comes after the same number of entries again.
             std::mem::take(&mut known.appended)
         };
-        // Another writer may have been faster.
+        // Another writer may have stored facts meanwhile.
         if let Some(found) = self.facts_of(on, info.id).await? {
             return Ok((Some(found), false));
         }

@@ -1,4 +1,4 @@
-//! The first views of a fork.
+//! First views of a fork.
 
 use memory_model::{Seq, Span, SpanBody, SummaryId, Timestamp, ViewName};
 use memory_store::implementors::{Inherited, ViewCut, views_hash};
@@ -15,13 +15,14 @@ use crate::executor::{Database, Executor};
 use crate::row::Columns as _;
 use crate::view::{self as sql, SpanRows};
 
-/// More spans than a range can have.
+/// Limit on a number of spans, larger than any range can have.
 const ALL: u64 = 1 << 32;
 
 impl<D: Database> SqlStore<D> {
-    /// Publishes the parent's views, cut at the fork's point, as the first version of the fork's.
+    /// Publishes the parent's views, cut at the last shared position, as the first version of the fork's views.
     ///
-    /// Reads the parent's live spans up to the point, and for a summary that crosses it one node a level.
+    /// Reads the parent's current spans up to that position. For a summary that crosses the position it reads one
+    /// summary for each level.
     pub(super) async fn inherit_views(
         &self,
         on: &mut impl Executor,

@@ -1,4 +1,4 @@
-//! Facts about summaries that a conversation sees.
+//! Ranges, depths and costs of the summaries that a conversation made or inherits.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use crate::executor::Executor;
 use crate::row::Columns;
 use crate::summary::{self, StoredSummary};
 
-/// Facts about a summary that a publish needs.
+/// Returns the range, depth and cost of a summary, which the checks of a publish need.
 pub(super) fn known_summary(row: &StoredSummary) -> KnownSummary {
     KnownSummary {
         range: row.range,
@@ -21,7 +21,8 @@ pub(super) fn known_summary(row: &StoredSummary) -> KnownSummary {
     }
 }
 
-/// The summaries with these ids that a conversation sees: if several have one id, the nearest.
+/// Looks up the summaries with these ids that a conversation made or inherits from its ancestors. If several of them
+/// made a summary, the nearest one's is returned.
 pub(super) async fn known_summaries(
     on: &mut impl Executor,
     conversation: ConversationId,
@@ -36,14 +37,16 @@ pub(super) async fn known_summaries(
     known_of(answers.iter().flatten())
 }
 
-/// Adds the statements that read the facts about summaries: rows for [`known_of`].
+/// Adds the SQL statements that read the range, depth and cost of summaries to a batch. [`known_of`] reads the rows of
+/// the answers.
 pub(super) fn push_known_summaries(batch: &mut Batch, id: ConversationId, asked: &[&str]) {
     for ids in batched(asked) {
         batch.push(summary::known_by_ids(id.0, &ids));
     }
 }
 
-/// The facts about summaries, by id: if several have one id, the nearest, which comes first.
+/// Reads the rows of the statements of [`push_known_summaries`]. Returns the summaries by id. If several rows have the
+/// same id, the first is kept, which is the nearest conversation's.
 pub(super) fn known_of<'r, R: Columns + 'r>(
     rows: impl Iterator<Item = &'r R>,
 ) -> Result<BTreeMap<SummaryId, StoredSummary>> {

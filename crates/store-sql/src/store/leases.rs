@@ -1,4 +1,4 @@
-//! Granting leases on jobs.
+//! Giving leases (exclusive claims on jobs, such as summaries to write).
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -28,7 +28,8 @@ impl<D: Database> SqlStore<D> {
         let mut tx = self.database.begin(&mut writer).await?;
         let on = &mut tx;
         let asked: Vec<&str> = keys.iter().map(|key| key.0.as_str()).collect();
-        // Undone when all jobs are another's. A number that is not given is not given later either.
+        // Rolled back if every job is held by another owner. A fence that was reserved and not used is not used later
+        // either.
         let mut batch = Batch::default();
         batch.push(sql::next_fences(id, keys.len())?);
         for keys in batched(&asked) {
@@ -87,7 +88,8 @@ impl<D: Database> SqlStore<D> {
     }
 }
 
-/// The fences of the granted jobs among these, by key, in one round trip.
+/// Reads the fencing tokens of the jobs with these keys, in one round trip. Jobs without a lease are left out. The
+/// answer is by key.
 pub(super) async fn granted_fences(
     on: &mut impl Executor,
     id: ConversationId,
@@ -99,7 +101,8 @@ pub(super) async fn granted_fences(
     fences_of(answers.iter().flatten())
 }
 
-/// Adds the statements that read the fences of granted jobs: rows for [`fences_of`]. Returns their number.
+/// Adds SQL statements to a batch that read the fencing tokens of the leased jobs among those with these keys.
+/// [`fences_of`] reads the rows of the answers. Returns the number of statements.
 pub(super) fn push_granted_fences(batch: &mut Batch, id: ConversationId, keys: &[&str]) -> usize {
     let batches = batched(keys);
     for keys in &batches {
@@ -108,7 +111,7 @@ pub(super) fn push_granted_fences(batch: &mut Batch, id: ConversationId, keys: &
     batches.len()
 }
 
-/// Fences by the keys of their jobs.
+/// Reads the rows of the statements of [`push_granted_fences`]. Returns the fencing tokens by the keys of their jobs.
 pub(super) fn fences_of<'r, R: Columns + 'r>(
     rows: impl Iterator<Item = &'r R>,
 ) -> Result<BTreeMap<String, u64>> {

@@ -1,4 +1,4 @@
-//! The part of a family that a conversation sees: its ancestors, and the ranges of their logs.
+//! Lineages: a conversation, its ancestors, and the ranges of their logs that the conversation inherits.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -7,28 +7,29 @@ use memory_model::{ConversationId, Seq, SeqRange};
 use memory_store::Segment;
 use memory_store::implementors::SummaryScope;
 
-/// Maximum number of remembered ancestors, of all conversations together: about 16 MiB.
+/// Maximum number of ancestors in memory, over all conversations: about 16 MiB.
 const REMEMBERED: usize = 1 << 20;
 
-/// A conversation with a visible log.
+/// A conversation that shares its log, or the beginning of it, with a fork. Also the fork itself.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Ancestor {
     pub(super) id: ConversationId,
-    /// The parent and the last position shared with it, for a fork.
+    /// Parent and last shared position of a fork. `None` for other conversations.
     pub(super) fork: Option<(ConversationId, Seq)>,
 }
 
-/// A conversation and its ancestors, as far as they are forks. Itself first; numbers fall.
+/// A conversation with its ancestors by forks. The conversation itself is the first, and the numbers fall.
 #[derive(Debug, Clone)]
 pub(super) struct Lineage(Arc<[Ancestor]>);
 
 impl Lineage {
-    /// The lineage of the first of these; each conversation is the parent of the one before it.
+    /// Creates the lineage of the first of these conversations. Each conversation must be followed by its parent.
     pub(super) fn new(ancestors: impl IntoIterator<Item = Ancestor>) -> Self {
         Self(ancestors.into_iter().collect())
     }
 
-    /// The conversations with visible summaries.
+    /// Returns, for each conversation in the lineage, the scope of its summaries that the first conversation can use:
+    /// all of its own summaries, and the summaries of each ancestor that cover only shared positions.
     pub(super) fn scope(&self) -> Vec<SummaryScope> {
         let Some(own) = self.0.first() else {
             return Vec::new();
@@ -42,13 +43,13 @@ impl Lineage {
         scope
     }
 
-    /// Returns the first position of its own log.
+    /// Returns the first position of the conversation's own log.
     pub(super) fn own_first(&self) -> Seq {
         let fork = self.0.first().and_then(|own| own.fork);
         fork.map_or(Seq::FIRST, |(_, at)| at.next())
     }
 
-    /// The visible ranges of logs, in order.
+    /// Returns the ranges of the logs from which the log of the first conversation is composed, by rising position.
     pub(super) fn segments(&self) -> Vec<Segment> {
         let mut last: Option<Seq> = None;
         let mut segments = Vec::new();
@@ -69,13 +70,13 @@ impl Lineage {
         segments
     }
 
-    /// Whether a range that ends at `last` in the log of `source` is visible.
+    /// Returns whether the first conversation reads the log of `source` at least up to position `last`.
     pub(super) fn sees(&self, source: ConversationId, last: Seq) -> bool {
         let mut scope = self.scope().into_iter();
         scope.any(|scope| scope.conversation == source && scope.last.is_none_or(|end| last <= end))
     }
 
-    /// The lineage of a fork of this conversation.
+    /// Returns the lineage of a fork of this conversation. `at` is the last shared position.
     pub(super) fn fork(&self, id: ConversationId, at: Seq) -> Self {
         let fork = self.0.first().map(|parent| (parent.id, at));
         let own = Ancestor { id, fork };
@@ -87,7 +88,7 @@ impl Lineage {
     }
 }
 
-/// The remembered lineages.
+/// Lineages that are kept in memory.
 #[derive(Debug, Default)]
 pub(super) struct Lineages {
     known: BTreeMap<ConversationId, Lineage>,

@@ -1,4 +1,4 @@
-//! Looks up lineages and remembers them.
+//! Lookup of lineages, which are kept in memory.
 
 use std::sync::PoisonError;
 
@@ -12,7 +12,8 @@ use crate::conversation as sql;
 use crate::executor::{Database, Executor};
 
 impl<D: Database> SqlStore<D> {
-    /// The lineage of a conversation: one statement, unless it is remembered.
+    /// Returns the lineage of a conversation: the conversation and its ancestors by forks. Runs no SQL statement if the
+    /// lineage is in memory, otherwise one.
     pub(super) async fn lineage(
         &self,
         on: &mut impl Executor,
@@ -45,8 +46,8 @@ impl<D: Database> SqlStore<D> {
         Ok(lineage)
     }
 
-    /// The lineage of a conversation from its row: no statement, unless it is a fork of a conversation that is not
-    /// remembered.
+    /// Returns the lineage (the ancestors by forks) of a conversation with a row that is already read. Runs an SQL
+    /// statement only for a fork, and only if the lineage of its parent is not in memory.
     pub(super) async fn lineage_of(
         &self,
         on: &mut impl Executor,
@@ -59,7 +60,7 @@ impl<D: Database> SqlStore<D> {
             Origin::Fork { parent, at } if parent < found.id => {
                 match self.lineage(on, parent).await {
                     Ok(parent) => parent.fork(found.id, at),
-                    // A fork can be read even if its parent is missing.
+                    // A fork remains readable if its parent is missing.
                     Err(error) if error.kind() == ErrorKind::NotFound => Lineage::new([Ancestor {
                         id: found.id,
                         fork: Some((parent, at)),

@@ -1,4 +1,4 @@
-//! Facts about logs that operations need: remembered ones take no statement.
+//! Lengths and costs of logs that are kept in memory, so that most operations need no SQL statement to look them up.
 
 use std::sync::{MutexGuard, PoisonError};
 
@@ -9,11 +9,12 @@ use super::SqlStore;
 use super::reached::Reached;
 use crate::executor::{Database, Executor};
 
-/// Facts about a log, at least as far as an operation needs them.
+/// Segments, length and cost of a log. They may be older than the database, but cover all positions that an operation
+/// needs.
 #[derive(Debug)]
 pub(super) struct Log {
     pub(super) segments: Vec<Segment>,
-    /// A position up to which there are entries; the log's head, or before it.
+    /// A position up to which the log has entries. It is the end of the log, or a position before the end.
     pub(super) head: Seq,
     /// Cost of the messages up to `head`, in tokens.
     pub(super) tokens: u64,
@@ -30,12 +31,13 @@ impl From<&Conversation> for Log {
 }
 
 impl<D: Database> SqlStore<D> {
-    /// The remembered extents of logs and views.
+    /// Locks and returns the lengths of logs and the versions of views that are kept in memory.
     pub(super) fn reached(&self) -> MutexGuard<'_, Reached> {
         self.reached.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The remembered facts about the log if `is_enough` accepts them, otherwise the facts in the database.
+    /// Returns the segments, length and cost of a log. Uses the values in memory if `is_enough` accepts their last
+    /// position and their cost in tokens. Otherwise reads the current values from the database.
     pub(super) async fn log(
         &self,
         on: &mut impl Executor,

@@ -49,23 +49,26 @@ use self::lineage::Lineages;
 use self::reached::Reached;
 use crate::executor::Database;
 
-/// Maximum number of rows that one statement inserts if a call adds several rows to one table.
+/// Maximum number of rows in one SQL `insert` statement. A call that adds more rows to a table sends several
+/// statements.
 const ROWS: usize = 64;
 
-/// A store on an SQL database: the logic that all such databases share, on the connections of the database `D`.
+/// A store on an SQL database. It has the logic that all SQL databases share, and runs on the connections of the
+/// database `D`.
 #[derive(Debug)]
 pub struct SqlStore<D> {
     database: D,
-    /// They never change once a conversation exists, so the memory is always right.
+    /// Lineages of conversations. A lineage never changes once the conversation exists, so the copy in memory is always
+    /// right.
     lineages: Mutex<Lineages>,
-    /// Minimum extents of logs and views.
+    /// Lengths of logs and versions of views that were seen so far. The real ones may be larger.
     reached: Mutex<Reached>,
-    /// Remembered facts of conversations.
+    /// Facts of conversations that are kept in memory.
     facts: Mutex<BTreeMap<ConversationId, KnownFacts>>,
 }
 
 impl<D: Database> SqlStore<D> {
-    /// Creates a store on an open database, which must have the schema.
+    /// Creates a store on an open database. The database must already have the schema.
     pub fn new(database: D) -> Self {
         Self {
             database,
@@ -75,7 +78,7 @@ impl<D: Database> SqlStore<D> {
         }
     }
 
-    /// Opens the database at `place` with the default settings of its kind.
+    /// Opens the database at `place` with the default settings of its kind, and creates a store on it.
     ///
     /// # Errors
     /// The errors of [`Database::open`].
@@ -83,12 +86,12 @@ impl<D: Database> SqlStore<D> {
         Self::opened(D::open(place.as_ref()).await?).await
     }
 
-    /// Creates a store on an open database, from the result of [`Database::open`]. Finishes an interrupted erasure if
-    /// there is one.
+    /// Creates a store from the result of [`Database::open`]: an open database, and whether an erasure was interrupted.
+    /// Finishes an interrupted erasure first.
     ///
     /// # Errors
-    /// If an interrupted erasure cannot be finished: `NotGone` if a reader keeps old bytes in a file, or an error of
-    /// writing the database.
+    /// If an interrupted erasure cannot be finished: `NotGone` if another reader keeps old bytes in a file, or an error
+    /// of writing the database.
     pub async fn opened((database, is_cut_short): (D, bool)) -> Result<Self> {
         let store = Self::new(database);
         if is_cut_short {
@@ -97,7 +100,7 @@ impl<D: Database> SqlStore<D> {
         Ok(store)
     }
 
-    /// Returns the number of statements that the store has run, including `begin` and `commit`: for tests and
+    /// Returns the number of SQL statements that the store has run, including `begin` and `commit`. Meant for tests and
     /// measurements.
     pub fn statements(&self) -> u64 {
         self.database.statements()

@@ -1,4 +1,4 @@
-//! Summaries that publishes contain and the database does not.
+//! Summaries that publishes contain and that are not in the database yet.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,17 +11,17 @@ use super::known_summaries::known_summary;
 use crate::batch::Batch;
 use crate::summary::{self, LinkRole, LinkRow, StoredSummary};
 
-/// The summaries that a conversation sees, and those that publishes add.
+/// The stored summaries that publishes refer to, and the summaries that the publishes add.
 #[derive(Debug)]
 pub(super) struct NewSummaries<'p> {
     known: BTreeMap<SummaryId, (i64, KnownSummary)>,
     last_key: i64,
-    /// In the order of their keys.
+    /// Summaries to insert, each with its row key, in the order of the keys.
     new: Vec<(i64, &'p Summary)>,
 }
 
 impl<'p> NewSummaries<'p> {
-    /// `known` are stored; new keys follow the last one.
+    /// Creates the collection from the stored summaries. New row keys begin after `last_key`.
     pub(super) fn new(known: BTreeMap<SummaryId, StoredSummary>, last_key: i64) -> Self {
         let known = known
             .into_iter()
@@ -34,7 +34,8 @@ impl<'p> NewSummaries<'p> {
         }
     }
 
-    /// The facts about the summaries among these that are stored or will be.
+    /// Returns the range, depth and cost of the summaries in `asked` that are stored or will be inserted. Other ids are
+    /// left out.
     pub(super) fn known(&self, asked: &BTreeSet<SummaryId>) -> BTreeMap<SummaryId, KnownSummary> {
         let known = asked.iter().filter_map(|id| {
             let (_, known) = self.known.get(id)?;
@@ -43,7 +44,7 @@ impl<'p> NewSummaries<'p> {
         known.collect()
     }
 
-    /// Adds the summaries of a publish that are not there yet.
+    /// Adds the summaries of a publish that are neither stored nor added already.
     pub(super) fn add(&mut self, summaries: &'p [Summary]) {
         for summary in summaries {
             if !self.known.contains_key(&summary.id) {
@@ -55,9 +56,9 @@ impl<'p> NewSummaries<'p> {
         }
     }
 
-    /// Adds the statements that write the new summaries and their children and sources.
+    /// Adds the SQL statements that insert the new summaries with their children and sources.
     pub(super) fn write(&self, batch: &mut Batch, id: ConversationId) -> Result<()> {
-        // All of them before any link: they may refer to each other.
+        // All summaries are inserted before the links, because summaries may refer to each other.
         for summaries in self.new.chunks(ROWS) {
             let insert = summary::insert_all(id.0, summaries)?;
             batch.push(insert);
@@ -70,7 +71,7 @@ impl<'p> NewSummaries<'p> {
         Ok(())
     }
 
-    /// The rows of a summary's children, and of its sources if they differ.
+    /// Returns the rows of a summary's children, and of its sources if they differ from the children.
     fn links(&self, (key, summary): &(i64, &'p Summary)) -> Vec<LinkRow> {
         let key_of = |child: &Child| child.summary().and_then(|id| self.known.get(id));
         let row = |role| {

@@ -1,4 +1,4 @@
-//! Entries on their way into rows: packed, with payloads that messages share stored once.
+//! Packing of entries into rows. A payload, a long string that messages have in common, is stored once.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use crate::message::{self, NewRow};
 use crate::pack::{self, Facts, Packed};
 use crate::row::Columns as _;
 
-/// An entry that waits to be packed.
+/// An entry that is ready to be packed.
 pub(super) struct Waiting<'a> {
     pub(super) entry: &'a NewEntry,
     pub(super) placed: Placed,
@@ -20,17 +20,17 @@ pub(super) struct Waiting<'a> {
     pub(super) body: Vec<u8>,
 }
 
-/// An entry that waits to be stored.
+/// An entry that is packed and ready to be stored.
 pub(super) struct Ready<'a> {
     row: NewRow<'a>,
-    /// Payload to store separately.
+    /// String that was cut out of the body, with its hash, to be stored as a payload.
     cut: Option<(Hash, Vec<u8>)>,
 }
 
 impl<'a> Waiting<'a> {
     pub(super) fn pack(self, facts: Option<&Facts>) -> Ready<'a> {
         let meta = self.entry.message.meta.as_ref().map(|meta| meta.as_str());
-        // Facts come from meta and help with meta.
+        // Facts are pieces of metadata, and do not help to compress an entry without metadata.
         let facts = facts.filter(|_| meta.is_some());
         let mut packed: Packed = pack::pack(self.body, meta, facts);
         let cut = packed.cut.take().map(|cut| (pack::payload_hash(&cut), cut));
@@ -45,7 +45,8 @@ impl<'a> Waiting<'a> {
     }
 }
 
-/// Stores the missing payloads of entries: returns rows that refer to them.
+/// Stores the payloads of entries that are not stored yet. Returns the rows of the entries, which refer to the
+/// payloads.
 pub(super) async fn stored<'a>(
     on: &mut impl Executor,
     ready: Vec<Ready<'a>>,

@@ -1,13 +1,13 @@
-//! Pages of answers, and lists in the sizes of statements.
+//! Pages of answers, and lists of the fixed lengths that prepared SQL statements accept.
 
 use memory_store::Page;
 
-/// Number of rows to request to detect more than `limit`.
+/// Returns `limit` plus one: the number of rows to request so that a next page is noticed.
 pub(super) fn one_more(limit: usize) -> u64 {
     u32::try_from(limit.max(1)).map_or(u64::from(u32::MAX), |limit| u64::from(limit) + 1)
 }
 
-/// A page from one row more than the limit.
+/// Makes a page of at most `limit` items. `items` may have one item more, which shows that there is a next page.
 pub(super) fn page<T, C>(mut items: Vec<T>, limit: usize, cursor: impl Fn(&T) -> C) -> Page<T, C> {
     let limit = limit.max(1);
     let more = items.len() > limit;
@@ -16,8 +16,8 @@ pub(super) fn page<T, C>(mut items: Vec<T>, limit: usize, cursor: impl Fn(&T) ->
     Page { items, next }
 }
 
-/// Splits a list into lists of the sizes of statements. The last one is filled by repeating its last item, which does
-/// not change the meaning of an `in (…)`.
+/// Splits a list into lists of the fixed lengths that prepared SQL statements accept. The last list is filled up by
+/// repeating its last item, which does not change the meaning of `in (…)`.
 pub(super) fn batched<T: Clone>(items: &[T]) -> Vec<Vec<T>> {
     let [large, middle, one] = crate::message::BATCHES;
     items

@@ -1,4 +1,4 @@
-//! Positions of a log by token sums and external ids.
+//! Lookup of positions in a log by running sums and external ids.
 
 use memory_model::{ConversationId, Seq, SeqRange};
 use memory_store::Result;
@@ -30,7 +30,7 @@ impl<D: Database> SqlStore<D> {
         if log.head == Seq::NONE || running > log.tokens {
             return Ok(None);
         }
-        // The segment that holds the position, by the sums at the ends of the segments.
+        // Binary search for the segment that contains the position, by the running sums at the ends of the segments.
         let (mut low, mut high) = (0, log.segments.len().saturating_sub(1));
         while low < high {
             let middle = low + (high - low) / 2;

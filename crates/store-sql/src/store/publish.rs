@@ -1,4 +1,4 @@
-//! Publishing: new spans for a view, in one transaction.
+//! Publishing: replaces spans of a view, in one transaction.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -25,22 +25,22 @@ use crate::summary::{self, StoredSummary};
 use crate::view::{self as sql, SpanRows};
 use crate::{conversation, work};
 
-/// More spans than a range can have.
+/// Limit on a number of spans, larger than any range can have.
 const ALL: u64 = 1 << 32;
 
-/// Data that is read before publishes to one view are applied.
+/// Data that are read before the publishes to one view are applied.
 struct PublishInput {
     info: Conversation,
-    /// Whether the view was never published.
+    /// Whether the view was never published before.
     is_new: bool,
     change: ViewChange,
-    /// Summaries that the publishes refer to and the conversation sees.
+    /// Visible summaries to which the publishes refer, by id.
     known: BTreeMap<SummaryId, StoredSummary>,
-    /// Key of the conversation's latest summary.
+    /// Row key of the latest summary that the conversation made.
     last_key: i64,
-    /// Jobs that are granted, each with its fence.
+    /// Fencing tokens of leased jobs, by key.
     fences: BTreeMap<String, u64>,
-    /// Sums of tokens at the ends of the raw spans that the publishes name.
+    /// Running sums at the ends of the raw spans that the publishes name.
     sums: RunningSums,
 }
 
@@ -91,7 +91,7 @@ impl<D: Database> SqlStore<D> {
             outcomes.push(outcome);
         }
         let Some(now) = now else {
-            // No publish was done, so there are no rows to write.
+            // No publish succeeded, so there are no rows to write.
             return Ok(outcomes);
         };
 
@@ -173,7 +173,7 @@ impl<D: Database> SqlStore<D> {
     }
 }
 
-/// Applies one publish to the rows of its view.
+/// Applies one publish to the span starts of its view in memory.
 fn apply<'p>(
     publish: &'p Publish,
     info: &Conversation,
@@ -194,7 +194,7 @@ fn apply<'p>(
     Ok(Published::Done(change.version()))
 }
 
-/// All summaries that a publish names.
+/// Returns the ids of all summaries to which a publish refers.
 fn referred(publish: &Publish) -> impl Iterator<Item = &str> {
     let shown = publish.spans.iter().filter_map(|span| span.body.summary());
     let brought = publish.summaries.iter().flat_map(|summary| {
@@ -206,16 +206,16 @@ fn referred(publish: &Publish) -> impl Iterator<Item = &str> {
     shown.chain(brought).map(SummaryId::as_str)
 }
 
-/// The smallest range that holds the ranges of all publishes.
+/// Returns the smallest range that contains the ranges of all publishes. Returns `None` if there are no publishes.
 fn hull(publishes: &[Publish]) -> Option<SeqRange> {
     let first = publishes.iter().map(|publish| publish.at.first).min()?;
     let last = publishes.iter().map(|publish| publish.at.last).max()?;
     SeqRange::new(first, last)
 }
 
-/// Reads, in one round trip, the view's live rows around the publishes and the sums of tokens at the ends of the raw
-/// spans that they name. The rows are those from the one that covers the position before the publishes to the first one
-/// that begins well after them.
+/// Reads the current rows of a view around the publishes, and the running sums at the ends of the raw spans that the
+/// publishes name, in one round trip. The rows begin with the row that covers the position before the publishes, and
+/// end with the first row that begins two or more positions after them.
 async fn read_around(
     on: &mut impl Executor,
     info: &Conversation,
@@ -259,7 +259,7 @@ async fn read_around(
     RunningSums::new(sums.iter().flatten())
 }
 
-/// The hash over the names of a conversation's views with an additional one.
+/// Returns the hash over the names of a conversation's views together with one more name.
 async fn with_view(on: &mut impl Executor, id: ConversationId, view: &ViewName) -> Result<Hash> {
     let mut names = vec![view.clone()];
     for row in on.all(&sql::views(id.0)).await? {

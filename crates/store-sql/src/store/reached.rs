@@ -1,18 +1,18 @@
-//! Minimum extents of logs and views. They only grow, so remembered extents stay valid.
+//! Known lengths of logs and versions of views. They only grow, so values in memory stay valid as lower bounds.
 
 use std::collections::BTreeMap;
 
 use memory_model::{ConversationId, Seq, ViewName, ViewVersion};
 use memory_store::Snapshot;
 
-/// Maximum number of remembered conversations: some 100 bytes each.
+/// Maximum number of conversations in memory, at about 100 bytes each.
 const REMEMBERED: usize = 1 << 16;
 
-/// Minimum extents of the logs and views of conversations.
+/// Known lengths of logs and versions of views, by conversation. The real ones may be larger.
 #[derive(Debug, Default)]
 pub(super) struct Reached(BTreeMap<ConversationId, ReachedLog>);
 
-/// Minimum extent of a conversation's log and views.
+/// Known length of a conversation's log, and known versions of its views.
 #[derive(Debug, Default)]
 pub(super) struct ReachedLog {
     head: Seq,
@@ -21,7 +21,7 @@ pub(super) struct ReachedLog {
 }
 
 impl Reached {
-    /// Remembers the extent of a committed snapshot.
+    /// Stores the length of the log and the version of the view in a committed snapshot.
     pub(super) fn remember(&mut self, snapshot: &Snapshot) {
         let Snapshot { head, version, .. } = *snapshot;
         let reached = self.remember_log(snapshot.conversation, head, snapshot.log_tokens);
@@ -33,8 +33,8 @@ impl Reached {
         }
     }
 
-    /// Remembers that a log has committed entries up to `head`, which cost `tokens`. Returns the remembered extent of
-    /// the conversation.
+    /// Records that a log has committed entries up to position `head`, with a total cost of `tokens`. Returns the
+    /// record of the conversation.
     pub(super) fn remember_log(
         &mut self,
         id: ConversationId,
@@ -52,13 +52,13 @@ impl Reached {
         reached
     }
 
-    /// A position up to which the log is known to have entries, and the cost of these in tokens.
+    /// Returns a position up to which the log is known to have entries, and the total cost of these entries in tokens.
     pub(super) fn log(&self, id: ConversationId) -> Option<(Seq, u64)> {
         let Self(all) = self;
         all.get(&id).map(|reached| (reached.head, reached.tokens))
     }
 
-    /// Whether a view is known to have a version.
+    /// Returns whether a view is known to have a version.
     pub(super) fn has_version(
         &self,
         id: ConversationId,

@@ -1,4 +1,4 @@
-//! Reading logs.
+//! Reading of logs.
 
 use std::ops::ControlFlow;
 
@@ -15,7 +15,8 @@ use crate::message::{self, POSITIONS};
 use crate::pack::Facts;
 use crate::row::Columns;
 
-/// Rows with more packed bytes are read one by one, so that little is read ahead.
+/// Number of packed bytes above which the row of an entry is read by a separate SQL statement, so that little is read
+/// ahead.
 const LARGEST: i64 = 32 << 10;
 
 impl<D: Database> SqlStore<D> {
@@ -58,7 +59,7 @@ impl<D: Database> SqlStore<D> {
         })
     }
 
-    /// Reads a part of an own log until the page is full.
+    /// Reads a part of a conversation's own log until the page is full.
     async fn read_part(
         &self,
         on: &mut impl Executor,
@@ -91,7 +92,8 @@ impl<D: Database> SqlStore<D> {
         self.read_large(on, part, rows, before, facts).await
     }
 
-    /// Reads the rows without bytes one by one, from the index `from` on, until the page is full.
+    /// Reads the large entries one by one until the page is full. The answer does not contain their bytes. The rows of
+    /// this part of the log begin at index `from`.
     async fn read_large(
         &self,
         on: &mut impl Executor,
@@ -130,8 +132,9 @@ impl<D: Database> SqlStore<D> {
         Ok(())
     }
 
-    /// Reads the facts of a conversation for a row that needs this revision of them. If they have a later revision,
-    /// words were erased meanwhile, and the caller must read the row again.
+    /// Reads the facts of a conversation (the texts with which its entries are compressed), for an entry that was
+    /// compressed with the given revision of them. If the stored revision is later, words were erased meanwhile, and
+    /// the caller must read the entry again.
     async fn facts_from(
         &self,
         on: &mut impl Executor,
@@ -153,19 +156,20 @@ impl<D: Database> SqlStore<D> {
     }
 }
 
-/// Returns the revision of the facts that a row needs; `None` if it needs none or `facts` has that revision.
+/// Returns the revision of the conversation's facts with which the entry in a row was compressed. Returns `None` if it
+/// was compressed without facts, or if `facts` has that revision.
 fn lacking_facts(row: &impl Columns, facts: Option<&Facts>) -> Result<Option<i64>> {
     let needed = message::needed_facts(row)?;
     Ok(needed.filter(|needed| facts.is_none_or(|facts| facts.revision() != *needed)))
 }
 
-/// Entries of an own log that one statement reads.
+/// Entries of a conversation's own log that one SQL statement reads: a range, or the entries at given positions.
 enum EntryStatement<'r> {
     Range(SeqRange),
     Only(&'r [Seq]),
 }
 
-/// A part of the own log of a conversation.
+/// A part of a conversation's own log that one SQL statement reads.
 struct LogPart<'r> {
     source: ConversationId,
     places: EntryStatement<'r>,
@@ -173,7 +177,7 @@ struct LogPart<'r> {
 }
 
 impl<'r> LogPart<'r> {
-    /// Divides a part of an own log into statements.
+    /// Divides a part of a conversation's own log into the parts that single SQL statements read.
     fn of(source: ConversationId, read: &'r LogRead, part: SeqRange) -> Vec<Self> {
         let places: Vec<EntryStatement<'_>> = match (read.only_in(part), read.order) {
             (None, _) => vec![EntryStatement::Range(part)],
@@ -204,21 +208,21 @@ impl<'r> LogPart<'r> {
         }
     }
 
-    /// Reads one entry of any size.
+    /// Builds the SQL statement that reads one entry of any size.
     fn entry(&self, seq: Seq) -> SelectStatement {
         let order = sea_query::Order::Asc;
         message::range(self.source.0, SeqRange::single(seq), order, 1, i64::MAX)
     }
 }
 
-/// The rows of a page.
+/// Database rows of the entries of a page while the page is read.
 struct Rows {
     items: Vec<LogEntry>,
-    /// The bytes of each row.
+    /// Size of each row, in bytes.
     sizes: Vec<u64>,
-    /// Indices of rows without their bytes.
+    /// Indices of the large rows. The answer does not contain their bytes.
     large: Vec<usize>,
-    /// The sum of `sizes`.
+    /// Sum of `sizes`, in bytes.
     bytes: u64,
     max_rows: usize,
     max_bytes: u64,
@@ -236,13 +240,13 @@ impl Rows {
         }
     }
 
-    /// Number of rows that still fit.
+    /// Returns the number of rows that the page still has room for.
     fn free(&self) -> u64 {
         let free = self.max_rows.saturating_sub(self.items.len());
         u64::try_from(free).unwrap_or(u64::MAX).min(1 << 32)
     }
 
-    /// Whether the page is full. A page holds at least one row.
+    /// Returns whether the page is full: it has at least one row, and has reached its limit of rows or bytes.
     fn is_full(&self) -> bool {
         let full = self.items.len() >= self.max_rows || self.bytes >= self.max_bytes;
         full && !self.items.is_empty()
@@ -253,7 +257,7 @@ impl Rows {
         let packed = message::size(row)?;
         if packed > LARGEST {
             self.large.push(self.items.len());
-            // Not more than the real size.
+            // The packed size is not more than the real size.
             size = u64::try_from(packed).unwrap_or(0);
         }
         self.sizes.push(size);
@@ -262,7 +266,7 @@ impl Rows {
         Ok(())
     }
 
-    /// Removes all rows but the first `len`.
+    /// Removes all rows after the first `len`.
     fn truncate(&mut self, len: usize) {
         self.items.truncate(len);
         self.sizes.truncate(len);

@@ -1,4 +1,4 @@
-//! Sums of tokens from a log's beginning to positions of it.
+//! Running sums: the cost of a log up to a position, in tokens.
 
 use std::collections::BTreeMap;
 
@@ -12,18 +12,19 @@ use crate::executor::Executor;
 use crate::message;
 use crate::row::Columns;
 
-/// The sums that were read, by the keys of their entries.
+/// Running sums that were read, by the row keys of their entries.
 #[derive(Debug, Default)]
 pub(super) struct RunningSums(BTreeMap<i64, u64>);
 
 impl RunningSums {
-    /// The sums in rows of the statements of [`push_running`].
+    /// Reads running sums from database rows, which the SQL statements of [`push_running`] return. Each row has the key
+    /// of an entry and the cost of the log up to this entry, in tokens.
     pub(super) fn new<'r, R: Columns + 'r>(rows: impl Iterator<Item = &'r R>) -> Result<Self> {
         let sum = |row: &R| Ok((row.int(0)?, crate::to_count("running tokens", row.int(1)?)?));
         rows.map(sum).collect::<Result<_>>().map(Self)
     }
 
-    /// Reads the sums at positions that are not known yet.
+    /// Reads the running sums at the positions `at` from the database, except sums that are already in memory.
     pub(super) async fn read(
         &mut self,
         on: &mut impl Executor,
@@ -42,7 +43,8 @@ impl RunningSums {
         Ok(())
     }
 
-    /// The sum at a position; 0 for one that was not read.
+    /// Returns the cost of all entries of the log up to position `seq`, inclusive, in tokens. Returns 0 if this sum was
+    /// not read before.
     pub(super) fn at(&self, log: &Log, seq: Seq) -> u64 {
         match seq {
             Seq::NONE => 0,
@@ -55,7 +57,8 @@ impl RunningSums {
     }
 }
 
-/// Adds the statements that read the sums at positions: rows for [`RunningSums::new`].
+/// Adds SQL statements to a batch that read the running sums at the positions `at`. [`RunningSums::new`] reads the rows
+/// that the statements return.
 pub(super) fn push_running(batch: &mut Batch, log: &Log, at: &[Seq]) {
     let mut keys: Vec<i64> = at.iter().filter_map(|seq| key(log, *seq)).collect();
     keys.sort_unstable();
@@ -65,14 +68,15 @@ pub(super) fn push_running(batch: &mut Batch, log: &Log, at: &[Seq]) {
     }
 }
 
-/// The sums at positions of a log, in their order.
+/// Returns the running sums at the positions `at` of a log, in the same order.
 pub(super) async fn running_at(on: &mut impl Executor, log: &Log, at: &[Seq]) -> Result<Vec<u64>> {
     let mut sums = RunningSums::default();
     sums.read(on, log, at).await?;
     Ok(at.iter().map(|seq| sums.at(log, *seq)).collect())
 }
 
-/// The key of the entry with the sum to read; `None` if the sum is known.
+/// Returns the row key of the entry at a position, with which its running sum is read. Returns `None` if the sum is
+/// known without reading.
 fn key(log: &Log, seq: Seq) -> Option<i64> {
     if seq == Seq::NONE || seq >= log.head {
         return None;

@@ -1,4 +1,4 @@
-//! The search index.
+//! Storage of search index segments.
 
 use std::collections::BTreeMap;
 
@@ -31,7 +31,7 @@ impl<D: Database> SqlStore<D> {
         rows.iter().map(segment).collect()
     }
 
-    /// The executor must read committed data only.
+    /// Reads the data that a search needs first. The executor must read committed data only.
     async fn snapshot_of_index(
         &self,
         on: &mut impl Executor,
@@ -58,7 +58,7 @@ impl<D: Database> SqlStore<D> {
         }
         let logs = sources.iter().map(|source| logs.remove(source));
         let conversation = self.found(on, &found).await?;
-        // The search reads the log next.
+        // The search reads the log next, so its length is kept in memory.
         self.reached()
             .remember_log(conversation.id, conversation.head, conversation.tokens);
         Ok(IndexSnapshot {

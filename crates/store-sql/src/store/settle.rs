@@ -1,4 +1,5 @@
-//! Renewing, releasing and completing granted jobs.
+//! Updates of leased jobs: renewing a lease, storing a draft, recording a failure, and releasing. A job is one summary
+//! to write. A lease reserves it for one owner.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +14,7 @@ use crate::batch::Batch;
 use crate::executor::{Database, Executor};
 use crate::work as sql;
 
-/// Fences of jobs that are granted, by conversation and key.
+/// Fencing tokens of leased jobs, by conversation and key. Each lease has a new token.
 type Granted = BTreeMap<ConversationId, BTreeMap<String, u64>>;
 
 impl<D: Database> SqlStore<D> {
@@ -23,7 +24,7 @@ impl<D: Database> SqlStore<D> {
     ) -> Result<Vec<Result<()>>> {
         let mut writer = self.database.write().await?;
         if let [(fence, update)] = settled {
-            // One statement is a transaction by itself.
+            // A single statement is a transaction by itself.
             let now = writer.now().await?;
             return Ok(vec![self.settle_one(&mut writer, fence, update, now).await]);
         }
@@ -75,7 +76,8 @@ impl<D: Database> SqlStore<D> {
         }
     }
 
-    /// Reason why a fence is lost: another owner has the job, or there is no such conversation.
+    /// Returns the error for a fence that is no longer valid: `NotFound` if the conversation does not exist, else
+    /// `Stale`.
     async fn why_lost(&self, on: &mut impl Executor, fence: &Fence) -> Result<Error> {
         match self.lineage(on, fence.conversation).await {
             Ok(_) => Ok(lease_lost(&fence.key)),
@@ -85,7 +87,7 @@ impl<D: Database> SqlStore<D> {
     }
 }
 
-/// Looks up the fences of jobs that are granted.
+/// Reads the current fencing tokens of the jobs in `settled`. Jobs without a lease are left out.
 async fn granted(on: &mut impl Executor, settled: &[(Fence, LeaseUpdate)]) -> Result<Granted> {
     let mut keys: BTreeMap<ConversationId, Vec<&str>> = BTreeMap::new();
     for (fence, _) in settled {
@@ -99,10 +101,10 @@ async fn granted(on: &mut impl Executor, settled: &[(Fence, LeaseUpdate)]) -> Re
     Ok(granted)
 }
 
-/// Changes to the jobs of one conversation.
+/// Updates to the jobs of one conversation, grouped by kind.
 #[derive(Debug, Default)]
 struct Changes<'a> {
-    /// New ends of leases.
+    /// New ends of leases, by key.
     renewed: BTreeMap<&'a str, Timestamp>,
     prepared: BTreeMap<&'a str, &'a Draft>,
     failed: Vec<&'a str>,
@@ -110,7 +112,8 @@ struct Changes<'a> {
 }
 
 impl<'a> Changes<'a> {
-    /// Adds an update of a granted job.
+    /// Adds an update of the job `key`, which the caller has leased: a renewal of the lease, a draft, a failure or a
+    /// release. A renewed lease ends its `ttl` after `now`.
     fn add(&mut self, key: &'a str, update: &'a LeaseUpdate, now: Timestamp) {
         match update {
             LeaseUpdate::Renew { ttl } => {
@@ -124,7 +127,8 @@ impl<'a> Changes<'a> {
         }
     }
 
-    /// Adds the statements: one for each kind of update, and for each end of a lease.
+    /// Adds the SQL statements for all updates to a batch: one for each kind of update, and for renewals one for each
+    /// new end of a lease.
     fn write(self, batch: &mut Batch, id: ConversationId) {
         let mut ends: BTreeMap<Timestamp, Vec<&str>> = BTreeMap::new();
         for (key, until) in self.renewed {
@@ -139,7 +143,7 @@ impl<'a> Changes<'a> {
         for prepared in batched(&prepared) {
             batch.push(sql::prepare_jobs(id, &prepared));
         }
-        // A job fails or is released last: it is not granted after that.
+        // Failures and releases come last, because they end the lease, and the other updates need a lease.
         for keys in batched(&self.failed) {
             batch.push(sql::fail_jobs(id, &keys));
         }

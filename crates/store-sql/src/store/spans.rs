@@ -1,4 +1,4 @@
-//! Reading views, at any version.
+//! Reading of views, at any version.
 
 use memory_model::{
     ConversationId, Seq, SeqRange, Span, SpanStart, ViewName, ViewVersion, spans_of,
@@ -14,7 +14,7 @@ use crate::executor::{Database, Executor};
 use crate::row::Columns as _;
 use crate::view::{self as sql, SpanRows};
 
-/// The rows of a version of a view.
+/// Reads the starts of the spans of a version of a view.
 pub(super) async fn starts(
     on: &mut impl Executor,
     id: ConversationId,
@@ -82,8 +82,8 @@ impl<D: Database> SqlStore<D> {
         let all = Seq(u32::MAX);
         match order {
             Order::OldestFirst => {
-                // The row that covers the first position, and the following ones with one more: its beginning is the
-                // end of the last.
+                // The answer has the row that covers the first position, and the rows after it, with one row more than
+                // the limit: that row marks the end of the last span.
                 let after = SpanRows::Rising(range.first.next(), all);
                 let asked = [
                     (SpanRows::Falling(range.first), 1),
@@ -191,7 +191,7 @@ impl<D: Database> SqlStore<D> {
     }
 }
 
-/// The current state of a view, in one statement.
+/// Reads the current state of a view with one SQL statement.
 pub(super) async fn snapshot(
     on: &mut impl Executor,
     id: ConversationId,

@@ -1,4 +1,4 @@
-//! Reading summaries.
+//! Reading of summaries.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,7 +15,7 @@ use crate::executor::{Database, Executor};
 use crate::row::Columns;
 use crate::summary::{self as sql, LinkRole, SummaryRow, SummaryStart};
 
-/// The children and sources of summaries, by the summaries' keys.
+/// Children and sources of summaries, by the summaries' row keys.
 #[derive(Debug, Default)]
 struct Links {
     children: BTreeMap<i64, Vec<Child>>,
@@ -35,7 +35,7 @@ impl Links {
         Ok(())
     }
 
-    /// Sets the children and sources of summaries.
+    /// Sets the children and sources of summaries, and returns the summaries.
     fn give(mut self, to: Vec<SummaryRow>) -> Vec<Summary> {
         let whole = |SummaryRow { id, mut summary }| {
             summary.children = self.children.remove(&id).unwrap_or_default();
@@ -47,8 +47,8 @@ impl Links {
     }
 }
 
-/// At most `limit` of a conversation's own summaries in the order of creation, in one request. `None` if the page
-/// starts after a summary that the conversation does not have.
+/// Reads at most `limit` of a conversation's own summaries in the order of creation, in one request. Returns `None` if
+/// the page begins after a summary that the conversation did not make.
 async fn own_page(
     on: &mut impl Executor,
     scope: SummaryScope,
@@ -59,7 +59,7 @@ async fn own_page(
     let links = sql::links_of_log(&log);
     let mut batch = Batch::default();
     batch.push(log);
-    // Behind the summaries, which are only added to: each that was listed has its links.
+    // The links are read after the summaries. Summaries are only added, so each summary that was read has its links.
     batch.push(links);
     if let SummaryStart::Summary(id) = after {
         batch.push(sql::key(scope.conversation.0, id));
@@ -79,7 +79,7 @@ async fn own_page(
 }
 
 impl<D: Database> SqlStore<D> {
-    /// Summaries from their rows, with their children and sources.
+    /// Returns the summaries in these database rows, with their children and sources.
     pub(super) async fn with_links(
         &self,
         on: &mut impl Executor,
@@ -107,7 +107,8 @@ impl<D: Database> SqlStore<D> {
         Ok(ids.iter().map(|id| found.get(id).cloned()).collect())
     }
 
-    /// The summaries with these ids, with their children; if several have one id, the nearest.
+    /// Reads the summaries with these ids that a conversation made or inherits from its ancestors, with their children
+    /// and sources. If several of them made a summary, the nearest one's is returned.
     pub(super) async fn summaries_seen(
         &self,
         on: &mut impl Executor,
@@ -161,7 +162,7 @@ impl<D: Database> SqlStore<D> {
                 format!("conversation {id} has no summary {after}"),
             )
         };
-        // Level in the lineage at which the last page ended, and the summary there.
+        // Level in the lineage at which the last page ended, and the last summary of that page.
         let (mut index, mut place) = match after {
             None => (lineage.len(), SummaryStart::Nothing),
             Some(after) if lineage.len() == 1 => (1, SummaryStart::Summary(after)),
@@ -174,7 +175,7 @@ impl<D: Database> SqlStore<D> {
         };
         let wanted = one_more(limit);
         let mut found = Vec::new();
-        // Ancestors first.
+        // The summaries of ancestors come first.
         while let Some((scope, nearer)) =
             lineage.get(..index).and_then(<[SummaryScope]>::split_last)
         {
@@ -186,7 +187,7 @@ impl<D: Database> SqlStore<D> {
                 let page = own_page(on, *scope, place, free).await?;
                 found.extend(page.ok_or_else(missing)?);
             } else {
-                // Which of an ancestor's are left out may change between two statements.
+                // The set of an ancestor's summaries that are left out may change between two SQL statements.
                 let rows = on.all(&sql::log(*scope, nearer, place, free)).await?;
                 found.extend(self.with_links(on, &rows).await?);
             }
@@ -205,12 +206,13 @@ impl<D: Database> SqlStore<D> {
         let lineage = self.lineage(on, id).await?.scope();
         let mut found: Vec<SummaryId> = Vec::new();
         for (index, scope) in lineage.iter().enumerate().rev() {
-            // A parent's child is its conversation's own, or an ancestor's.
+            // A summary's children belong to the same conversation or to one of its ancestors.
             for child in lineage.get(index..).unwrap_or_default() {
                 let statement = sql::parents(*scope, child.conversation.0, summary);
                 for row in on.all(&statement).await? {
                     let id = SummaryId::new(row.text(0)?);
-                    // It has the place of the nearest.
+                    // If several conversations made the same parent, it is listed at the place of the nearest
+                    // conversation.
                     found.retain(|other| *other != id);
                     found.push(id);
                 }
@@ -235,7 +237,7 @@ impl<D: Database> SqlStore<D> {
             for hashes in batched(&hashes) {
                 let rows = on.all(&sql::by_sources(id.0, &hashes, &recipes)).await?;
                 for summary in self.with_links(on, &rows).await? {
-                    // An erased summary is made again, from the remaining messages.
+                    // An erased summary is not reused: a new one is made from the remaining messages.
                     if summary.text() == ERASED {
                         continue;
                     }

@@ -1,4 +1,4 @@
-//! The rows of one view while publishes are applied to them, and the rows to write at the end.
+//! Span starts of one view in memory while publishes are applied to them, and the database rows to write at the end.
 
 use std::collections::BTreeMap;
 
@@ -19,25 +19,26 @@ use crate::executor::Executor;
 use crate::row::Columns;
 use crate::view::{self as sql, AddedSpan, PublicationRow};
 
-/// A replacement over one range.
+/// A replacement of spans over one range.
 #[derive(Debug)]
 pub(super) struct Replaced {
     pub(super) before: Vec<Span>,
     pub(super) after: Vec<Span>,
 }
 
-/// A view's rows around some ranges, changed step by step: each step is a version.
+/// Span starts of a view around some ranges, to which publishes are applied one by one. Each publish makes a version of
+/// the view.
 #[derive(Debug)]
 pub(super) struct ViewChange {
     version: ViewVersion,
     saved: i64,
     chain: Hash,
-    /// The version that the database has.
+    /// Version of the view in the database.
     stored: ViewVersion,
     starts: Vec<SpanStart>,
-    /// The versions that added the rows, by their first positions.
+    /// Version that added each span, by the first position of the span.
     added_in: BTreeMap<Seq, ViewVersion>,
-    /// First positions of rows of the database that are removed.
+    /// First positions of the stored spans to delete.
     deleted: Vec<Seq>,
     removed: Vec<(ViewVersion, AddedSpan)>,
     publications: Vec<PublicationRow>,
@@ -45,7 +46,7 @@ pub(super) struct ViewChange {
 }
 
 impl ViewChange {
-    /// A view that was never published.
+    /// Creates the state of a view that was never published.
     pub(super) fn new() -> Self {
         let mut change = Self {
             version: ViewVersion(0),
@@ -59,7 +60,7 @@ impl ViewChange {
             publications: Vec::new(),
             replaced: Vec::new(),
         };
-        // The beginning of every view.
+        // Every view begins as one raw span.
         change.set_rows(vec![AddedSpan {
             start: SpanStart::FIRST,
             added_in: ViewVersion(0),
@@ -67,7 +68,7 @@ impl ViewChange {
         change
     }
 
-    /// A view from its row: version, saved tokens and chain.
+    /// Creates the state of a view from its row: version, saved tokens and chain hash.
     pub(super) fn of(row: &impl Columns) -> Result<Self> {
         let version = ViewVersion(to_count("version", row.int(0)?)?);
         Ok(Self {
@@ -79,14 +80,14 @@ impl ViewChange {
         })
     }
 
-    /// Sets the rows, in rising order.
+    /// Sets the span starts, which must be in rising order.
     pub(super) fn set_rows(&mut self, rows: Vec<AddedSpan>) {
         let added = rows.iter().map(|row| (row.start.first, row.added_in));
         self.added_in = added.collect();
         self.starts = rows.into_iter().map(|row| row.start).collect();
     }
 
-    /// Whether the database has no row of the view.
+    /// Returns whether the database has no row of the view.
     pub(super) fn is_new(&self) -> bool {
         self.stored == ViewVersion(0)
     }
@@ -95,17 +96,17 @@ impl ViewChange {
         self.version
     }
 
-    /// Replacements recorded so far.
+    /// Returns the replacements applied so far.
     pub(super) fn replaced(&self) -> &[Replaced] {
         &self.replaced
     }
 
-    /// The rows that a publish would change.
+    /// Returns the span starts that a publish would remove and add.
     pub(super) fn splice(&self, publish: &Publish) -> std::result::Result<SpliceRows, SpliceError> {
         splice_starts(&self.starts, publish.at, &publish.expect, &publish.spans)
     }
 
-    /// Creates the next version.
+    /// Applies a publish as the next version.
     pub(super) fn apply(&mut self, publish: &Publish, rows: SpliceRows) {
         self.replaced.push(Replaced {
             before: clip_starts(&self.starts, publish.at),
@@ -114,7 +115,7 @@ impl ViewChange {
         self.put(publish.at, rows, publish.now);
     }
 
-    /// Creates the next version from these rows.
+    /// Replaces span starts over a range, and makes this the next version of the view.
     pub(super) fn put(&mut self, at: SeqRange, rows: SpliceRows, now: Timestamp) {
         self.version = self.version.next();
         self.chain = publication_hash(self.chain, self.version, at, &rows.removed, &rows.added);
@@ -140,7 +141,8 @@ impl ViewChange {
         }
     }
 
-    /// Adds the statements that write the changes, which cost `saving` tokens less.
+    /// Adds the SQL statements that write the changes to a batch. `saving` is the cost of the replaced spans minus the
+    /// cost of the new ones, in tokens.
     pub(super) fn write(
         &self,
         batch: &mut Batch,
@@ -167,7 +169,7 @@ impl ViewChange {
         Ok(())
     }
 
-    /// The live rows that the database does not have.
+    /// Returns the current rows that are not in the database yet.
     fn fresh(&self) -> impl Iterator<Item = AddedSpan> {
         self.starts.iter().filter_map(|start| {
             let added_in = self.added_in.get(&start.first).copied()?;
@@ -180,7 +182,8 @@ impl ViewChange {
     }
 }
 
-/// Difference between the costs of the replaced spans and the new ones, in tokens. Reads the sums that are not known.
+/// Returns the cost of the replaced spans minus the cost of the new spans, in tokens. Reads the running sums that are
+/// not known.
 pub(super) async fn saving(
     on: &mut impl Executor,
     info: &Conversation,
@@ -201,7 +204,8 @@ pub(super) async fn saving(
         .sum())
 }
 
-/// Positions with sums that the costs of raw spans depend on: before their beginnings, and at their ends.
+/// Returns the positions at which running sums are needed to compute the costs of raw spans: before the first and at
+/// the last position of each.
 pub(super) fn ends_of_raw<'s>(spans: impl Iterator<Item = &'s Span>) -> Vec<Seq> {
     let mut at: Vec<Seq> = spans
         .filter(|span| span.body == SpanBody::Raw)

@@ -1,4 +1,4 @@
-//! What a message costs on disk.
+//! Tests of the size of messages on disk.
 
 use std::path::{Path, PathBuf};
 
@@ -10,15 +10,15 @@ use store_sqlite::SqliteStore;
 
 use crate::common::store;
 
-/// What a store of some conversations weighs.
+/// Sizes of a store of some conversations, in bytes.
 struct Weight {
     messages: usize,
-    /// Sum of message bodies before packing, and of the copies of results that meta hold.
+    /// Total size of message bodies before packing, and of the copies of tool results in metadata.
     raw: u64,
-    /// Sum of the facts beside them: ids, the rest of the meta.
+    /// Total size of all other facts about the messages: ids and the rest of the metadata.
     beside: u64,
     file: u64,
-    /// The file with the search index.
+    /// Size of the file with the search index.
     indexed: u64,
 }
 
@@ -45,7 +45,7 @@ impl Weight {
     }
 }
 
-/// Prints what the tables weigh.
+/// Prints the size of each table.
 async fn print_tables(path: &Path) {
     use sqlx::sqlite::SqliteConnectOptions;
     use sqlx::{ConnectOptions as _, Row as _};
@@ -64,8 +64,8 @@ async fn print_tables(path: &Path) {
     }
 }
 
-/// Bytes of the copy of a tool's result that a message's meta holds: Claude Code's `toolUseResult`,
-/// which is content and often the longer one.
+/// Returns the size, in bytes, of the copy of a tool's result in a message's metadata. Claude Code stores this copy as
+/// `toolUseResult`, and it is often longer than the result.
 fn copied_result(message: &Message) -> u64 {
     type Members<'a> = std::collections::BTreeMap<String, &'a serde_json::value::RawValue>;
     let Some(meta) = &message.meta else {
@@ -76,7 +76,7 @@ fn copied_result(message: &Message) -> u64 {
     copy.map_or(0, |copy| copy.get().len() as u64)
 }
 
-/// Stores conversations, `step` entries at a time, and looks whether all comes back.
+/// Stores conversations, `step` entries at a time, checks that they are read back unchanged, and returns the sizes.
 async fn weigh(conversations: Vec<Vec<Message>>, step: usize) -> Weight {
     let (folder, store) = store().await;
     let (mut messages, mut raw, mut beside) = (0, 0, 0);
@@ -95,7 +95,7 @@ async fn weigh(conversations: Vec<Vec<Message>>, step: usize) -> Weight {
             beside += (words + meta) as u64 - copy;
         }
     }
-    // Read by a store that remembers nothing, over another connection.
+    // The messages are read over another connection, by a store that has no data in memory.
     let path = folder.path().join("memory.db");
     let other = SqliteStore::open(&path).await.unwrap();
     for (number, log) in conversations
@@ -175,7 +175,7 @@ async fn real_transcripts_take_less_than_their_text() {
     assert!(weight.indexed_ratio() <= 0.9, "{}", weight.indexed_ratio());
 }
 
-/// Text that does not repeat: letters at random, in words.
+/// Returns messages of text that does not repeat: random words of random letters.
 fn unique_texts(count: usize, bytes: usize) -> Vec<Message> {
     let mut state = 0x9e37_79b9_7f4a_7c15_u64;
     let mut random = move || {
@@ -217,7 +217,7 @@ async fn text_that_does_not_repeat_takes_little_more_than_itself() {
     small.print("random letters, 70 bytes");
 }
 
-/// A tool's result that read the same file.
+/// Returns a tool's result with the content of a file, the same for every call.
 fn file_read(call: u32) -> Message {
     let text: String = (0..2000)
         .map(|n| format!("{n:5}→ line {}\n", n * 7919 % 1009))
@@ -278,7 +278,7 @@ async fn the_write_ahead_log_is_bounded_while_readers_come_and_go() {
     let (folder, store) = store().await;
     let chat = Chat::root(&store, "a").await;
     let path = folder.path().join("memory.db");
-    // Two of them overlap, so that at any time there is one with a snapshot.
+    // Two readers overlap, so that one of them has a snapshot open at any time.
     let done = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(false));
     let mut readers = Vec::new();
     for _ in 0..2 {
@@ -328,11 +328,11 @@ async fn closing_gives_room_back() {
     let path = folder.path().join("memory.db");
     store.close().await.unwrap();
     let before = std::fs::metadata(&path).unwrap().len();
-    // Empty tables and indices take a page of 8 KiB each.
+    // Each empty table and index takes a page of 8 KiB.
     assert!(before < 350_000, "{before}");
 }
 
-/// Text that packing does not make much smaller.
+/// Returns text that cannot be compressed well.
 fn noise(seed: u64, bytes: usize) -> String {
     let mut random = seed;
     let mut text = String::with_capacity(bytes + 16);
@@ -360,7 +360,7 @@ async fn large_messages_are_read_among_small_ones_and_count_unpacked() {
     let read: Vec<Message> = page.items.into_iter().map(|entry| entry.message).collect();
     assert_eq!((read, page.next), (messages.clone(), None));
 
-    // A page ends with the message that reaches the limit, from either end.
+    // A page ends with the message that reaches the limit, in both reading orders.
     let size = |n: u32| messages[n as usize - 1].body().unwrap().len() as u64;
     for limit in [1, 90_000, 150_100, 300_000, 1_000_000] {
         let mut read = all.clone();

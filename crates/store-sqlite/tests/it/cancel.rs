@@ -1,4 +1,4 @@
-//! A future that is dropped anywhere leaves the store as before or as after.
+//! Tests that a future that is dropped at any point leaves the store in the state before or after the call.
 
 use std::future::Future;
 use std::pin::pin;
@@ -11,18 +11,19 @@ use store_sqlite::SqliteStore;
 
 use crate::common::{batch, store, texts};
 
-/// How a future that was run for some statements ended.
+/// End of a future that was allowed to run a number of statements.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum End {
-    /// It waited with all of them begun, and was dropped.
+    /// The future had begun all allowed statements and was waiting. It was dropped.
     Dropped,
-    /// It needed fewer.
+    /// The future finished with fewer statements.
     Finished,
-    /// It needed as many or more, but did not wait: the answer came before it was looked for, as on a busy machine.
+    /// The future began all allowed statements, but did not wait: the answer was ready before the check, as on a busy
+    /// machine.
     NotSeen,
 }
 
-/// Runs a future until it waits with this number of statements begun, then drops it.
+/// Runs a future until it waits with this number of statements begun, and then drops it.
 async fn run_for<F: Future>(store: &SqliteStore, statements: u64, future: F) -> End {
     let most = store.statements() + statements;
     let mut future = pin!(future);
@@ -35,11 +36,11 @@ async fn run_for<F: Future>(store: &SqliteStore, statements: u64, future: F) -> 
     .await
 }
 
-/// How often a place that was not seen is tried again.
+/// Maximum number of attempts to see a wait with a number of statements begun.
 const TRIES: u32 = 10;
 
 async fn state(chat: Chat<'_, SqliteStore>) -> (u32, usize, u64) {
-    // A write waits for the commit that may be under way.
+    // This write waits for a commit that may still be running.
     let same = ConversationPatch::default();
     let found = chat
         .store
@@ -51,8 +52,8 @@ async fn state(chat: Chat<'_, SqliteStore>) -> (u32, usize, u64) {
     (found.head.0, summaries.unwrap().items.len(), version)
 }
 
-/// Calls `run` with an allowed number of statements, from one on, until it finishes within them. Returns the
-/// number that it was dropped in last.
+/// Calls `run` with an allowed number of statements, from one on, until the future finishes within them. Returns the
+/// largest number at which the future was dropped.
 async fn until_finished(mut run: impl AsyncFnMut(u64) -> End) -> u64 {
     let mut statements = 1;
     let mut tries = 0;
@@ -61,7 +62,7 @@ async fn until_finished(mut run: impl AsyncFnMut(u64) -> End) -> u64 {
         if end == End::Finished {
             return statements;
         }
-        // A place that was not seen is tried again; the last ones may never be.
+        // A number at which no wait was seen is tried again. At the last numbers a wait may never be seen.
         tries += 1;
         if end != End::NotSeen || tries == TRIES {
             (statements, tries) = (statements + 1, 0);
@@ -86,7 +87,7 @@ async fn dropped_appends_are_atomic() {
         end
     });
     let statements = statements.await;
-    // Before the transaction, in its statements, and while it is committed.
+    // The drops come before the transaction, in its statements, and in its commit.
     assert!(
         statements > 4,
         "the append was dropped in only {statements} places"
@@ -101,7 +102,7 @@ async fn dropped_publishes_are_atomic() {
     chat.append(texts(1, 12_000)).await;
     let statements = until_finished(async |statements| {
         let before = state(chat).await;
-        // Three at once: a batch is there whole or not at all.
+        // Three publishes in one call: all or none of them take effect.
         let mut publishes = Vec::new();
         for n in 0..3 {
             let first = (u32::try_from(before.2).unwrap() + n) * 10 + 1;
@@ -116,7 +117,7 @@ async fn dropped_publishes_are_atomic() {
         end
     });
     let statements = statements.await;
-    // Before the transaction, in each of its few requests, and while it is committed.
+    // The drops come before the transaction, in each of its few requests, and in its commit.
     assert!(
         statements > 5,
         "the publish was dropped in only {statements} places"

@@ -1,4 +1,4 @@
-//! The suite that every store passes: on files, and in memory.
+//! The suite that every store must pass, on stores in files and in memory.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -6,7 +6,7 @@ use memory_store::Maintain as _;
 use store_conformance::Fixture;
 use store_sqlite::{SqliteOptions, SqliteStore};
 
-/// Stores in files, all in one folder that goes with the fixture.
+/// Creates stores in files. All files are in one folder, which is removed with the fixture.
 struct Files {
     folder: tempfile::TempDir,
     made: AtomicU32,

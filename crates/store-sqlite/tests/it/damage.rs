@@ -1,4 +1,4 @@
-//! Damage that was done by a stranger who switched the triggers off.
+//! Damage by another program that removes the triggers.
 
 use memory_store::{Maintain as _, ViolationKind};
 use sqlx::{Connection as _, Row as _};
@@ -8,7 +8,7 @@ use tempfile::TempDir;
 
 use crate::common::{store, stranger};
 
-/// Runs SQL as somebody who cares for no rule.
+/// Runs SQL on a store's file without its triggers, as another program could.
 pub(crate) async fn damage(folder: &TempDir, sql: &str) {
     let mut db = stranger(folder).await;
     let triggers = sqlx::query("select name, sql from sqlite_schema where type = 'trigger'")

@@ -1,4 +1,4 @@
-//! No byte of what was erased is left in the files.
+//! Tests that no byte of erased words is left in the files.
 
 use memory_model::{ConversationId, Message, Part, RawJson, ResultContent, Role, Timestamp};
 use memory_store::{ConversationRef, Erase, Erased, ErrorKind, Maintain as _, Result};
@@ -10,12 +10,12 @@ use store_sqlite::{SqliteOptions, SqliteStore};
 
 use crate::common::{store, stranger};
 
-/// What is looked for: a word that stands nowhere else.
+/// Returns a word that occurs nowhere else.
 fn secret(n: u32) -> String {
     format!("Bucephalus{n}x")
 }
 
-/// An entry with a secret in its text, in a string long enough to be stored by itself, and in its meta.
+/// Returns a message with a secret in its text, in a string long enough to be stored separately, and in its metadata.
 fn said(n: u32) -> Message {
     let secret = secret(n);
     let lines = format!("line of {secret}\n").repeat(400);
@@ -31,14 +31,15 @@ fn said(n: u32) -> Message {
             }],
         ),
     };
-    // Two entries have each piece of meta, so it becomes one of the conversation's facts.
+    // Each piece of metadata is in two entries, so that it becomes one of the conversation's facts.
     let pair = self::secret(1_000 + n / 2);
     let meta = format!(r#"{{"id":{n},"pair":"{pair}","folder":"/home/somebody/project"}}"#);
     let message = message.with_meta(RawJson::parse(meta).unwrap());
     message.with_name(format!("name-{secret}"))
 }
 
-/// Opens a connection in a transaction that has read the log. It holds the log until it is closed.
+/// Opens a connection with a transaction that has read the write-ahead log. The log cannot be truncated until the
+/// connection is closed.
 async fn hold_the_log(folder: &tempfile::TempDir) -> SqliteConnection {
     let mut reader = stranger(folder).await;
     for statement in ["begin", "select count(*) from message"] {
@@ -47,13 +48,13 @@ async fn hold_the_log(folder: &tempfile::TempDir) -> SqliteConnection {
     reader
 }
 
-/// Asks to erase entries of a conversation.
+/// Erases the entries from `first` to `last` of a conversation.
 async fn erase(store: &SqliteStore, id: ConversationId, first: u32, last: u32) -> Result<Erased> {
     let request = Erase::range(range(first, last), "asked for", Timestamp(1));
     memory_store::erase(store, &ConversationRef::Id(id), &request).await
 }
 
-/// Everything that the files say: raw bytes, and every packed column unpacked.
+/// Returns everything that can be read from the files: the raw bytes, and the unpacked content of every packed column.
 async fn everything(folder: &tempfile::TempDir) -> String {
     let mut all = Vec::new();
     for file in std::fs::read_dir(folder.path()).unwrap() {
@@ -120,11 +121,11 @@ async fn no_byte_is_left() {
     }
     assert!(after.contains("free pages 0."));
     let wal = folder.path().join("memory.db-wal");
-    // That nothing is left to be wiped is written after the log was cut.
+    // The record of the erasure is deleted after the log was truncated, so the log has a few pages.
     let wal = std::fs::metadata(wal).map_or(0, |wal| wal.len());
     assert!(wal < 16_384, "{wal}");
 
-    // What stays is what it was.
+    // The other entries are unchanged.
     let entries = chat.entries().await.into_iter();
     for entry in entries.filter(|entry| !(11..=40).contains(&entry.seq.0)) {
         let said = said(entry.seq.0 - 1);
@@ -151,7 +152,7 @@ async fn a_reader_that_holds_the_log_keeps_bytes_and_is_named() {
         refused.to_string().contains("still in the files"),
         "{refused}"
     );
-    // Who reads anew finds nothing.
+    // A new read does not find the words.
     let texts = chat.texts().await;
     assert!(texts.iter().all(|text| !text.contains("Bucephalus")));
 
@@ -165,7 +166,7 @@ async fn a_reader_that_holds_the_log_keeps_bytes_and_is_named() {
     }
 }
 
-/// The next store opened to write removes the words that an interrupted erasure left in the files.
+/// Checks that the next store that opens the file for writing removes the words that an interrupted erasure left there.
 #[tokio::test]
 async fn an_erasure_that_was_cut_short_is_finished_by_the_next_writer() {
     let (folder, store) = store().await;
@@ -194,7 +195,7 @@ async fn an_erasure_that_was_cut_short_is_finished_by_the_next_writer() {
     }
 }
 
-/// A store that stays open packs and reads against facts that another process has changed meanwhile.
+/// Checks that no entry is lost if an open store packs and reads with facts that another process changes meanwhile.
 #[tokio::test]
 async fn an_erasure_during_other_writes_loses_no_entry() {
     let (folder, open) = store().await;

@@ -1,4 +1,4 @@
-//! Files: opened again, opened twice, not ours, too new; and content that is hard to keep.
+//! Tests of files: opened again, opened twice, of another program, of a newer version, and with unusual content.
 
 use std::sync::Arc;
 

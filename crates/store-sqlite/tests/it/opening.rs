@@ -1,4 +1,4 @@
-//! Opening: rights of new files, reading only, locks, durability.
+//! Tests of opening: permissions of new files, opening for reading only, locks and durability.
 
 use std::path::Path;
 use std::sync::Mutex;
@@ -13,7 +13,7 @@ use store_sqlite::{Durability, LockObserver, LockWait, SqliteOptions, SqliteStor
 
 use crate::common::{batch, store, texts};
 
-/// Another connection, after these statements.
+/// Opens another connection and runs these statements on it.
 async fn stranger(path: &Path, statements: &'static str) -> SqliteConnection {
     let options = SqliteConnectOptions::new().filename(path);
     let mut connection = options.connect().await.unwrap();
@@ -28,7 +28,7 @@ async fn all_files_of_a_new_database_are_their_owners_alone() {
     use std::os::unix::fs::PermissionsExt as _;
 
     let folder = tempfile::tempdir().unwrap();
-    // Also where the database is to be behind a link.
+    // The same for a path that is a link.
     std::os::unix::fs::symlink("behind.db", folder.path().join("link.db")).unwrap();
     for (name, file) in [("memory.db", "memory.db"), ("link.db", "behind.db")] {
         let store = SqliteStore::open(folder.path().join(name)).await.unwrap();
@@ -51,7 +51,7 @@ async fn a_store_that_is_open_for_reading_reads_and_refuses_to_write() {
     let chat = Chat::root(&writing, "a").await;
     chat.append(texts(1, 3)).await;
 
-    // Beside a writer.
+    // Opens for reading while a writer is open.
     let reading = SqliteOptions::new().read_only().open(&path).await.unwrap();
     chat.append(texts(4, 2)).await;
     let read = Chat::new(&reading, chat.id);
@@ -150,15 +150,15 @@ async fn a_lock_that_stays_ends_opening_and_writing_with_one_time_out() {
         let error = store.append(id, &batch(texts(1, 1))).await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Busy);
         assert!(error.to_string().contains(told), "{error}");
-        // Reading waits for no writer.
+        // A read does not wait for a writer.
         Chat::new(&store, id).texts().await;
         held.close().await.unwrap();
         store.close().await.unwrap();
     }
 }
 
-/// A lock that is held is waited for by one statement. To close is to wait for nobody: with a time-out of a day it would
-/// not end.
+/// Checks that a statement waits for a lock, and that closing does not. With a time-out of a day, closing would not end
+/// if it waited.
 #[tokio::test]
 async fn closing_waits_for_no_lock() {
     let (folder, store) = store().await;
@@ -219,7 +219,7 @@ async fn closing_empties_the_log_at_any_durability() {
         let store = options.open(&path).await.unwrap();
         let chat = Chat::root(&store, "a").await;
         chat.append(texts(1, 20)).await;
-        // Another connection stays, so that SQLite does not tidy up by itself.
+        // Another connection stays open, so that SQLite does not truncate the log by itself.
         let other = stranger(&path, "select count(*) from message").await;
         store.close().await.unwrap();
         let copy = folder.path().join("copy.db");

@@ -1,4 +1,4 @@
-//! The statements use the indices that they were made for.
+//! Tests that statements use the indices that were made for them.
 
 use memory_model::{ConversationId, Hash, Seq, SummaryId, ViewName, ViewVersion};
 use memory_store::implementors::SummaryScope;
@@ -133,7 +133,7 @@ async fn every_statement_searches_and_none_scans() {
                     || step.contains("CONSTANT ROW")
                     || ["SCAN search", "SCAN seen", "SCAN up"].contains(&step.as_str());
                 assert!(fine, "{what}: {plan:#?}");
-                // For a count, any index over the view's rows will do.
+                // A count may use any index over the view's rows.
                 let counts = ["snapshot", "views"].contains(what);
                 assert!(
                     counts || what.starts_with("added") || !step.contains("_added"),

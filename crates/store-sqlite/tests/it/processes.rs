@@ -1,4 +1,4 @@
-//! Other processes: writing the same file, and killed while they write.
+//! Tests with other processes that write to the same file or are killed while they write.
 
 use std::process::{Child, Command, Stdio};
 
@@ -8,7 +8,7 @@ use store_sqlite::SqliteStore;
 
 use crate::common::{store, texts};
 
-/// Tells the child where to write.
+/// Environment variable that gives the child process the path of the database.
 const PATH: &str = "STORE_SQLITE_TEST_PATH";
 
 fn child(path: &std::path::Path) -> Child {
@@ -21,7 +21,7 @@ fn child(path: &std::path::Path) -> Child {
         .unwrap()
 }
 
-/// Not a test by itself: what the other process runs. Without a path it does nothing.
+/// Runs in the child process. It is not a test by itself, and ends at once if the variable is not set.
 #[tokio::test]
 async fn child_that_writes() {
     let Some(path) = std::env::var_os(PATH) else {
@@ -34,7 +34,7 @@ async fn child_that_writes() {
     }
 }
 
-/// The log is whole, in threes; how many entries it has.
+/// Asserts that the log has no gap and consists of whole batches of three. Returns its number of entries.
 async fn whole(store: &SqliteStore) -> u32 {
     sound(store).await;
     let head = Chat::root(store, "shared").await.info().await.head.0;

@@ -1,4 +1,4 @@
-//! The search index in a file.
+//! Tests of the search index in a file.
 
 use std::process::{Command, Stdio};
 use std::sync::Arc;
@@ -54,8 +54,8 @@ async fn damage_to_the_index_is_found_and_mended() {
     assert_eq!((mended.documents, mended.damage.len()), (32, 0));
 }
 
-/// With any row of the index damaged, every search answers as a scan does and reports the damage that it finds, and the
-/// next indexing makes the index anew.
+/// Checks that a damaged index row hides no hit. For damage to any row, every search answers as a scan does and reports
+/// the damage that it finds. The next indexing builds a new index.
 #[tokio::test]
 async fn a_damaged_index_hides_no_hit() {
     let (sound, store) = store().await;
@@ -110,7 +110,7 @@ async fn a_damaged_index_hides_no_hit() {
         let scan = SegmentSearch::without_index(&store);
         expected.push(scan.search(chat, query).await.unwrap());
     }
-    // Of the rows of the conversation, one after the other.
+    // Each row of the conversation is damaged in turn.
     let chunk = "rowid = (select rowid from search_chunk where segment >> 32 = {chat} order by 1 limit 1 offset {at})";
     let segment = "id = (select id from search_segment where conversation = {chat} order by 1 limit 1 offset {at})";
     let damages = [
@@ -183,15 +183,15 @@ async fn a_damaged_index_hides_no_hit() {
     );
 }
 
-/// Tells the child where to write, and how many rounds.
+/// Environment variable that gives the child process the path of the database and the number of rounds.
 const PATH: &str = "STORE_SQLITE_TEST_INDEXED_PATH";
 const ROUNDS: &str = "STORE_SQLITE_TEST_ROUNDS";
 
-/// Messages of a round.
+/// Number of messages in a round.
 const ROUND: u32 = 25;
 
-/// Not a test by itself: what the other process runs. It appends and indexes by turns; behind the last append
-/// it waits to be killed. Without a path it does nothing.
+/// Runs in the child process, which appends and indexes in turn. After the last append it waits until it is killed. It
+/// is no test by itself, and does nothing if the variable is not set.
 #[tokio::test]
 async fn child_that_indexes() {
     let Some(path) = std::env::var_os(PATH) else {
@@ -218,8 +218,8 @@ async fn child_that_indexes() {
     }
 }
 
-/// The program is killed when messages are stored and not indexed yet: what is found is right at once, and the
-/// index goes on where it stood.
+/// Checks a program that is killed after messages are stored and before they are indexed. Searches must be right at
+/// once, and indexing must continue with the unindexed messages.
 #[tokio::test]
 async fn an_index_is_right_after_a_kill_between_messages_and_their_index() {
     for rounds in [1, 2, 9] {

@@ -1,4 +1,4 @@
-//! No operation takes more statements because the history is longer.
+//! Tests that the number of statements of an operation does not grow with the history.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use store_sqlite::{SqliteOptions, SqliteStore};
 
 use crate::common::{leaf, store, texts};
 
-/// Counts the statements of each operation at the end of a log of about `size` entries.
+/// Returns the number of statements of each operation at the end of a log of about `size` entries.
 async fn costs(size: u32) -> Vec<(&'static str, u64)> {
     let store = SqliteOptions::new().in_memory().await.unwrap();
     let chat = Chat::root(&store, "a").await;
@@ -93,7 +93,7 @@ async fn statement_counts_do_not_grow_with_history() {
     );
 }
 
-/// Statements that settle a number of jobs in every way.
+/// Returns the number of statements that update a number of jobs in every way.
 async fn settle_cost(jobs: usize) -> u64 {
     let store = SqliteOptions::new().in_memory().await.unwrap();
     let chat = Chat::root(&store, "a").await;
@@ -131,7 +131,7 @@ async fn jobs_are_settled_in_one_statement_for_each_kind_of_update() {
     assert_eq!(settle_cost(64).await, 7);
 }
 
-/// Statements of a fork within a conversation of 64 leaves of `leaf` messages, under 8 summaries, under one.
+/// Returns the number of statements of a fork in a conversation with 64 leaves under 8 summaries under one summary.
 async fn fork_cost(messages: u32) -> u64 {
     let store = SqliteOptions::new().in_memory().await.unwrap();
     let chat = Chat::root(&store, "a").await;
@@ -153,7 +153,7 @@ async fn fork_cost(messages: u32) -> u64 {
     let child = chat.fork("b", 37 * messages + 3).await;
     let cost = store.statements() - before;
     let views = child.views().await;
-    // Four whole summaries, five leaves of the fifth, and what is left of the sixth leaf.
+    // The spans are four whole summaries, five leaves of the fifth summary, and the rest of the sixth leaf.
     assert_eq!(views[0].spans, 10);
     cost
 }
@@ -165,8 +165,7 @@ async fn a_fork_costs_the_depth_of_the_tree_and_not_the_history() {
     assert_eq!(small, 27);
 }
 
-/// Statements of a search for a text that one message of 320 has, in a store that was just opened: the first and a later
-/// one.
+/// Counts the statements of two searches in a store that was just opened, for a text that one of 320 messages contains.
 #[tokio::test]
 async fn a_search_begins_with_a_snapshot_and_reads_its_candidates_at_once() {
     let (folder, written) = store().await;
@@ -187,7 +186,7 @@ async fn a_search_begins_with_a_snapshot_and_reads_its_candidates_at_once() {
         assert_eq!(found.hits.len(), 1);
         costs.push(store.statements() - before);
     }
-    // A snapshot is three statements in one request, a read is one. Then the index is in memory.
+    // The snapshot takes three statements in one request, and a read takes one. The index is in memory afterwards.
     assert_eq!(costs[1], 4);
     assert!(costs[0] > costs[1], "{costs:?}");
 }

@@ -1,4 +1,4 @@
-//! The file itself refuses what must not happen, whoever writes.
+//! Tests that the database itself refuses forbidden changes by any program.
 
 use memory_model::{Hash, SourceHasher};
 use memory_store::{Maintain as _, ViolationKind, verify};
@@ -9,7 +9,7 @@ use store_conformance::{Chat, range};
 use store_sqlite::SqliteStore;
 use tempfile::TempDir;
 
-/// A store in a file with twelve messages and two leaves.
+/// Creates a store in a file, with twelve messages and two leaves.
 async fn filled() -> (TempDir, SqliteStore) {
     let (folder, store) = store().await;
     let chat = Chat::root(&store, "a").await;
@@ -36,7 +36,7 @@ async fn messages_cannot_be_changed_deleted_or_replaced() {
         )
     };
     let refused = [
-        // The log.
+        // Changes of the log.
         "update message set body = x'5b5d'".to_owned(),
         "update message set body = null".to_owned(),
         "update message set tokens = 4, running = running + 1".to_owned(),
@@ -57,7 +57,7 @@ async fn messages_cannot_be_changed_deleted_or_replaced() {
             row(4294967309, 13, "'e3'", 39)
         ),
         format!("update or replace message set id = {} where seq = 3", 4294967300_i64),
-        // Conversations.
+        // Changes of conversations.
         "delete from conversation".to_owned(),
         "update conversation set head = head - 1".to_owned(),
         "update conversation set key = 'b'".to_owned(),
@@ -72,7 +72,7 @@ async fn messages_cannot_be_changed_deleted_or_replaced() {
         "update family set tree = 2, members = members + 1".to_owned(),
         "delete from family".to_owned(),
         "replace into family values (1, 1, zeroblob(32))".to_owned(),
-        // Views and summaries.
+        // Changes of views and summaries.
         "update view set version = 0".to_owned(),
         "update span_history set tokens = 0".to_owned(),
         "delete from span_history".to_owned(),
@@ -133,7 +133,7 @@ async fn an_erasure_blanks_only_words() {
     let texts = chat.texts().await;
     assert_eq!(texts, ["message 1", "", "", "message 4", "message 5"]);
 
-    // The hashes of entries are enough for the chain, and for what was made from the entries.
+    // The hashes of entries are enough to check the chain hash and the sources of summaries.
     let entries = chat.entries().await;
     let chain = entries
         .iter()
@@ -144,7 +144,7 @@ async fn an_erasure_blanks_only_words() {
         .iter()
         .for_each(|entry| source.message(entry.hash));
     assert_eq!(chat.summary_log().await[0].source_hash, source.finish());
-    // No hash over hashes is broken. Figures are not checked: no estimator is given.
+    // All hashes over hashes are right. Costs are not checked, because no estimator is given.
     let report = verify(&store, chat.id, &|_: &_| None).await.unwrap();
     let kinds: Vec<ViolationKind> = report.violations.iter().map(|found| found.kind).collect();
     assert_eq!(kinds, [ViolationKind::EstimatorMixed]);

@@ -1,4 +1,4 @@
-//! Vectors of messages in a file.
+//! Tests of vectors of messages in a file.
 
 use std::sync::Arc;
 

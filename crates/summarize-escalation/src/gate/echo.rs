@@ -1,10 +1,10 @@
-//! Checks for refusals and echoes of the prompt.
+//! Checks whether a text is a refusal or repeats the prompt.
 
 use extractive_summarizer::Source;
 
 use crate::prompt;
 
-/// Beginnings of refusals, in the languages of models.
+/// First words of refusals, in several languages.
 const REFUSALS: &[&str] = &[
     "i can't",
     "i can’t",
@@ -42,10 +42,10 @@ const REFUSALS: &[&str] = &[
     "к сожалению, я не",
 ];
 
-/// Maximum length of a refusal, in characters.
+/// Maximum length of a text that can count as a refusal, in characters.
 const REFUSAL_CHARS: usize = 800;
 
-/// Whether a text declines to summarise.
+/// Returns whether a text declines to write a summary.
 pub(super) fn is_refusal(text: &str) -> bool {
     let text = text.trim().trim_start_matches(['"', '*', '#', '-', ' ']);
     if text.chars().nth(REFUSAL_CHARS).is_some() {
@@ -55,8 +55,8 @@ pub(super) fn is_refusal(text: &str) -> bool {
     REFUSALS.iter().any(|words| start.starts_with(words))
 }
 
-/// Whether a text repeats the prompt: a tag that fences the source, or two of its lines. Tags and lines
-/// that the source holds do not count.
+/// Returns whether a text repeats the prompt: a tag around the source, or two of the prompt's lines. Tags and lines
+/// that also occur in the source do not count.
 pub(super) fn is_echo(text: &str, source: &[Source<'_>]) -> bool {
     if prompt::tags(text).any(|tag| !holds(source, tag)) {
         return true;
@@ -73,7 +73,7 @@ pub(super) fn is_echo(text: &str, source: &[Source<'_>]) -> bool {
     })
 }
 
-/// Whether a source holds a text verbatim.
+/// Returns whether a source contains a text verbatim.
 fn holds(source: &[Source<'_>], text: &str) -> bool {
     source.iter().any(|piece| match piece {
         Source::Summary(summary) => summary.text.contains(text),

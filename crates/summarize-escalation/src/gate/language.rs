@@ -1,23 +1,24 @@
 //! Compares the languages of a conversation and its summary.
 //!
-//! `whatlang` identifies them, without code, names and commands. A language that it is not sure of is not
-//! judged.
+//! The crate `whatlang` identifies the languages, after code, names and commands are removed. If `whatlang` is not sure
+//! of a language, the languages are not compared.
 
 use std::collections::BTreeSet;
 
 use extractive_summarizer::text::{head as first_bytes, tail as last_bytes};
 use whatlang::{Lang, Script};
 
-/// Minimum number of Latin letters that identify a language.
+/// Minimum number of Latin letters from which a language is identified.
 const FEWEST_LATIN: usize = 80;
-/// Minimum number of letters of another script, in which a letter carries more information.
+/// Minimum number of letters of other scripts from which a language is identified. It is lower, because a letter of
+/// these scripts carries more information.
 const FEWEST_OTHER: usize = 20;
-/// Maximum length that is read of a text's start and of its end, in bytes each.
+/// Number of bytes that are read at the start of a text, and again at its end.
 const SAMPLE: usize = 2_000;
-/// Maximum length of a word, in characters.
+/// Maximum length of a word, in characters. Longer runs are ignored.
 const LONGEST_WORD: usize = 30;
 
-/// The words of texts: Latin ones, and all others.
+/// Words of a text, divided into words in Latin script and all others.
 #[derive(Debug, Default)]
 struct WordsByScript {
     latin: String,
@@ -52,7 +53,7 @@ impl WordsByScript {
         }
     }
 
-    /// Whether half of the words, at least, are words of the other texts.
+    /// Returns whether at least half of the Latin words also occur in `others`.
     fn repeats(&self, others: &Self) -> bool {
         let words = |text: &str| -> Vec<String> {
             let long = |word: &&str| word.chars().nth(2).is_some();
@@ -65,26 +66,26 @@ impl WordsByScript {
         !own.is_empty() && repeated * 2 >= own.len()
     }
 
-    /// The words that identify the language; `None` if there are too few.
+    /// Returns the words from which the language can be identified; `None` if they are too few.
     fn telling(&self) -> Option<&str> {
-        // Names and commands are Latin in every language: a sixth of another script decides.
+        // Names and commands are Latin in every language. Therefore a share of one sixth is enough for another script.
         if self.other_letters * 6 >= self.latin_letters && self.other_letters >= FEWEST_OTHER {
             return Some(&self.other);
         }
         self.is_latin().then_some(&self.latin)
     }
 
-    /// Whether there are enough Latin letters, and hardly any others.
+    /// Returns whether the text has enough Latin letters and hardly any others.
     fn is_latin(&self) -> bool {
         self.latin_letters >= FEWEST_LATIN && self.other_letters * 20 <= self.latin_letters
     }
 
-    /// Whether the words are of a Latin script and of another one, and identify no language.
+    /// Returns whether the text mixes words of Latin and other scripts, so that they identify no language.
     fn is_mixed(&self) -> bool {
         self.other_letters >= FEWEST_OTHER && self.telling().is_none()
     }
 
-    /// The language and its script; `None` if `whatlang` is not sure.
+    /// Returns the language of the words and its script; `None` if `whatlang` is not sure.
     fn language(&self) -> Option<(Lang, Script)> {
         let text = self.telling()?;
         let (head, tail) = (first_bytes(text, SAMPLE), last_bytes(text, SAMPLE));
@@ -96,12 +97,12 @@ impl WordsByScript {
     }
 }
 
-/// Whether a character occurs in words of a Latin script, or in code.
+/// Returns whether a character occurs in words of Latin script, or in code.
 fn is_latin(c: char) -> bool {
     matches!(c, '!'..='~' | '\u{c0}'..='\u{24f}' | '\u{1e00}'..='\u{1eff}' | '\u{300}'..='\u{36f}' | '’')
 }
 
-/// The word of prose in a run of characters; `None` for a path, a call, an identifier or an abbreviation.
+/// Returns the word of prose in a run of characters; `None` for a path, a call, an identifier or an abbreviation.
 fn word(run: &str) -> Option<&str> {
     let word = run.trim_matches(|c: char| !c.is_alphabetic());
     let inner = |c: char| c.is_alphabetic() || matches!(c, '\'' | '’' | '-') || is_mark(c);
@@ -114,16 +115,16 @@ fn word(run: &str) -> Option<&str> {
     prose.then_some(word)
 }
 
-/// A combining mark.
+/// Returns whether a character is a combining mark.
 fn is_mark(c: char) -> bool {
     matches!(c, '\u{300}'..='\u{36f}')
 }
 
-/// Whether a summary is in another language than the conversation, if both are clear, or in a script that the
-/// conversation hardly uses.
+/// Returns whether a summary is in another language than the conversation, if both languages are clear, or in a script
+/// that the conversation hardly uses.
 ///
-/// Lenient: the clear language of any single text counts as the conversation's, and so does a summary
-/// that repeats the conversation's words.
+/// The check is lenient. A summary passes if its language is the clear language of any single text of the conversation,
+/// or if it is in Latin script and at least half of its words occur in the conversation.
 pub(super) fn differs(said: &[&str], summary: &[&str]) -> bool {
     let mut told = WordsByScript::default();
     for text in summary {
@@ -138,7 +139,8 @@ pub(super) fn differs(said: &[&str], summary: &[&str]) -> bool {
         all.read(text);
         all.read("\n");
     }
-    // Identification takes most of the gate's time. It comes last, and reads single texts only if all together differ.
+    // Identifying languages takes most of the gate's time, so it comes last. Single texts are identified only if the
+    // language of all texts together differs.
     if told.is_latin() && told.repeats(&all) {
         return false;
     }
@@ -154,7 +156,7 @@ pub(super) fn differs(said: &[&str], summary: &[&str]) -> bool {
     for text in said {
         let words = WordsByScript::of(text);
         let found = words.language();
-        // Words of another script in much code identify no language, and may be in the summary's.
+        // A few words of another script amid code identify no language, but may be in the summary's language.
         if is_written(found) || (script != Script::Latin && words.is_mixed()) {
             return false;
         }
@@ -165,7 +167,7 @@ pub(super) fn differs(said: &[&str], summary: &[&str]) -> bool {
         let absent = all.other_letters == 0 || all.other_letters * 100 < letters;
         return script != Script::Latin && absent;
     }
-    // Much code makes a text look Latin; its prose may be in the right script.
+    // A text with much code seems Latin, although its prose may be in the expected script.
     !(script == Script::Latin && other_script && told.other_letters >= FEWEST_OTHER)
 }
 

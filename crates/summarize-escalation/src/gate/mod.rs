@@ -1,4 +1,4 @@
-//! Acceptance gate: checks of a summary apart from its length.
+//! Acceptance gate: checks of a summary's content, apart from its length.
 
 mod echo;
 mod language;
@@ -21,9 +21,9 @@ pub use terms::Term;
 /// Checks by which a [`Ladder`](crate::Ladder) accepts or refuses a summary, in addition to its length. Terms are words
 /// such as identifiers, paths and error codes.
 ///
-/// The summary should retain the most important terms of each class. Terms that users and errors name are the most
-/// important. The number of these terms is limited: at four tokens each, they take at most a quarter of the target
-/// length.
+/// The summary should contain the most important terms of each class. A term is more important the more often it
+/// occurs, and it counts most in messages of users. The number of these terms is limited: at four tokens for each term,
+/// the terms of a class take at most a quarter of the target length.
 ///
 /// ```
 /// use summarize_escalation::{Gate, Share};
@@ -38,12 +38,12 @@ pub use terms::Term;
 #[serde(default, deny_unknown_fields)]
 #[must_use]
 pub struct Gate {
-    /// Minimum share of the important terms of each class that the summary must retain, rounded down but at least one
-    /// term. 0 disables the check. Default 0.1.
+    /// Minimum share of the important terms of each class that the summary must contain. The resulting number is
+    /// rounded down, but is at least one term. 0 disables the check. Default 0.1.
     pub min_retained: Share,
     /// Classes of terms that are checked. Default: all except numbers.
     pub terms: BTreeSet<Term>,
-    /// Minimum number of terms of a class in the source; a class with fewer is not checked. Default 8.
+    /// Minimum number of terms of a class in the source for the class to be checked. Default 8.
     pub at_least: u32,
     /// Whether a summary that repeats the prompt is refused. Default true.
     pub echo: bool,
@@ -53,7 +53,7 @@ pub struct Gate {
 }
 
 impl Default for Gate {
-    /// Thresholds that a summary about its source passes easily.
+    /// Returns thresholds that an ordinary summary of the source passes easily.
     fn default() -> Self {
         let all = Term::ALL.into_iter();
         Self {
@@ -93,16 +93,16 @@ impl Gate {
     }
 }
 
-/// Number of important terms of the source, and number of these in the summary.
+/// Number of important terms in the source, and how many of them the summary contains.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TermCounts {
-    /// Number of the source's terms that the summary contains.
+    /// Number of these terms that the summary contains.
     pub found: u32,
-    /// Number of the source's terms that the summary was searched for.
+    /// Number of the source's important terms that were looked up in the summary.
     pub total: u32,
 }
 
-/// Measurements of a summary against its source. They are stored with the summary.
+/// Measurements of a summary in comparison with its source. They are stored with the summary.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 #[non_exhaustive]
@@ -115,7 +115,7 @@ pub struct Scores {
     pub paths: TermCounts,
     /// Counts of addresses (URLs).
     pub urls: TermCounts,
-    /// Counts of codes: error codes, ticket numbers and the like.
+    /// Counts of codes, such as error codes and ticket numbers.
     pub codes: TermCounts,
     /// Whether the model refused to write a summary.
     pub refusal: bool,
@@ -143,13 +143,13 @@ impl Scores {
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum GateFailure {
-    /// The summary retains too few terms of a class.
+    /// The summary contains too few important terms of a class.
     Lost {
-        /// Class of the terms that are missing.
+        /// Class of the terms.
         term: Term,
-        /// Number of terms that the summary contains, and number that it was searched for.
+        /// Counts of the important terms of the class in the source and in the summary.
         retention: TermCounts,
-        /// Minimum share of the terms that the gate requires.
+        /// Minimum share of the terms that the gate requires in the summary.
         min_retained: Share,
     },
     /// The summary repeats the prompt.
@@ -189,8 +189,10 @@ impl fmt::Display for GateFailure {
     }
 }
 
-/// Measures a summary against the source of its request. Takes time linear in the length of the source. Of long texts
-/// it reads only the start and the end.
+/// Compares a summary with the texts that it summarizes. Counts the important identifiers, numbers, paths, URLs and
+/// codes of these texts that the summary contains, and checks whether it is a refusal, a repetition of its prompt, or
+/// in another language. Takes time linear in the length of the texts. Only the start and the end of long texts are
+/// read.
 pub fn measure(text: &str, request: &SummaryRequest<'_>) -> Scores {
     let most = usize::try_from(request.target_tokens / 16).unwrap_or(usize::MAX);
     let texts = terms::weighted(request.source);
@@ -215,20 +217,20 @@ pub fn measure(text: &str, request: &SummaryRequest<'_>) -> Scores {
     }
 }
 
-/// Bytes of the latest texts that identify the language of a conversation.
+/// Number of bytes of the latest texts that are read to identify the language of a conversation.
 const NEWEST_BYTES: usize = 12 * 1024;
-/// Bytes of the oldest texts that identify it.
+/// Number of bytes of the oldest texts that are read to identify the language.
 const OLDEST_BYTES: usize = NEWEST_BYTES / 2;
-/// Bytes that are read of one text, at its start.
+/// Maximum number of bytes that are read at the start of one text.
 const TEXT_BYTES: usize = 4_000;
-/// Minimum bytes of spoken texts that identify a language.
+/// Minimum number of bytes of users' and assistants' texts. Below this number, tool texts are also read.
 const LEAST_SPOKEN: usize = 64;
-/// Number of latest pieces with tool texts that are read if there are few spoken texts.
+/// Number of latest messages and summaries from which tool texts are read.
 const TOOL_PIECES: usize = 20;
-/// Bytes that are read of a summary, of its start and of its end.
+/// Number of bytes that are read of a summary: at its start, and at its end.
 const SUMMARY_BYTES: (usize, usize) = (8 * 1024, 4 * 1024);
 
-/// Whether a text is clearly in another language than the conversation.
+/// Returns whether a text is clearly in another language than the conversation.
 fn other_language(text: &str, source: &[Source<'_>]) -> bool {
     let written = match text.len() > SUMMARY_BYTES.0 + SUMMARY_BYTES.1 {
         true => [head(text, SUMMARY_BYTES.0), tail(text, SUMMARY_BYTES.1)],
@@ -237,8 +239,8 @@ fn other_language(text: &str, source: &[Source<'_>]) -> bool {
     language::differs(&conversation_sample(source), &written)
 }
 
-/// The oldest and the latest texts of a conversation. If users and assistants wrote almost no text, also the input and
-/// output of the latest tools.
+/// Returns the oldest and the latest texts of a conversation. If users and assistants wrote almost no text, the result
+/// also has the input and output of the latest tool calls.
 fn conversation_sample<'a>(source: &[Source<'a>]) -> Vec<&'a str> {
     let start = |text: &'a str| head(text, TEXT_BYTES);
     let mut texts: Vec<&str> = source.iter().flat_map(spoken).map(start).collect();
@@ -253,7 +255,7 @@ fn conversation_sample<'a>(source: &[Source<'a>]) -> Vec<&'a str> {
     texts
 }
 
-/// Number of texts that together reach a number of bytes, or of all texts.
+/// Returns how many of the first texts together reach `bytes` bytes, or the number of all texts if they do not.
 fn reaching<'a>(texts: impl Iterator<Item = &'a &'a str>, bytes: usize) -> usize {
     let before = texts.scan(0, |sum, text| {
         let before = *sum;
@@ -263,7 +265,7 @@ fn reaching<'a>(texts: impl Iterator<Item = &'a &'a str>, bytes: usize) -> usize
     before.take_while(|before| *before < bytes).count()
 }
 
-/// The texts of a piece that a user, an assistant or a summary says.
+/// Returns the texts of users, assistants and summaries in one piece of a source.
 fn spoken<'a>(piece: &Source<'a>) -> impl Iterator<Item = &'a str> + use<'a> {
     let (summary, parts): (_, &[Part]) = match *piece {
         Source::Summary(summary) => (Some(summary.text), &[]),
@@ -282,7 +284,7 @@ fn spoken<'a>(piece: &Source<'a>) -> impl Iterator<Item = &'a str> + use<'a> {
     summary.into_iter().chain(texts)
 }
 
-/// The texts of a message, including its calls and results.
+/// Returns the texts of a message, including the texts of tool calls and results. Empty for a summary.
 fn any_text<'a>(piece: &Source<'a>) -> impl Iterator<Item = &'a str> + use<'a> {
     let parts: &[Part] = match *piece {
         Source::Message(entry) => &entry.parts,

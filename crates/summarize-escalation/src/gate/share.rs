@@ -1,4 +1,4 @@
-//! A part of a number, as a fraction.
+//! A share of a whole, as a fraction.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! Terms of a text that a summary must repeat verbatim.
+//! Terms of a text, such as paths and error codes, that a summary should repeat verbatim.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -10,7 +10,7 @@ use memchr::memmem;
 use memory_model::{EntryKind, Part, Role};
 use serde::{Deserialize, Serialize};
 
-/// A class of terms that a summary should retain.
+/// Class of terms that a summary should repeat verbatim.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -23,7 +23,7 @@ pub enum Term {
     Paths,
     /// Addresses (URLs).
     Urls,
-    /// Error codes, ticket numbers and the like.
+    /// Codes, such as error codes and ticket numbers.
     Codes,
 }
 
@@ -55,16 +55,16 @@ impl fmt::Display for Term {
     }
 }
 
-/// Maximum lengths that are read of a text's start and of its end, in bytes.
+/// Number of bytes that are read of a long text: at its start, and at its end.
 const WINDOW: (usize, usize) = (16 * 1024, 4 * 1024);
-/// Length above which a call's argument is a body and not a name, in bytes.
+/// Length in bytes above which an argument of a tool call counts as a body of text and not as a name.
 const ARGUMENT_BYTES: usize = 300;
 
 /// Kind of a byte that ends a word.
 const ENDS: u8 = 0;
 const LOWER: u8 = 1;
 const UPPER: u8 = 1 << 1;
-/// Kind of a digit, and of a character that occurs only inside names, paths and numbers.
+/// Kind of a digit, or of a character that occurs only inside names, paths and numbers.
 const TELLING: u8 = 1 << 2;
 const OTHER: u8 = 1 << 3;
 
@@ -72,7 +72,7 @@ const KINDS: [u8; 256] = {
     let mut kinds = [ENDS; 256];
     let mut byte = 0_u8;
     while byte < 128 {
-        // Clippy's advice, `get_mut`, is not there for constants.
+        // Constants cannot use `get_mut`, which Clippy suggests.
         #[allow(clippy::indexing_slicing)]
         {
             kinds[byte as usize] = match byte {
@@ -110,8 +110,8 @@ pub(super) fn visit<'a>(text: &'a str, f: &mut dyn FnMut(Term, &'a str)) {
         false => (text, ""),
     };
     for part in [head, tail] {
-        // For the word that is being read: its beginning, and whether it can be a term. Most words are of one case and
-        // have no character of a name.
+        // State of the current word: its start, whether it can be a term, and the kind of the byte before. Most words
+        // are no terms: they have letters of one case only, and no character of a name.
         let (mut start, mut telling, mut before) = (0, false, ENDS);
         for (at, byte) in part.bytes().chain([b' ']).enumerate() {
             let kind = KINDS.get(usize::from(byte)).copied().unwrap_or(ENDS);
@@ -177,8 +177,8 @@ fn class(word: &str) -> Option<Term> {
     (name && (hump || inner || commit)).then_some(Term::Identifiers)
 }
 
-/// The most important terms of a source, at most `most` of each class: terms of users and errors first, and more
-/// frequent ones first among these.
+/// Returns the most important terms of a source, at most `most` of each class. The terms with the largest sum of
+/// weights come first.
 pub(super) fn salient<'a>(texts: &'a [(Cow<'a, str>, u32)], most: usize) -> [Vec<&'a str>; 5] {
     let mut weights: HashMap<(Term, &str), u32> = HashMap::new();
     for (text, weight) in texts {
@@ -204,7 +204,7 @@ pub(super) fn salient<'a>(texts: &'a [(Cow<'a, str>, u32)], most: usize) -> [Vec
     })
 }
 
-/// The texts of a source that hold terms, each with the weight of its terms.
+/// Returns the texts of a source that may contain terms, each with the weight of its terms.
 pub(super) fn weighted<'a>(source: &'a [Source<'a>]) -> Vec<(Cow<'a, str>, u32)> {
     let mut texts = Vec::new();
     for piece in source {
@@ -235,14 +235,14 @@ pub(super) fn weighted<'a>(source: &'a [Source<'a>]) -> Vec<(Cow<'a, str>, u32)>
     texts
 }
 
-/// The first arguments of a call that are not bodies, one a line.
+/// Returns the first four lines in the strings of a call's arguments that are short enough for names.
 fn names(arguments: &str) -> String {
     let short = |line: &&str| line.len() <= ARGUMENT_BYTES;
     let lines: Vec<&str> = arguments.lines().filter(short).take(4).collect();
     lines.join("\n")
 }
 
-/// Returns the number of these terms, by class, that a text contains, other than as a part of a longer word.
+/// Returns the number of the given terms, by class, that a text contains as whole words.
 pub(super) fn held(text: &str, terms: &[Vec<&str>; 5]) -> [usize; 5] {
     let text = text.as_bytes();
     let whole = |term: &&&str| {

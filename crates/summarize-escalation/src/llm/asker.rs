@@ -1,4 +1,4 @@
-//! The calls for one summary.
+//! Model calls for one summary.
 
 use std::fmt;
 
@@ -10,7 +10,7 @@ use crate::prompt::PromptSet;
 use crate::request::SummaryRequest;
 use crate::summarizer::SummarizerResponse;
 
-/// Makes the calls for one summary and counts them.
+/// Makes the model calls for one summary and counts them.
 pub(super) struct Asker<'a> {
     pub(super) id: &'a str,
     model: &'a dyn ChatModel,
@@ -18,7 +18,7 @@ pub(super) struct Asker<'a> {
     guard: &'a dyn CallGuard,
     /// Number of calls made; each retry counts.
     pub(super) calls: u32,
-    /// Tokens that the provider counted.
+    /// Tokens of all calls so far, as the provider counted them.
     pub(super) usage: Option<ModelUsage>,
 }
 
@@ -48,7 +48,7 @@ impl<'a> Asker<'a> {
         }
     }
 
-    /// Makes one call through the guard.
+    /// Makes one model call through the guard, which may retry the call or refuse it.
     pub(super) async fn ask(
         &mut self,
         prompt: &ChatPrompt,
@@ -57,7 +57,7 @@ impl<'a> Asker<'a> {
         let tokens = (input(prompt, request), request.target_tokens);
         let withdrawn = |failure| Error::provider(self.id, failure);
         request.before_call().await.map_err(withdrawn)?;
-        // A guard may repeat the call.
+        // The guard may run this closure again for a retry.
         let model = self.model;
         let call = ModelCall::new(tokens, request.estimator, || {
             Box::pin(async move {

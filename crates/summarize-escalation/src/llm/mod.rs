@@ -86,7 +86,8 @@ impl<M: ChatModel> LlmSummarizer<M> {
     }
 }
 
-/// Writes a summary in as many calls as the window requires.
+/// Writes a summary. A source that does not fit in the model's window takes several calls, or is an error with
+/// [`Overflow::Fail`].
 async fn write(
     asker: &mut Asker<'_>,
     request: &SummaryRequest<'_>,

@@ -1,4 +1,5 @@
-//! Summaries of sources that do not fit into a model's window: part by part, then merged.
+//! Summaries of sources that do not fit in a model's window. Each part of the source is summarized alone, and then the
+//! summaries are merged.
 
 use extractive_summarizer::{Source, SummarySource, cut_to_tokens};
 use memory_model::{SeqRange, Timestamp};
@@ -11,32 +12,34 @@ use crate::prompt::{Clip, piece_text};
 use crate::request::{Style, SummaryRequest};
 use crate::summarizer::SummarizerResponse;
 
-/// Least room for source and answer together, in tokens.
+/// Minimum number of tokens that a window must leave for source and answer together.
 const LEAST_ROOM: u64 = 256;
-/// Cost of the tags around a source in addition to an empty one, in tokens.
+/// Reserve for the tags around a source, in tokens, in addition to the cost of a prompt with an empty source.
 const SEAMS: u64 = 64;
-/// Length of a part's summary as a share of its part, in thousandths: minimum, maximum for messages, and maximum for
-/// summaries. The maxima make each pass shorter than the one before.
+/// Length of the summary of a part, as a share of the part's length, in thousandths: minimum, maximum for parts of
+/// messages, and maximum for parts of summaries. The maximums make the summaries of each round over the parts shorter
+/// than those of the round before.
 const SHARES: (u64, u64, u64) = (62, 500, 400);
-/// Shortest requested length, in tokens, unless the part is shorter.
+/// Minimum target length of a part's summary, in tokens. A shorter part has a shorter target.
 const LEAST_TARGET: u64 = 16;
-/// Shortest clip of a piece, in characters.
+/// Minimum number of characters that a prompt shows of a piece (a message or summary) that is too long.
 const LEAST_CHARS: usize = 40;
 
-/// Division of a window between source, merge and answer.
+/// Division of a model's window between the source, the merge of summaries, and the answer.
 #[derive(Debug, Clone, Copy)]
 struct Division {
-    /// Tokens for source and answer together.
+    /// Tokens for the source and the answer together.
     room: u64,
-    /// Length of the summary at the end, in tokens.
+    /// Target length of the final summary, in tokens.
     target: u64,
-    /// Tokens that the summaries of the parts may take together, to be merged by one call.
+    /// Maximum cost of the summaries of all parts together, in tokens, so that one call can merge them.
     merge: u64,
 }
 
 impl Division {
-    /// Length of an answer as a share of its part, in thousandths. The answers for all `total` tokens then fill the
-    /// merge.
+    /// Returns the length of a part's summary as a share of the part's length, in thousandths. Within the limits of
+    /// [`SHARES`], the summaries of a source of `total` tokens together have the request's target length, but at most
+    /// four fifths of the tokens that one call can merge.
     fn answer_share(&self, request: &SummaryRequest<'_>, total: u64) -> u64 {
         let wanted = request.target_tokens.min(self.merge * 4 / 5);
         let (least, messages, summaries) = SHARES;
@@ -47,15 +50,15 @@ impl Division {
         (wanted * 1_000 / total).clamp(least, most)
     }
 
-    /// Maximum cost of a part with an answer of this share, in thousandths: part and answer together fill the room,
-    /// part + 3/2 × share × part.
+    /// Returns the maximum cost of a part, in tokens, if its summary has the length `share`, in thousandths of the
+    /// part. Part and answer together fill the room: part + 3/2 × share × part.
     fn group_room(&self, share: u64) -> u64 {
         let most = self.room.saturating_sub(answer_room(LEAST_TARGET));
         (self.room * 2_000 / (2_000 + 3 * share)).min(most)
     }
 }
 
-/// The summary of a part of a source.
+/// Summary of one part of a source.
 struct PartSummary {
     range: SeqRange,
     depth: u32,
@@ -66,8 +69,8 @@ struct PartSummary {
 }
 
 impl PartSummary {
-    /// Returns the summary of a part, cut to twice its target, so that all parts together are shorter
-    /// than their source; `None` if the text is blank.
+    /// Creates the summary of a part from a model's answer; `None` if the answer is blank. The answer is cut to twice
+    /// its target length, so that all summaries together are shorter than their source.
     fn new(request: &SummaryRequest<'_>, text: &str) -> Option<Self> {
         let most = request.target_tokens.saturating_mul(2).max(1);
         let text = cut_to_tokens(text, most, request.estimator)?;
@@ -96,24 +99,24 @@ impl PartSummary {
     }
 }
 
-/// Neighbouring pieces of a source for one call.
+/// Neighbouring pieces of a source (messages and summaries) that one call summarizes.
 struct Group {
     first: usize,
     end: usize,
-    /// Clip of its pieces in the prompt.
+    /// Limit on the characters that the prompt shows of each piece.
     clip: Clip,
-    /// Cost of its pieces as shown, in tokens.
+    /// Cost of the pieces as the prompt shows them, in tokens.
     tokens: u64,
 }
 
-/// Result of a pass over a source.
+/// Outcome of summarizing all parts of a source once.
 enum Pass {
     Parts(Vec<PartSummary>),
-    /// The provider stopped the model in a part.
+    /// The model's answer for a part was stopped early.
     Stopped(SummarizerResponse),
 }
 
-/// Summarises a source part by part, and then the summaries, until one summary remains.
+/// Summarizes a source part by part. Then summarizes the summaries, until one summary remains.
 pub(super) async fn summarize(
     asker: &mut Asker<'_>,
     request: &SummaryRequest<'_>,
@@ -143,7 +146,7 @@ pub(super) async fn summarize(
     }
 }
 
-/// Minimum number of calls for a summary in parts: one for each part, and one to merge them.
+/// Returns the minimum number of calls for a summary in parts: one for each part, and one to merge the summaries.
 pub(super) fn calls_needed(
     asker: &Asker<'_>,
     request: &SummaryRequest<'_>,
@@ -157,7 +160,7 @@ pub(super) fn calls_needed(
     }
 }
 
-/// Divides a window between source, merge and answer.
+/// Divides a model's window between the source, the merge of summaries, and the answer.
 fn divide(
     asker: &Asker<'_>,
     request: &SummaryRequest<'_>,
@@ -169,7 +172,7 @@ fn divide(
         empty.style = style;
         fixed = fixed.max(input(&asker.prompts.render(&empty), request));
     }
-    // The merge has a different prompt.
+    // The prompt of the merge may be longer than the prompt for messages.
     let merged = SummarySource {
         id: "",
         range: request
@@ -197,7 +200,7 @@ fn divide(
     })
 }
 
-/// Summarises a source part by part, once.
+/// Divides a source into parts, and summarizes each part once.
 async fn pass(
     asker: &mut Asker<'_>,
     request: &SummaryRequest<'_>,
@@ -209,7 +212,7 @@ async fn pass(
     let parts = u32::try_from(groups.len()).unwrap_or(u32::MAX);
     let merge = u32::from(parts > 1);
     if asked.saturating_add(parts).saturating_add(merge) > window.max_calls {
-        // Calls for a summary that cannot be completed are not paid for.
+        // Fails before the calls of this round, so that they are not paid for a summary that cannot be completed.
         return Err(asker.too_long(request, window));
     }
     *asked = asked.saturating_add(parts);
@@ -225,7 +228,7 @@ async fn pass(
         part.target_tokens = target.min(most).max(1);
         let answer = ask_for_part(asker, &mut part, group, window).await?;
         if answer.stop != Stop::Complete {
-            // A summary without one of its parts is none.
+            // Without the summary of one part, the whole summary is incomplete.
             return Ok(Pass::Stopped(SummarizerResponse {
                 stop: answer.stop,
                 ..SummarizerResponse::default()
@@ -241,7 +244,7 @@ async fn pass(
     Ok(Pass::Parts(made))
 }
 
-/// Requests the summary of a part, and a shorter one if the answer is cut off.
+/// Requests the summary of a part. If the answer is cut off, requests a shorter summary once.
 async fn ask_for_part(
     asker: &mut Asker<'_>,
     part: &mut SummaryRequest<'_>,
@@ -270,8 +273,8 @@ async fn ask_once(
     asker.ask(&prompt, part).await
 }
 
-/// Divides a source into groups that fit into the window with their answers. The second value
-/// is the length of an answer as a share of its group, in thousandths.
+/// Divides a source into groups of neighbouring pieces. Each group fits in the window together with its answer. The
+/// second value is the length of an answer as a share of its group, in thousandths.
 fn group(
     asker: &Asker<'_>,
     request: &SummaryRequest<'_>,
@@ -286,7 +289,7 @@ fn group(
     let total = shown.iter().sum::<u64>().max(1);
     let share = division.answer_share(request, total);
     let room = division.group_room(share);
-    // Groups of about the same size.
+    // Groups get about the same size.
     let even = total.div_ceil(total.div_ceil(room.max(1)));
     let mut groups: Vec<Group> = Vec::new();
     for ((at, piece), tokens) in request.source.iter().enumerate().zip(shown) {
@@ -315,14 +318,14 @@ fn group(
     Ok((groups, share))
 }
 
-/// Cost of a piece as a prompt shows it, in tokens.
+/// Returns the cost of a piece as a prompt shows it, in tokens.
 fn shown_tokens(piece: &Source<'_>, clip: Clip, request: &SummaryRequest<'_>) -> u64 {
     let tokens = request.estimator.text(&piece_text(piece, clip));
     tokens.saturating_add(1)
 }
 
-/// The longest clip under which a piece costs at most `room` tokens, and its cost; `None` if almost none of the piece
-/// would be shown.
+/// Returns a limit on the shown characters under which a piece costs at most `room` tokens, and the cost of the piece
+/// then. Tries larger limits first. `None` if fewer than [`LEAST_CHARS`] characters would be shown.
 fn clip_to(
     room: u64,
     piece: &Source<'_>,

@@ -11,7 +11,7 @@ use crate::request::SummaryRequest;
 #[serde(deny_unknown_fields)]
 #[must_use]
 pub struct ModelWindow {
-    /// Size of the window, in the model's tokens. Prompt and answer together must fit.
+    /// Size of the window, in tokens as the model counts them. Prompt and answer together must fit.
     pub tokens: u64,
     /// Rule that applies if a source does not fit in the window.
     #[serde(default)]
@@ -39,9 +39,9 @@ pub enum Overflow {
     Fail,
 }
 
-/// Upper bound of the tokens that a chat format adds to a request of two messages.
+/// Maximum number of tokens that a chat format adds to a request of two messages.
 const FRAMING: u64 = 24;
-/// Smallest room for an answer, in tokens.
+/// Minimum number of tokens that a prompt must leave for the answer.
 const LEAST_ANSWER: u64 = 64;
 
 impl ModelWindow {
@@ -54,15 +54,15 @@ impl ModelWindow {
         }
     }
 
-    /// Maximum estimated tokens of prompt and answer: the window divided by the
+    /// Returns the maximum cost of prompt and answer together, in estimated tokens. This is the window divided by the
     /// [`safety_factor`](token_estimate::TokenEstimator::safety_factor) of the request's estimator.
     pub(super) fn usable(&self, request: &SummaryRequest<'_>) -> u64 {
         let factor = request.estimator.safety_factor().max(SafetyFactor::ONE);
         factor.divide(self.tokens.saturating_sub(FRAMING))
     }
 
-    /// Returns the prompt with its answer limited to the rest of the window; `None` if the rest is less than one and a
-    /// half times the request's target.
+    /// Returns the prompt with the answer limited to the rest of the window. `None` if the rest is less than one and a
+    /// half times the request's target length.
     pub(super) fn fit(
         &self,
         mut prompt: ChatPrompt,
@@ -78,20 +78,21 @@ impl ModelWindow {
     }
 }
 
-/// Tokens of a prompt, estimated.
+/// Returns the estimated cost of a prompt, in tokens.
 pub(super) fn input(prompt: &ChatPrompt, request: &SummaryRequest<'_>) -> u64 {
     let count = |text: &str| request.estimator.text(text);
     count(&prompt.system).saturating_add(count(&prompt.user))
 }
 
-/// Tokens to reserve for an answer of a target: one and a half times as many, which a ladder accepts.
+/// Returns the number of tokens to reserve for an answer with this target length: one and a half times the target,
+/// because a ladder accepts an answer of that length, but at least [`LEAST_ANSWER`].
 pub(super) fn answer_room(target_tokens: u64) -> u64 {
     target_tokens
         .saturating_add(target_tokens / 2)
         .max(LEAST_ANSWER)
 }
 
-/// The longest target with an answer that fits into `room` tokens.
+/// Returns the largest target length with an answer that fits in `room` tokens.
 pub(super) fn answer_in(room: u64) -> u64 {
     room.saturating_mul(2) / 3
 }

@@ -16,14 +16,14 @@ pub struct Clip {
     pub text: Option<usize>,
     /// Maximum number of characters of a tool call's arguments.
     pub arguments: Option<usize>,
-    /// Maximum number of characters of a tool's result.
+    /// Maximum number of characters that are kept of a tool result. `None` keeps all.
     pub results: Option<usize>,
     /// Maximum number of characters of an earlier summary.
     pub summaries: Option<usize>,
 }
 
 impl Default for Clip {
-    /// All texts of users and assistants, and [`CLIP_CHARS`] of arguments and results.
+    /// Shows texts of users and assistants whole, and [`CLIP_CHARS`] characters of arguments and results.
     fn default() -> Self {
         Self {
             text: None,
@@ -54,7 +54,8 @@ impl Clip {
     }
 }
 
-/// Returns at most `chars` characters of a text, with a note of the number omitted and the pointer to expand.
+/// Returns at most `chars` characters of a text. A note in between gives the number of omitted characters and `whole`,
+/// the hint to the message that shows the whole text.
 pub(super) fn shorten(text: &str, chars: usize, whole: &str) -> String {
     let total = text.chars().count();
     if total <= chars {

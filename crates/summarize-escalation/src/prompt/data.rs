@@ -1,4 +1,5 @@
-//! Text of a conversation in a prompt: data that cannot open or close a block, and media by their names.
+//! Text of a conversation as data of a prompt: escaped so that it cannot open or close a block, and with names in place
+//! of media.
 
 use std::borrow::Cow;
 use std::fmt::Write;
@@ -13,7 +14,7 @@ pub(super) const SUMMARIES_TAG: &str = "summaries";
 pub(super) const PREVIOUS_TAG: &str = "previous_context";
 pub(super) const INSTRUCTIONS_TAG: &str = "instructions";
 pub(super) const UPDATE_TAG: &str = "previous_summary";
-/// Every tag that the prompts use. None of them can begin or end in data.
+/// All tags that the prompts use. None of them can be opened or closed by the text of a conversation.
 const TAGS: [&str; 8] = [
     MESSAGES_TAG,
     SUMMARIES_TAG,
@@ -25,7 +26,7 @@ const TAGS: [&str; 8] = [
     "analysis",
 ];
 
-/// The tags of a text that open or close one of the blocks of a prompt, each up to its name's end.
+/// Returns the tags in a text that open or close a block of a prompt, each up to the end of its name.
 pub(crate) fn tags(text: &str) -> impl Iterator<Item = &str> {
     text.match_indices('<').filter_map(|(at, _)| {
         let rest = text.get(at..)?;
@@ -36,7 +37,7 @@ pub(crate) fn tags(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Escapes a value of an attribute: on one line, and at most [`NAME_CHARS`] characters.
+/// Returns at most [`NAME_CHARS`] characters of a text as the value of an attribute: escaped and on one line.
 pub(super) fn attribute(text: &str) -> String {
     let mut out = String::new();
     for c in text.chars().take(NAME_CHARS) {
@@ -52,7 +53,7 @@ pub(super) fn attribute(text: &str) -> String {
     out
 }
 
-/// Escapes tags of the prompts in data. Other tags stay, so that code stays code.
+/// Escapes the prompts' own tags in the text of a conversation. Other tags stay unchanged, so that code stays readable.
 pub(super) fn fence(text: &str) -> Cow<'_, str> {
     if !text.contains('<') {
         return Cow::Borrowed(text);
@@ -75,7 +76,7 @@ pub(super) fn fence(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// A text between tags.
+/// Appends a text between tags to `out`.
 pub(super) fn block(out: &mut String, tag: &str, text: &str) {
     let _ = writeln!(out, "<{tag}>\n{}\n</{tag}>\n", fence(text.trim()));
 }
@@ -97,7 +98,7 @@ pub(super) fn result_text(content: &memory_model::ResultContent) -> Cow<'_, str>
     Cow::Owned(lines.join("\n"))
 }
 
-/// Names an image or file without its data.
+/// Returns a short name of an image or file, without its data.
 pub(super) fn medium(what: &str, media: &Media) -> String {
     match &media.source {
         MediaSource::Data(_) => format!("[{what} {}]", media.media_type),

@@ -1,4 +1,4 @@
-//! The lines of this crate's prompts, which no summary should repeat.
+//! Lines of this crate's prompts, which a summary should not repeat.
 
 use std::cmp::Ordering;
 use std::sync::LazyLock;
@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 use super::render::DATA_RULE;
 use super::set::PromptSet;
 
-/// Shortest line that counts, in characters.
+/// Minimum length of a line that is compared, in characters.
 const MIN_CHARS: usize = 30;
 
 /// Returns the lines, in the order of [`by_length`].

@@ -1,9 +1,9 @@
 //! The prompts that a summarizer with a model sends.
 //!
-//! A [`PromptSet`] is data: texts with typed [`Slot`]s. [`PromptSet::standard`] contains a role, the facts to keep and
-//! to drop, the form of the answer, the context before, then the source; the other sets ask for sections. The source is
-//! between tags that it cannot close, with long tool payloads clipped to [`CLIP_CHARS`] and without the data of images
-//! and files.
+//! A [`PromptSet`] is data: texts with typed [`Slot`]s. The prompts of [`PromptSet::standard`] contain, in this order,
+//! a role, the facts to keep and to drop, the form of the answer, the summary before, and the source. The other sets
+//! ask for sections. The source is between tags that its text cannot close. Long tool arguments and results are clipped
+//! to [`CLIP_CHARS`] characters, and the data of images and files is left out.
 
 mod clip;
 mod data;

@@ -1,4 +1,4 @@
-//! Renders a prompt set for a request: chooses its template and fills the slots.
+//! Rendering of a prompt set for a request: chooses a template and fills its slots.
 
 use extractive_summarizer::Source;
 use memory_model::Purpose;
@@ -61,8 +61,8 @@ impl PromptSet {
                 rule
             }
         };
-        // Twice the target: the ladder judges an answer that is too long, and no provider stops it
-        // within a sentence.
+        // The model may write twice the target length. The ladder judges an answer that is too long, and the provider
+        // does not stop it within a sentence.
         ChatPrompt {
             max_tokens: match request.max_tokens {
                 0 => request.target_tokens.saturating_mul(2).max(256),
@@ -72,7 +72,8 @@ impl PromptSet {
         }
     }
 
-    /// Returns the template for a request, and the summary to update.
+    /// Returns the template of the system message for a request. The second value is the summary to update, if the
+    /// template updates one.
     fn choose<'a>(&self, request: &SummaryRequest<'a>) -> (&Template, Option<&'a str>) {
         let aggressive = request.style == Style::Aggressive;
         let leaf = || match &self.leaf_aggressive {

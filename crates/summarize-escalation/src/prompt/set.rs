@@ -45,7 +45,8 @@ impl Slot {
     }
 }
 
-/// A text with slots, such as `Summarise this.\n\n{source}`. Braces occur only around the names of slots.
+/// A text with placeholders (slots), such as `Summarise this.\n\n{source}`. Braces occur only around the names of
+/// slots.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Template(Vec<TemplatePart>);
@@ -83,7 +84,7 @@ impl Template {
         Ok(Self(pieces))
     }
 
-    /// A text of this crate, with existing slots only.
+    /// Parses a text of this crate, which has only valid slots.
     pub(super) fn known(text: &str) -> Self {
         Self::parse(text).unwrap_or_default()
     }
@@ -141,7 +142,7 @@ impl TryFrom<String> for Template {
     }
 }
 
-/// The error of a template that cannot be parsed.
+/// Error returned when a template cannot be parsed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "a prompt's template cannot be read: {what}; the slots are {{source}}, {{previous}}, \
@@ -199,10 +200,11 @@ pub struct PromptSet {
     /// System message if the source consists of a summary and the messages after it; `None` uses `condensed`.
     #[serde(default)]
     pub update: Option<Template>,
-    /// System message if the source is the beginning of a turn of which the end stays in view; `None` uses `leaf`.
+    /// System message if the source is the beginning of a turn and the end of the turn is kept verbatim; `None` uses
+    /// `leaf`.
     #[serde(default)]
     pub turn_prefix: Option<Template>,
-    /// User message, which holds the data of the request.
+    /// User message. It contains the source and the other data of the request.
     pub user: Template,
     /// Text that replaces `{brevity}` in the aggressive style.
     #[serde(default)]
@@ -241,10 +243,10 @@ impl PromptSet {
         })
     }
 
-    /// A hash of the whole set.
+    /// Returns a hash of all fields of the set.
     pub(crate) fn hash(&self) -> Hash {
         let mut hasher = FieldHasher::new("agent-memory prompts 1");
-        // A set of texts and numbers always has a JSON form.
+        // A set consists of texts and numbers, which always have a JSON form.
         hasher.bytes(&serde_json::to_vec(self).unwrap_or_default());
         hasher.finish()
     }

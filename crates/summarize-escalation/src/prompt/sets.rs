@@ -1,4 +1,4 @@
-//! The texts of the prompts. A set's version is raised whenever a word of it changes.
+//! Texts of the prompts. Whenever the text of a set changes, its version is raised.
 
 use super::clip::Clip;
 use super::set::{AnswerFormat, PromptSet, Template};
@@ -99,8 +99,8 @@ impl PromptSet {
         }
     }
 
-    /// Returns prompts for a checkpoint of six sections, for the update of a checkpoint with the messages after it, and
-    /// for the beginning of a turn.
+    /// Returns prompts for a checkpoint of six sections, with separate prompts for the update of a checkpoint by later
+    /// messages and for the beginning of a turn.
     pub fn checkpoint() -> Self {
         let sections = "\
 ## Goal\nWhat the user is trying to achieve; several goals where there are several.\n\
@@ -141,7 +141,8 @@ impl PromptSet {
         }
     }
 
-    /// Returns prompts that ask for nine numbered sections, after notes that are removed from the answer.
+    /// Returns prompts that ask for notes and then a summary of nine numbered sections. The notes are removed from the
+    /// answer.
     pub fn numbered_sections() -> Self {
         let sections = "\
 1. Primary Request and Intent: all that the user asked for, in full.\n\

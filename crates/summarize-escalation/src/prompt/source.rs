@@ -1,4 +1,4 @@
-//! The source as a prompt shows it: data between tags that it cannot close.
+//! The source as a prompt shows it: data between tags that the data cannot close.
 
 use std::fmt::Write;
 
@@ -9,7 +9,7 @@ use super::clip::{Clip, shorten};
 use super::data::{MESSAGES_TAG, SUMMARIES_TAG, attribute, fence, medium, result_text};
 use crate::request::SummaryRequest;
 
-/// The source between its tags.
+/// Returns the source between tags.
 pub(super) fn source(request: &SummaryRequest<'_>, pieces: &[Source<'_>], clip: Clip) -> String {
     let mut user = String::new();
     let tag = match pieces
@@ -36,7 +36,7 @@ pub(super) fn source(request: &SummaryRequest<'_>, pieces: &[Source<'_>], clip: 
     user
 }
 
-/// One piece of the source between its tags.
+/// Returns one message or summary of the source between its tags.
 pub(crate) fn piece_text(one: &Source<'_>, clip: Clip) -> String {
     let mut out = String::new();
     piece(&mut out, one, clip);
@@ -79,8 +79,8 @@ fn piece(out: &mut String, piece: &Source<'_>, clip: Clip) {
     }
 }
 
-/// The source as plain lines, `[role] content`, without a limit: the last tier cuts it when no other wrote
-/// a text.
+/// Returns the source as plain lines, `[role] content`, without a limit. The tier `cut` shortens them if no other tier
+/// wrote a text.
 pub(crate) fn plain(source: &[Source<'_>]) -> String {
     let mut out = String::new();
     for piece in source {

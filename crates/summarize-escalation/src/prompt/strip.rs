@@ -1,6 +1,6 @@
-//! Answers with notes before the summary.
+//! Removal of notes before the summary in a model's answer.
 
-/// Removes the writer's notes from a summary: removes the first closed `<analysis>` block, then returns only the text
+/// Removes a model's notes from its summary. Removes the first closed `<analysis>` block, then returns only the text
 /// between `<summary>` tags if both tags exist. Several blank lines become one.
 ///
 /// An unclosed block is left unchanged.
@@ -38,7 +38,7 @@ pub fn strip_analysis_block(text: &str) -> String {
     out
 }
 
-/// From a tag to its end tag, both included.
+/// Returns the byte range from an opening tag to its closing tag, both included.
 fn block(text: &str, open: &str, close: &str) -> Option<std::ops::Range<usize>> {
     let start = text.find(open)?;
     let length = text.get(start..)?.find(close)?;

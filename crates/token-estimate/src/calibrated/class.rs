@@ -1,5 +1,5 @@
-//! Classes of characters: a fine class (which letter, which mark, how common an ideograph) for the table of pairs, and
-//! a coarse class (letter, digit, space, script) for the state machine.
+//! Classes of characters. The fine class (a letter, a punctuation mark, the frequency of an ideograph) is for the table
+//! of pairs. The coarse class (letter, digit, space, script) is for the state machine.
 #![allow(
     unreachable_pub,
     missing_docs,
@@ -7,14 +7,14 @@
     reason = "the names are for the fit"
 )]
 
-/// Fine classes in all; those from [`FIRST_WIDE`] are beyond ASCII.
+/// Number of fine classes. The classes from [`FIRST_WIDE`] on are for characters beyond ASCII.
 pub(crate) const FINE: usize = 128;
-/// The first fine class beyond ASCII; the coefficients hold the 64 from here as 0 to 63.
+/// First fine class beyond ASCII. The coefficients store the classes from here on as numbers from 0 to 63.
 pub const FIRST_WIDE: u8 = 64;
-/// The fine classes of letters, first and last, and of ASCII's marks in their order.
+/// First and last fine class of the letters. [`F_MARKS`] has those of ASCII's punctuation marks, in ASCII's order.
 pub(crate) const F_LETTERS: (u8, u8) = (1, 26);
 pub(crate) const F_MARKS: (u8, u8) = (27, 58);
-/// Coarse classes in all, and so the length of a state's row.
+/// Number of coarse classes, which is the length of the row of a state.
 pub(crate) const COARSE: usize = 36;
 
 macro_rules! names {
@@ -28,16 +28,17 @@ names!(u8: LOWER = 0, UPPER = 1, DIGIT = 2, SPACE = 3, TAB = 4, NEWLINE = 5, PUN
     THAI = 17, ALPHABET = 18, HAN = 19, HIRAGANA = 20, KATAKANA = 21, HANGUL = 22, CJK_PUNCT = 23, SYMBOL = 24,
     EMOJI = 25, JOINER = 26, WIDE_SPACE = 27, MARK = 28, OTHER3 = 29, OTHER4 = 30, WIDE_DIGIT = 31);
 
-// The other fine classes below 64.
+// The remaining fine classes below 64.
 names!(u8: F_DIGIT = 59, F_SPACE = 60, F_TAB = 61, F_NEWLINE = 62, F_CONTROL = 63);
 
-// Fine classes from 64, by the first of each run; the generator assigns the members of a run.
+// Fine classes from 64 on. Each name is the first class of a run of classes. The generator assigns characters to the
+// classes of a run.
 names!(u8: F_LATIN = 64, F_GREEK = 66, F_CYRILLIC = 67, F_HEBREW = 69, F_ARABIC = 70, F_NAGARI = 72,
     F_NAGARI_MARK = 73, F_INDIC = 74, F_THAI = 75, F_ALPHABET = 76, F_CJK_PUNCT = 77, F_SYMBOL = 80,
     F_EMOJI = 83, F_JOINER = 86, F_WIDE_SPACE = 87, F_MARK = 88, F_OTHER3 = 89, F_OTHER4 = 90, F_WIDE_DIGIT = 91,
     F_HAN = 92, F_HIRAGANA = 110, F_KATAKANA = 116, F_HANGUL = 119);
 
-/// The coarse class of each fine class.
+/// Returns the coarse class of a fine class.
 const fn coarse(fine: u8) -> u8 {
     match fine {
         1..=26 => LOWER,
@@ -79,7 +80,7 @@ const fn coarse(fine: u8) -> u8 {
     }
 }
 
-/// Coarse in the low byte, fine in the high byte.
+/// Returns both classes of a fine class: the coarse class in the low byte, the fine class in the high byte.
 pub(crate) const fn packed(fine: u8) -> u16 {
     (fine as u16) << 8 | coarse(fine) as u16
 }
@@ -100,7 +101,7 @@ const fn ascii(byte: u8) -> u16 {
     }
 }
 
-/// The classes of the first 256 code points' bytes; those above ASCII are never looked up.
+/// Packed classes of the first 256 code points. Entries above ASCII are never read.
 pub(crate) static ASCII: [u16; 256] = {
     let mut table = [0; 256];
     let mut byte = 0;
@@ -121,7 +122,7 @@ static WIDE: [u16; 64] = {
     table
 };
 
-/// The code points with a class in the coefficients, as [start, end).
+/// Ranges of the code points that have a class in the coefficients, as `(start, end)` with `end` excluded.
 pub const RANGES: [(u32, u32); 5] = [
     (0x80, 0x3400),
     (0x4e00, 0xa000),
@@ -134,7 +135,7 @@ const fn length(n: usize) -> usize {
     (RANGES[n].1 - RANGES[n].0) as usize
 }
 
-/// A family's classes of the characters beyond ASCII, one byte for each code point of [`RANGES`].
+/// Classes of the characters beyond ASCII in a family of tokenizers, one byte for each code point of [`RANGES`].
 #[derive(Debug)]
 pub(crate) struct Classes {
     low: [u8; length(0)],
@@ -145,7 +146,7 @@ pub(crate) struct Classes {
 }
 
 impl Classes {
-    /// Reads one byte for each code point of [`RANGES`], from byte `at` to the end of the data.
+    /// Reads one byte for each code point of [`RANGES`], from the byte `at` to the end of the data.
     pub(crate) const fn read(data: &[u8], at: usize) -> Self {
         let [low, han, hangul, full] = [length(0), length(1), length(2), length(3)];
         assert!(
@@ -161,7 +162,7 @@ impl Classes {
         }
     }
 
-    /// The class of any character.
+    /// Returns the packed classes of any character.
     #[inline]
     pub(crate) fn of_char(&self, char: char) -> u16 {
         match u8::try_from(char) {
@@ -170,7 +171,8 @@ impl Classes {
         }
     }
 
-    /// Coarse in the low byte, fine in the high byte. `point` is beyond ASCII.
+    /// Returns the packed classes of a code point beyond ASCII: the coarse class in the low byte, the fine class in the
+    /// high byte.
     #[inline]
     fn of(&self, point: u32) -> u16 {
         let at =

@@ -1,58 +1,63 @@
-//! Lower bounds on the tokens of characters beyond ASCII: the tokens left if every join of the vocabulary is used.
+//! Lower bounds on the number of tokens of characters beyond ASCII.
 //!
-//! The weights of the model are averages over ordinary text. Letters in no order, rows of blocks and spinners join less
-//! and cost several times as much. This module holds all joins of a vocabulary: pairs of characters that are a token,
-//! or all of one beyond ASCII, and triples of neighbours within a token. Characters that cannot be joined cost as much
-//! as they do alone, so the estimate of such a run is raised to its bound. An ordinary run costs more than its bound
-//! and keeps its estimate.
+//! A tokenizer joins neighbouring characters to tokens. The bound is the number of tokens if every possible join is
+//! used. The weights of the model are averages over ordinary text. Random letters, bars and spinners have fewer joins
+//! and cost several times as much.
+//!
+//! This module contains all joins of a vocabulary: pairs of characters that are a token, or all characters of a token
+//! beyond ASCII, and triples of neighbours within a token. Characters without joins cost as much as each of them alone,
+//! so the estimate of a run of them is raised to its bound. An ordinary run costs more than its bound and keeps its
+//! estimate.
 
-/// Parts of a token in the fixed-point weights: 2^12.
+/// Weight of one token in fixed-point numbers: 2^12.
 pub(crate) const ONE: u64 = 4_096;
 
-/// Facts of a vocabulary; `coefficients/README.md` describes the format.
+/// Facts about the characters and joins of a vocabulary. `coefficients/README.md` describes the format.
 #[derive(Debug)]
 pub(crate) struct Joins {
     data: &'static [u8],
-    /// Byte offset and number of the repeats.
+    /// Byte offset and number of the entries with the longest rows of repeated characters.
     repeats: (usize, usize),
     pairs: Set,
     triples: Set,
 }
 
-/// A Bloom filter: the byte offset of its bits, and their number as a power of two. It reports a few percent of the
-/// absent entries as present, which lowers a bound.
+/// A Bloom filter: the byte offset of its bits, and the logarithm (base 2) of their number. It reports a few percent of
+/// the absent entries as present, which makes a bound lower.
 #[derive(Debug, Clone, Copy)]
 struct Set {
     at: usize,
     bits: u32,
 }
 
-/// Bytes of the facts of the code points below 65,536, two in each, and of the blocks of 64 after them.
+/// Number of bytes with the facts of the code points below 65,536, two code points in each byte. [`BLOCKS`] is the
+/// number for the blocks of 64 code points after them.
 const PLANE: usize = 0x8000;
 const BLOCKS: usize = 0x200;
 
-/// Facts of a character in a vocabulary.
+/// Facts about a character in a vocabulary.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Fact {
-    /// Tokens of the character alone.
+    /// Number of tokens of the character alone.
     pub(super) alone: i64,
-    /// Whether a token contains the character together with another one.
+    /// Whether some token contains the character together with another one.
     pub(super) joins: bool,
 }
 
-/// The sum of an impossible case.
+/// Number of tokens for an impossible case.
 const NEVER: i64 = i64::MAX / 4;
 
-/// Minimum tokens of the part of a run that was read, by the role of the last character in its token.
+/// Minimum number of tokens of the part of a run that was read. Each field is the minimum for one role of the last
+/// character in its token.
 #[derive(Debug, Clone, Copy)]
 struct Least {
-    /// The character is a token alone.
+    /// The last character is a token alone.
     alone: i64,
-    /// It is the first of a token that continues.
+    /// The last character is the first of a token that continues.
     first: i64,
-    /// It is the second of a token that must continue, because the pair is not a token.
+    /// The last character is the second of a token that must continue, because the pair is not a token.
     second: i64,
-    /// It ends a token of several characters.
+    /// The last character ends a token of several characters.
     end: i64,
 }
 
@@ -61,7 +66,7 @@ impl Least {
         self.alone.min(self.end)
     }
 
-    /// Returns the minimum for any continuation.
+    /// Returns the minimum over all roles of the last character.
     fn at_least(self) -> i64 {
         self.done().min(self.first).min(self.second)
     }
@@ -78,38 +83,39 @@ impl Least {
     }
 }
 
-/// State of the run of characters beyond ASCII that is being read.
+/// State of the current run of characters beyond ASCII.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Run {
     least: Least,
-    /// Tokens of the part that was read, with no characters joined.
+    /// Number of tokens of the part that was read, if no characters are joined.
     alone: i64,
-    /// The last character, the one before it, and whether the last one joins. 0 at the beginning of the run.
+    /// The last character, or 0 at the beginning of the run. `before` is the character before it, and `joins` is
+    /// whether the last one is part of a join.
     last: u32,
     before: u32,
     joins: bool,
-    /// Length of the row of the last character, and of the token that is being read, in characters.
+    /// Number of repetitions of the last character. `same_in_token` is the number of characters in the current token.
     same: u32,
     same_in_token: u32,
-    /// Whether all characters draw bars or spinners, and whether all are without a shape.
+    /// Whether all characters are symbols of bars or spinners. `unseen` is whether all of them are invisible.
     drawn: bool,
     unseen: bool,
-    /// Weight of the run in the model, and the weight that was added to it.
+    /// Weight of the run in the model. `added` is the weight that was added to reach the bound.
     weight: u64,
     added: u64,
-    /// Weight that the last character adds if no other line end follows; `None` if it is not a carriage return, or
-    /// follows a line end.
+    /// Weight to add for the last character if no other line end follows. `None` if this character is not a carriage
+    /// return, or follows a line end.
     carriage_return: Option<u64>,
-    /// The ASCII character before the run, or 0, and its weight.
+    /// ASCII character before the run; 0 if there is none. `after_weight` is its weight.
     after: u8,
     after_weight: u64,
-    /// Weight of a space after the run. The run continues if the next character is not ASCII.
+    /// Weight of a space after the run. If the character after the space is not ASCII, the run continues.
     space: Option<u64>,
     row: Row,
 }
 
 impl Run {
-    /// At the beginning of a text.
+    /// State at the beginning of a text.
     pub(crate) const START: Self = Self {
         least: Least {
             alone: 0,
@@ -134,31 +140,32 @@ impl Run {
         row: Row::START,
     };
 
-    /// Whether a carriage return has begun this line.
+    /// Returns whether a carriage return began the current line.
     pub(crate) fn is_redrawn(&self) -> bool {
         self.row.redrawn || self.carriage_return.is_some()
     }
 
-    /// Begins a line over another, if the last character is a carriage return. Returns the weight of that.
+    /// If the last character is a carriage return, starts a line that is drawn over another, and returns the weight to
+    /// add. Returns 0 otherwise.
     fn redraw(&mut self) -> u64 {
         self.row.redrawn |= self.carriage_return.is_some();
         self.carriage_return.take().unwrap_or(0)
     }
 
-    /// Forgets the end of a line: the next character that is read is no neighbour of the last.
+    /// Marks the reading position as inside of a line, with no known character before it.
     pub(crate) fn within_a_line(&mut self) {
         (self.carriage_return, self.after) = (None, 0);
     }
 
-    /// Raises the added weight so that the run costs at least `tokens`, if this is clearly more than its weight in the
-    /// model. Returns the difference.
+    /// Raises the added weight so that the run costs at least `tokens`, if this is clearly more than the weight of the
+    /// run in the model. Returns the weight that was added now.
     fn raise(&mut self, tokens: i64) -> u64 {
         let least = u64::try_from(tokens).unwrap_or(0).saturating_mul(ONE);
         let (enough, cost) = match (self.unseen, self.drawn) {
             (true, _) => (self.weight, least),
             (_, true) => (self.weight + ONE, least),
-            // Words have a bound too, and estimates with errors around their cost. A tokenizer does not use every join: of
-            // letters in no order, about three in four of those that the bound counts on, and of rare ones fewer.
+            // Words have a bound too, but their estimates deviate around their real cost. A tokenizer does not use
+            // every join: about three in four of the counted joins of random letters, and fewer of rare letters.
             _ => {
                 let (short, long) = (self.weight / 2 + 3 * ONE, self.weight / 10 + 6 * ONE);
                 let saved = u64::try_from(self.alone - tokens).unwrap_or(0);
@@ -176,8 +183,8 @@ impl Run {
     }
 }
 
-/// Arrows, heavy lines, blocks, shapes, Braille and other symbols, and marks above and below letters. Not the lines of trees
-/// and tables, which are ordinary.
+/// Returns whether the code point is an arrow, heavy line, block, shape, Braille pattern or other symbol, or a mark
+/// above or below a letter. False for the lines of trees and tables, which are ordinary text.
 fn is_drawn(point: u32) -> bool {
     matches!(
         point,
@@ -194,13 +201,14 @@ fn is_drawn(point: u32) -> bool {
     )
 }
 
-/// Spaces without width, joiners and other characters of no shape. No word consists of several of them alone.
+/// Returns whether the code point is invisible: a space without width, a joiner or a similar character. No word
+/// consists of several of them alone.
 fn is_unseen(point: u32) -> bool {
     matches!(point, 0x200b..0x2010 | 0x2060..0x2070 | 0xfeff)
 }
 
-/// A row of one ASCII mark, or of spaces, in a line that is drawn over another, after a carriage return. A long row is
-/// at least one token, and so is a mark after it.
+/// A repetition of one ASCII mark or of spaces, in a line that is drawn over another after a carriage return. A long
+/// repetition is at least one token, and a mark after it is another.
 #[derive(Debug, Clone, Copy)]
 struct Row {
     redrawn: bool,
@@ -217,10 +225,12 @@ impl Row {
         weight: 0,
     };
 
-    /// Length from which a row of marks is two tokens; rows of some such lengths are one.
+    /// Minimum length of a repetition of marks that is counted as two tokens, in characters. Some repetitions of this
+    /// length are one token.
     const LONGER: u32 = 17;
 
-    /// Returns the minimum length of a row that is a token, in characters; 0 for a character that forms no row.
+    /// Returns the minimum length of a repetition that is a token, in characters. 0 for a character without such
+    /// repetitions.
     fn long(byte: u8) -> u32 {
         match byte {
             b' ' => 3,
@@ -229,7 +239,7 @@ impl Row {
         }
     }
 
-    /// Reads a character that has this weight in the model. Returns the weight to add to it.
+    /// Reads a character. `weight` is its weight in the model. Returns the weight to add.
     fn read(&mut self, byte: u8, weight: u64) -> u64 {
         if !self.redrawn {
             return 0;
@@ -289,7 +299,7 @@ impl Joins {
         let place = match point {
             0..0x1_0000 => point,
             0x1_0000..0x2_0000 => 0x1_0000 + (point - 0x1_0000) / 64,
-            // Rare ideographs, and characters that nobody writes.
+            // Rare ideographs and unassigned characters.
             _ => {
                 return Fact {
                     alone: 3,
@@ -314,7 +324,7 @@ impl Joins {
         self.has(self.pairs, [0, a, b])
     }
 
-    /// Whether a token contains these two neighbours, one of which is ASCII.
+    /// Returns whether a token contains these two neighbours, one of which is ASCII.
     pub(super) fn mixed(&self, a: u32, b: u32) -> bool {
         self.has(self.pairs, [1, a, b])
     }
@@ -323,7 +333,7 @@ impl Joins {
         self.has(self.triples, [a, b, c])
     }
 
-    /// Returns the length of the longest row of this character that is a token, in characters.
+    /// Returns the length of the longest token that repeats this character, in characters.
     fn repeats(&self, point: u32) -> u32 {
         let (mut low, mut high) = (0, self.repeats.1);
         while low < high {
@@ -339,7 +349,7 @@ impl Joins {
         1
     }
 
-    /// Reads a character that has this weight in the model. Returns the weight to add to it.
+    /// Reads a character. `weight` is its weight in the model. Returns the weight to add.
     #[inline]
     pub(crate) fn read(&self, run: &mut Run, character: char, weight: u64) -> u64 {
         if character.is_ascii() {
@@ -351,7 +361,8 @@ impl Joins {
         }
     }
 
-    /// Reads an ASCII character, which ends a run unless it is one space between two words.
+    /// Reads an ASCII character. It ends the run, unless it is a single space between two words. Returns the weight to
+    /// add.
     #[inline]
     pub(crate) fn read_ascii(&self, run: &mut Run, byte: u8, weight: u64) -> u64 {
         let mut more = run.row.read(byte, weight);
@@ -368,9 +379,9 @@ impl Joins {
         } else if byte == b'\n' {
             run.row = Row::START;
         }
-        // No token has a carriage return behind anything but line ends.
+        // In a token, only line ends can precede a carriage return.
         run.carriage_return = match byte == b'\r' && run.after != b'\n' {
-            // Behind a mark, the weight is for both characters together.
+            // After a mark, the model's weight is for the mark and the carriage return together.
             true if run.after.is_ascii_punctuation() => Some(ONE),
             true => Some(ONE.saturating_sub(weight)),
             false => None,
@@ -380,7 +391,7 @@ impl Joins {
         more
     }
 
-    /// Ends a run before an ASCII character.
+    /// Ends the run before the ASCII character `byte`. Returns the weight to add.
     fn end(&self, run: &mut Run, byte: u8, weight: u64) -> u64 {
         self.end_row(run);
         let after = run.space.map_or(byte, |_| b' ');
@@ -399,8 +410,8 @@ impl Joins {
         more
     }
 
-    /// Adds the tokens that a row of one drawn character costs above the minimum: its tokens mostly have 2, 4, 8 or 16
-    /// characters.
+    /// Adds the tokens that a repetition of one drawn character costs above the minimum. Its tokens mostly have 2, 4, 8
+    /// or 16 characters.
     fn end_row(&self, run: &mut Run) {
         if run.same > 1 && is_drawn(run.last) {
             let longest = self.repeats(run.last);
@@ -427,9 +438,10 @@ impl Joins {
         let (mut second, mut end) = (NEVER, NEVER);
         if begins {
             let after = space.map_or(run.after, |_| b' ');
-            // Nothing is joined with the beginning of a text, whatever the set holds for it.
+            // No token reaches across the beginning of a text, even if the filter reports one.
             let mixed = after != 0 && self.mixed(u32::from(after), point);
-            // The space is a token, or part of this one; another character before the run has been counted.
+            // A space before the run is a token, or part of the run's first token. Another character before the run was
+            // already counted.
             let before = match space {
                 Some(_) => i64::from(!mixed),
                 None => -i64::from(mixed),
@@ -470,7 +482,7 @@ impl Joins {
     }
 }
 
-/// The bits of a pair or triple of characters among `1 << bits`.
+/// Returns the two bit positions of a pair or triple of characters in a filter of `1 << bits` bits.
 pub(crate) const fn places([a, b, c]: [u32; 3], bits: u32) -> [u32; 2] {
     let key = (a as u64) << 42 ^ (b as u64) << 21 ^ c as u64;
     let hash = key.wrapping_mul(0x9e37_79b9_7f4a_7c15);

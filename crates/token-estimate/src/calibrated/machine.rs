@@ -1,25 +1,27 @@
-//! The machine that follows a tokenizer's own pre-splitting: it gives the next state after a character and the counter
-//! that the character raises. A state describes the text being read: a word of some length after a space, a group of
-//! digits, a run of marks.
+//! The state machine that follows a tokenizer's pre-splitting of text into words, numbers and punctuation. A state
+//! describes the text being read, such as a word of some length after a space, a group of digits, or a run of marks.
+//! For each character the machine gives the next state and the counter that the character raises.
 
 use super::class as c;
 
-/// Capacity for states. It need not be a power of two, unlike the rows.
+/// Maximum number of states.
 pub(crate) const STATES: usize = 448;
-/// Entries of a table over state and coarse class, rounded up to a power of two so that a mask bounds the index.
+/// Number of entries of a table over state and coarse class. It is rounded up to a power of two so that a mask bounds
+/// the index.
 pub(crate) const ENTRIES: usize = 16_384;
-/// Counters of the machine.
+/// Maximum number of counters of the machine.
 pub(crate) const COUNTERS: usize = 480;
 
-// States before a word.
+// Kinds of context before a word.
 const NOTHING: u16 = 0;
 const AFTER_SPACE: u16 = 1;
 const AFTER_MARK: u16 = 2;
 const CAMEL: u16 = 3;
 
-// Words: four kinds of preceding character, each lower (16 lengths), capitalised (16), upper (8).
+// States within words. For each of the four kinds of context: lower case (16 lengths), capitalised (16), upper case
+// (8).
 const WORD: u16 = 16;
-/// A state within a word; a mark weighs the same after all of them.
+/// Any state within a word. The weight of a mark is the same after each of them.
 pub(crate) const A_WORD: u16 = WORD;
 const WORD_ROW: u16 = 40;
 const LOWER_MAX: u16 = 16;
@@ -28,11 +30,12 @@ const UPPER: u16 = 32;
 const UPPER_MAX: u16 = 8;
 const CONTRACTION: u16 = WORD + 4 * WORD_ROW;
 const CONTRACTION_MAX: u16 = 4;
-// Latin words with letters beyond ASCII, then the other scripts: after nothing and after a space.
+// States within Latin words with letters beyond ASCII, then within words of other scripts. Each exists for words with
+// and without a space before them.
 const SCRIPT: u16 = CONTRACTION + CONTRACTION_MAX;
 const SCRIPT_MAX: u16 = 10;
 const SCRIPTS: u16 = 9;
-// CJK.
+// States within Chinese, Japanese and Korean text.
 const HAN: u16 = SCRIPT + SCRIPTS * 2 * SCRIPT_MAX;
 const HAN_MAX: u16 = 4;
 const HIRAGANA: u16 = HAN + HAN_MAX;
@@ -45,12 +48,12 @@ const USED: u16 = HANGUL + 2 * HANGUL_MAX;
 
 /// State at the beginning of a text.
 pub(crate) const START: u16 = 0;
-/// After one space.
+/// State after one space.
 pub(crate) const SPACE1: u16 = 1;
 const SPACES: u16 = 2;
 const TAB1: u16 = 3;
 const TABS: u16 = 4;
-/// After a newline that follows no white space.
+/// State after a newline with no white space before it.
 pub(crate) const NEWLINE1: u16 = 5;
 const NEWLINES: u16 = 6;
 const DIGIT1: u16 = 7;
@@ -72,7 +75,7 @@ const WIDE_SPACE: u16 = USED + 6;
 const WIDE_DIGIT: u16 = USED + 7;
 const STATE_END: u16 = USED + 8;
 
-// Counters that depend on where a character comes from; all others have the number of the next state.
+// Counters that depend on the previous state. All other counters have the number of the next state.
 const EXTRA: u16 = STATE_END;
 const DIGIT_AFTER_SPACE: u16 = EXTRA;
 const DIGIT_AFTER_SPACES: u16 = EXTRA + 1;
@@ -103,7 +106,7 @@ const fn is_mark(state: u16) -> bool {
     (state >= MARK1 && state <= APOSTROPHE) || state == SYMBOL1 || state == SYMBOLS
 }
 
-/// Kind of the character before a word that begins in this state.
+/// Returns the kind of context before a word that begins in this state.
 const fn before(state: u16) -> u16 {
     match state {
         SPACE1 | SPACES => AFTER_SPACE,
@@ -124,7 +127,7 @@ const fn lower(state: u16) -> u16 {
         } else {
             (row + CAPITAL, place - UPPER)
         };
-        // Long words are alike, however they began.
+        // Long words share one state, whatever their beginning.
         return if length + 1 >= LOWER_MAX - 1 {
             WORD + LOWER_MAX - 1
         } else {
@@ -132,7 +135,7 @@ const fn lower(state: u16) -> u16 {
         };
     }
     if state >= CONTRACTION && state < SCRIPT {
-        // No contraction is that long: a word in quotes.
+        // No contraction has this length: the word is in quotes.
         return if state + 1 < SCRIPT {
             state + 1
         } else {
@@ -164,7 +167,7 @@ const fn upper(state: u16) -> u16 {
     WORD + before(state) * WORD_ROW + UPPER
 }
 
-/// A letter of the n-th script.
+/// Returns the next state after a letter of the n-th script.
 const fn script(state: u16, n: u16) -> u16 {
     let first = SCRIPT + n * 2 * SCRIPT_MAX;
     if state >= first && state < first + 2 * SCRIPT_MAX {
@@ -175,7 +178,7 @@ const fn script(state: u16, n: u16) -> u16 {
             state + 1
         };
     }
-    // A letter beyond ASCII inside a Latin word: the word goes on.
+    // A letter beyond ASCII inside a Latin word continues the word.
     if n == 0 && state >= WORD && state < CONTRACTION {
         let kind = (state - WORD) / WORD_ROW;
         let place = (state - WORD) % WORD_ROW;
@@ -222,7 +225,7 @@ const fn mark(state: u16) -> u16 {
     }
 }
 
-/// The state that a character of this coarse class leads to, and the counter that it raises.
+/// Returns the next state after a character of this coarse class, and the counter that the character raises.
 pub(crate) const fn step(state: u16, class: u8) -> (u16, u16) {
     match class {
         c::LOWER => same(lower(state)),
@@ -303,7 +306,7 @@ pub(crate) const fn step(state: u16, class: u8) -> (u16, u16) {
             _ => same(EMOJI1),
         },
         c::JOINER => same(JOINED),
-        // A mark belongs to the word around it.
+        // A combining mark belongs to the word around it.
         c::MARK if is_word(state) => (state, OTHER),
         c::WIDE_SPACE => same(WIDE_SPACE),
         c::WIDE_DIGIT => same(WIDE_DIGIT),
@@ -316,7 +319,8 @@ const fn same(state: u16) -> (u16, u16) {
     (state, state)
 }
 
-/// For the fit: the group of similar counters, so that a rarely raised counter can use the figures of the others.
+/// Returns the group of similar counters that the counter belongs to. The fit of the coefficients uses the numbers of
+/// the whole group for a counter that is rarely raised.
 #[cfg(feature = "fit")]
 pub(crate) fn group(counter: u16) -> u16 {
     if (WORD..CONTRACTION).contains(&counter) {

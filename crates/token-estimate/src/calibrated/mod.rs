@@ -19,35 +19,37 @@ static CL100K: Model = Model::new(include_bytes!("coefficients/cl100k.bin"));
 static O200K_JOINS: Joins = Joins::new(include_bytes!("coefficients/o200k.joins.bin"));
 static CL100K_JOINS: Joins = Joins::new(include_bytes!("coefficients/cl100k.joins.bin"));
 
-/// Estimates the count of a real tokenizer in a fraction of its time. The estimator reads a text once, allocates no
-/// memory, needs no vocabulary, and gives the same figures on every machine.
+/// Estimates the token count of a real tokenizer in a fraction of its time. The estimator reads a text once, allocates
+/// no memory, needs no vocabulary, and returns the same counts on every machine.
 ///
 /// A state machine follows the tokenizer's pre-splitting (words by length, case and preceding character, groups of
-/// three digits, runs of punctuation, white space, scripts), and a table weighs each pair of neighbouring characters.
-/// The coefficients are fitted to the exact tokenizers; `docs/measurements/tokens.md` in the repository lists the texts
-/// and the errors. A text that is not empty costs at least 1 token. A text that begins with punctuation costs as if it
-/// followed a word, less one token, so that the costs of joined texts add up.
+/// three digits, runs of punctuation, white space, scripts). A table has a weight for each pair of neighbouring
+/// characters. The coefficients are fitted to the exact tokenizers. `docs/measurements/tokens.md` in the repository
+/// lists the texts and the errors.
 ///
-/// For `o200k_base` and `cl100k_base` and the languages of the corpus: of different texts of up to 50 tokens, 95 % are
-/// within 1 token and 15 % of the exact count, and 99.5 % within 2 tokens and 20 %. Longer texts are within a few
+/// A text that is not empty costs at least 1 token. A text that begins with punctuation costs as much as after a word,
+/// less one token, so that the costs of joined texts add up.
+///
+/// Errors for `o200k_base` and `cl100k_base` in the languages of the corpus: of different texts of up to 50 tokens, 95
+/// % are within 1 token and 15 % of the exact count, and 99.5 % within 2 tokens and 20 %. Longer texts are within a few
 /// percent.
 ///
-/// A message costs its texts, reasoning included, the names and arguments of calls, 1,600 tokens for an image or
-/// document, and the fixed costs of OpenAI's chat format: 4 tokens, and 4 more for each call or result in it.
+/// The cost of a message includes its texts and reasoning, the names and arguments of calls, and 1,600 tokens for an
+/// image or document. Added are the fixed costs of OpenAI's chat format: 4 tokens, and 4 more for each call or result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "kebab-case"))]
 #[non_exhaustive]
 pub enum Calibrated {
-    /// Estimates for OpenAI's `o200k_base` (GPT-4o and later): the general default.
+    /// Estimates for OpenAI's `o200k_base` (GPT-4o and later). The default estimator.
     #[default]
     #[cfg_attr(feature = "serde", serde(rename = "calibrated"))]
     O200k,
     /// Estimates for OpenAI's `cl100k_base` (GPT-3.5, GPT-4).
     #[cfg_attr(feature = "serde", serde(rename = "calibrated-cl100k"))]
     Cl100k,
-    /// Estimates for models without a public tokenizer, such as Claude: the estimate for `o200k_base` times 5/4.
-    /// [`Calibration`](crate::Calibration) learns a factor from the usage that the provider reports.
+    /// Estimates for models without a public tokenizer, such as Claude: 5/4 of the estimate for `o200k_base`.
+    /// [`Calibration`](crate::Calibration) learns a better factor from the usage that the provider reports.
     #[cfg_attr(feature = "serde", serde(rename = "calibrated-unknown"))]
     Unknown,
 }
@@ -56,7 +58,7 @@ impl Calibrated {
     /// All calibrated estimators, the default one first.
     pub const ALL: [Self; 3] = [Self::O200k, Self::Cl100k, Self::Unknown];
 
-    /// Returns the estimator's name, as in `calibrated`: its id without the version.
+    /// Returns the estimator's name, such as `calibrated`: its id without the version.
     pub const fn name(self) -> &'static str {
         match self {
             Self::O200k => "calibrated",
@@ -65,7 +67,8 @@ impl Calibrated {
         }
     }
 
-    /// The weight of a text in parts of a token, exact up to a prefix that is above `stop`.
+    /// Returns the weight of a text in parts of a token. If the weight exceeds `stop`, may return the weight of a
+    /// prefix that exceeds `stop`.
     fn weigh(self, text: &str, stop: u64) -> u64 {
         self.by(|model, joins| model.weigh_with(joins, text, stop))
     }
@@ -82,8 +85,8 @@ impl Calibrated {
     }
 }
 
-/// Version 3, for figures that were counted with it. It estimates runs of letters in no order, bars and spinners as
-/// ordinary text.
+/// Version 3 of the estimators, for stored token counts that it computed. Estimates random letters, bars and spinners
+/// as ordinary text.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Version3(pub(crate) Calibrated);
 
@@ -93,10 +96,10 @@ impl Version3 {
     }
 }
 
-/// Divisor for the addition for a tokenizer that is not public: a quarter.
+/// Divisor of the estimate for the addition for tokenizers that are not public: a quarter is added.
 const UNKNOWN_MORE: u64 = 4;
 
-/// Weight in tokens: rounded up, and at least 1 for a text that is not empty.
+/// Converts a weight to tokens: rounded up, and at least 1 for a text that is not empty.
 fn tokens(weight: u64, empty: bool) -> u64 {
     weight.div_ceil(ONE).max(u64::from(!empty))
 }
@@ -166,7 +169,8 @@ impl TokenEstimator for Calibrated {
         overhead::REQUEST
     }
 
-    /// For a tokenizer that is not public, the largest overhead that Anthropic states for any model.
+    /// Returns the largest overhead that Anthropic states for any model, if the tokenizer is not public. Otherwise
+    /// returns the overhead of OpenAI's rendering.
     fn tools_overhead(&self) -> u64 {
         match self {
             Self::O200k | Self::Cl100k => tool::REQUEST,
@@ -174,8 +178,8 @@ impl TokenEstimator for Calibrated {
         }
     }
 
-    /// Covers 95 % of the texts that the fit has not seen (`docs/measurements/tokens.md`). 1 for a tokenizer that is
-    /// not public, because its estimate is already raised by a quarter.
+    /// Returns a factor that covers 95 % of texts outside of the fit (`docs/measurements/tokens.md`). 1 for a tokenizer
+    /// that is not public, because its estimate is already raised by a quarter.
     fn safety_factor(&self) -> SafetyFactor {
         match self {
             Self::O200k => SafetyFactor::from_thousandths(1_060),

@@ -1,37 +1,37 @@
-//! Adds up, in one pass, the weights of the counters that a text raises.
+//! Sums the weights of the counters that a text raises, in one pass over the text.
 
 use super::class::{self, Classes};
 use super::floor::{Joins, ONE, Run};
 use super::machine;
 
-/// The place of a pair in the table of pairs.
+/// Returns the index of a pair of classes in the table of pairs.
 const fn pair(before: usize, fine: usize) -> usize {
     (before * class::FINE + fine) & (PAIRS - 1)
 }
 
-/// Entries of the table of pairs.
+/// Number of entries of the table of pairs.
 pub(crate) const PAIRS: usize = class::FINE * class::FINE;
 
-/// The tables of a family.
+/// Weights and transitions for a family of tokenizers.
 #[derive(Debug)]
 pub(crate) struct Model {
-    /// By row of the state and coarse class: the weight above, the next state's row below.
+    /// Steps by row of the state and coarse class. The upper 16 bits are the weight, the lower 16 bits the row of the
+    /// next state.
     steps: [u32; machine::ENTRIES],
     pairs: [u16; PAIRS],
-    /// By fine class: the additional weight of a mark at the beginning of a text, compared with the beginning of a
-    /// line.
+    /// Additional weight of a mark at the beginning of a text, by fine class, compared with the beginning of a line.
     first: [u16; class::FINE],
     classes: Classes,
 }
 
-/// Reading position in a text, with the state of the machine.
+/// State of the machine and class of the last character at a reading position.
 #[derive(Clone, Copy)]
 struct Position {
     row: usize,
     fine: usize,
 }
 
-/// The little-endian number at a byte offset.
+/// Returns the little-endian number at a byte offset.
 const fn number(data: &[u8], at: usize) -> u16 {
     u16::from_le_bytes([data[at], data[at + 1]])
 }
@@ -40,15 +40,17 @@ const fn row(state: u16) -> usize {
     state as usize * class::COARSE
 }
 
-/// A text begins as a line does.
+/// Position at the beginning of a text, which is treated as the beginning of a line.
 const BEGIN: Position = Position {
     row: row(machine::START),
     fine: class::F_NEWLINE as usize,
 };
 
-/// A mark after a word weighs more than one that begins a line, for some by more than a token. A text that begins with
-/// such a mark is counted as if it followed the word it is dearest after, less one token: so to join it to any word costs
-/// at most a token, and counts within a text stay as they were fitted.
+/// Returns the additional weight of each mark at the beginning of a text.
+///
+/// A mark weighs more after a word than at the beginning of a line, sometimes by more than a token. A text that begins
+/// with a mark is counted as if it followed the word after which the mark is most expensive, less one token. So joining
+/// the text to any word costs at most one token more, and the weights within a text are not affected.
 const fn first(steps: &[u32; machine::ENTRIES], pairs: &[u16; PAIRS]) -> [u16; class::FINE] {
     let mut first = [0; class::FINE];
     let mut mark = class::F_MARKS.0;
@@ -71,14 +73,14 @@ const fn first(steps: &[u32; machine::ENTRIES], pairs: &[u16; PAIRS]) -> [u16; c
     first
 }
 
-/// Stretches of ASCII of at least this many bytes are read at four places at once.
+/// Minimum length of an ASCII stretch that is read at four places at once, in bytes.
 const LONG: usize = 512;
-/// Interval at which a limit is checked, in bytes.
+/// Number of bytes after which a limit is checked.
 const STRETCH: usize = 16_384;
 
 impl Model {
-    /// Reads the coefficients of a tokenizer; `coefficients/README.md` describes the format. Evaluated by the
-    /// compiler, so malformed data does not compile.
+    /// Reads the coefficients of a tokenizer. `coefficients/README.md` describes the format. The compiler evaluates
+    /// this function, so malformed data does not compile.
     pub(crate) const fn new(data: &[u8]) -> Self {
         let mut steps = [0; machine::ENTRIES];
         let mut state = 0;
@@ -110,7 +112,8 @@ impl Model {
         }
     }
 
-    /// The weight of the text in parts of a token; once it is above `stop`, of some prefix that is.
+    /// Returns the weight of the text in parts of a token. If it exceeds `stop`, returns the weight of some prefix that
+    /// exceeds `stop`.
     pub(crate) fn weigh(&self, text: &str, stop: u64) -> u64 {
         let bytes = text.as_bytes();
         let mut place = BEGIN;
@@ -125,7 +128,7 @@ impl Model {
                 place = next;
                 at += ascii;
             } else {
-                // Not ASCII: characters one by one, for as long as most of them are not.
+                // Text beyond ASCII is read character by character, up to 32 at a time.
                 for char in text[at..].chars().take(32) {
                     sum += self.step(self.classes.of_char(char), &mut place);
                     at += char.len_utf8();
@@ -135,7 +138,8 @@ impl Model {
         sum
     }
 
-    /// Returns the same weight, but raises runs beyond ASCII that weigh clearly less than their lower bound by `joins`.
+    /// Returns the weight of the text like [`weigh`](Self::weigh), but raises runs beyond ASCII that weigh clearly less
+    /// than their lower bound by `joins`.
     pub(crate) fn weigh_with(&self, joins: &Joins, text: &str, stop: u64) -> u64 {
         let bytes = text.as_bytes();
         let (mut place, mut run) = (BEGIN, Run::START);
@@ -158,7 +162,7 @@ impl Model {
                     at += ascii.len();
                 }
                 _ => {
-                    // Not ASCII: characters one by one, for as long as most of them are not.
+                    // Text beyond ASCII is read character by character, at least 32 at a time.
                     for char in text[at..].chars().take(ascii.len().max(32)) {
                         let weight = self.step(self.classes.of_char(char), &mut place);
                         sum += weight + joins.read(&mut run, char, weight);
@@ -170,7 +174,7 @@ impl Model {
         sum
     }
 
-    /// Weight of the first character in addition to its step.
+    /// Returns the weight of the first character in addition to its step.
     fn beginning(&self, text: &str) -> u64 {
         let first = text.as_bytes().first().filter(|byte| byte.is_ascii());
         let fine = first.map(|byte| class::ASCII[usize::from(*byte)] >> 8);
@@ -189,7 +193,7 @@ impl Model {
         u64::from(entry >> 16) + u64::from(pair)
     }
 
-    /// The same sum character by character.
+    /// Returns the same weight as [`weigh`](Self::weigh), computed character by character.
     #[cfg(test)]
     pub(crate) fn weigh_plainly(&self, text: &str) -> u64 {
         let mut place = BEGIN;
@@ -200,14 +204,14 @@ impl Model {
         self.beginning(text) + rest
     }
 
-    /// Weight of the machine's step, without the pair.
+    /// Returns the weight of a step of the machine, without the weight of the pair.
     #[cfg(test)]
     pub(crate) fn counter_weight(&self, state: u16, coarse: u8) -> u32 {
         self.steps[row(state) + usize::from(coarse)] >> 16
     }
 
-    /// Reads ASCII. A long stretch is read at four places at once, each but the first after a character that leaves no
-    /// doubt of the state, so that the processor need not wait for one table look-up before it begins the next.
+    /// Reads ASCII text. A long stretch is read at four places at once, so that the processor does not wait for one
+    /// table look-up before the next. Each place except the first is after a character with a known state.
     fn stretch(&self, bytes: &[u8], place: Position) -> (u64, Position) {
         if bytes.len() >= LONG {
             let quarter = bytes.len() / 4;
@@ -253,7 +257,7 @@ impl Model {
     }
 }
 
-/// Whether a line ends in a carriage return alone, as far as the bytes say.
+/// Returns whether the bytes may contain a line that ends with a carriage return alone.
 fn has_carriage_return(bytes: &[u8]) -> bool {
     let mut rest = match bytes.contains(&b'\r') {
         true => bytes,
@@ -268,7 +272,7 @@ fn has_carriage_return(bytes: &[u8]) -> bool {
     false
 }
 
-/// Number of ASCII bytes at the front.
+/// Returns the number of ASCII bytes at the beginning.
 fn ascii_prefix(bytes: &[u8]) -> usize {
     let blocks = bytes
         .chunks_exact(32)
@@ -282,8 +286,8 @@ fn ascii_prefix(bytes: &[u8]) -> usize {
     blocks + rest
 }
 
-/// The first place from `from` on, within 256 bytes, at which the state does not depend on earlier text: after a letter
-/// or digit that is followed by one space or newline.
+/// Returns the first position at or after `from`, within 256 bytes, at which the state does not depend on earlier text:
+/// after a letter or digit and one space or newline.
 fn sure(bytes: &[u8], from: usize) -> Option<(usize, Position)> {
     let window = bytes.get(from..)?;
     let found = window
@@ -302,7 +306,8 @@ fn sure(bytes: &[u8], from: usize) -> Option<(usize, Position)> {
     Some((from + found + 2, place))
 }
 
-/// For the fit: calls `counter` with each counter that the text raises, pairs after the machine's.
+/// For the fit: calls `counter` with each counter that the text raises. The counters of pairs follow those of the
+/// machine.
 #[cfg(feature = "fit")]
 pub(crate) fn raise(classes: &Classes, text: &str, counter: &mut dyn FnMut(usize)) {
     let (mut state, mut before) = (machine::START, BEGIN.fine);

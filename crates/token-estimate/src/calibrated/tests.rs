@@ -11,12 +11,12 @@ use crate::{MessageParts, PartView, Role, estimator};
 
 type Pair = (u16, u16);
 
-/// The most (or least) that the same text can weigh more when it is read from `from` than when it is read from the
-/// start, apart from the pair that its first character makes: the longest path over pairs of states.
+/// Returns the largest (or smallest) possible difference between the weight of a text read from `from` and its weight
+/// read from the start, without the pair of its first character. It is the longest path over pairs of states.
 fn extremes(model: &Model, sign: i64) -> BTreeMap<u16, i64> {
     let weight = |state: u16, class: u8| sign * i64::from(model.counter_weight(state, class));
     let mut best: BTreeMap<Pair, i64> = BTreeMap::new();
-    // Pairs that can be met.
+    // Pairs of states that can occur.
     let mut todo: Vec<Pair> = (0..STATES as u16).map(|s| (s, START)).collect();
     while let Some(pair) = todo.pop() {
         if best.insert(pair, 0).is_none() {
@@ -58,7 +58,7 @@ fn extremes(model: &Model, sign: i64) -> BTreeMap<u16, i64> {
         .collect()
 }
 
-/// Tokens.
+/// Returns the extreme in tokens.
 fn extreme(model: &Model, sign: i64, of: impl Fn(u16) -> bool) -> f64 {
     let found = extremes(model, sign)
         .into_iter()
@@ -68,7 +68,7 @@ fn extreme(model: &Model, sign: i64, of: impl Fn(u16) -> bool) -> f64 {
     (sign * most) as f64 / ONE as f64
 }
 
-/// Not a sample: the longest path over all pairs of states, so it holds for every text that can follow.
+/// The test covers the longest path over all pairs of states, so it holds for every text.
 #[test]
 fn after_a_line_a_text_weighs_within_one_token_of_its_weight_alone() {
     for model in [&O200K, &CL100K] {
@@ -110,7 +110,7 @@ fn coefficients_have_the_hashes_of_their_version() {
             "bb47ecd2b94afc3d18044e944b9cd1b0e24b1dc552846bedc2c93117708dcaa6",
         ),
     ] {
-        // Other coefficients give other figures: pin their hash together with the next version.
+        // Other coefficients give other token counts: change the hash together with the version.
         assert_eq!(family.id().version(), 4);
         let digest = Sha256::digest(data);
         let found: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
@@ -120,7 +120,7 @@ fn coefficients_have_the_hashes_of_their_version() {
 
 #[test]
 fn literal_estimates() {
-    // A fit that changes these needs a new version in the ids.
+    // A fit that changes these token counts needs a new version in the ids.
     for (text, expected) in [
         ("", 0),
         ("a", 1),
@@ -203,11 +203,11 @@ fn a_mark_after_a_word_costs_a_token_more_at_most() {
             }
         }
     }
-    // Some lie on the limit: without it they would be beyond.
+    // Some texts are exactly at the limit: without the limit they would exceed it.
     assert!(dearer > 0);
 }
 
-/// Calibrated families, each with its version 3 and the tokenizer that it estimates.
+/// Returns the calibrated families, each with its version 3 and the tokenizer that it estimates.
 fn families() -> [(Calibrated, Version3, &'static Tokenizer); 2] {
     [
         (Calibrated::O200k, o200k_base()),
@@ -227,7 +227,7 @@ fn an_older_version_still_gives_its_counts() {
         assert_eq!(former.tools_overhead(), family.tools_overhead());
         assert_eq!(former.request_overhead(), family.request_overhead());
     }
-    // The figures of version 3, among them those that were too small.
+    // The token counts of version 3, including counts that were too small.
     let former = estimator("calibrated@3").unwrap();
     for (text, expected) in [
         ("Deploy only after the tests are green.", 8),
@@ -272,7 +272,7 @@ fn ordinary_text_is_estimated_as_before() {
     }
 }
 
-/// The least of such a text is far below its cost: many letters have joins, and a tokenizer uses few of them.
+/// The lower bound of this text is far below its cost: many letters have joins, but a tokenizer uses few of them.
 #[test]
 fn letters_with_many_joins_that_are_not_used_are_not_estimated_at_their_least() {
     let text = "סץטףףלרמפיצשךנפזפיצבהףזלתםשץחמפעטליקראזדגבםקךמרצקגץנוסגאהקתדרףרצעאכצעךלןיסראצנףוץהךםהורטםנעחחנפןהםםפכחבשךתטרווצתלקדםפתםגןזרוידךףזגספחוןלכךלרדםבלזףצםבץךסטבצכןעצעוםנ";
@@ -285,7 +285,7 @@ fn letters_with_many_joins_that_are_not_used_are_not_estimated_at_their_least() 
     }
 }
 
-/// The sets contain all joins of a vocabulary, and a character alone has the tokenizer's cost.
+/// The sets contain all joins of a vocabulary, and a single character has the tokenizer's cost.
 #[test]
 fn joins_are_those_of_the_vocabulary() {
     for (joins, tokenizer) in [(&O200K_JOINS, o200k_base()), (&CL100K_JOINS, cl100k_base())] {
@@ -318,7 +318,7 @@ fn joins_are_those_of_the_vocabulary() {
     }
 }
 
-/// Letters of scripts, first and last.
+/// First and last letters of scripts.
 const SCRIPTS: [(char, char); 40] = [
     ('\u{e0}', '\u{ff}'),
     ('\u{100}', '\u{24f}'),
@@ -362,14 +362,14 @@ const SCRIPTS: [(char, char); 40] = [
     ('\u{13000}', '\u{1342e}'),
 ];
 
-/// Invisible characters between letters, and marks that pile up on them.
+/// Invisible characters between letters, and combining marks on letters.
 const MARKED: [&str; 3] = [
     "\u{200b}\u{200c}\u{200d}\u{feff}",
     "\u{32e}\u{316}\u{339}\u{364}\u{302}\u{301}",
     "\u{33a}\u{30d}\u{353}\u{35f}\u{31b}\u{327}",
 ];
 
-/// Letters of one script in no order, with spaces between them or without.
+/// Random letters of one script, with or without spaces.
 fn letters_in_no_order() -> impl Strategy<Value = String> {
     prop::sample::select(SCRIPTS.to_vec()).prop_flat_map(|(first, last)| {
         let letter = prop::char::range(first, last);
@@ -385,7 +385,7 @@ fn letters_in_no_order() -> impl Strategy<Value = String> {
     })
 }
 
-/// Characters of bars: for the part that is done, its end, and the part that is left.
+/// Characters of progress bars: the finished part, its end, and the remaining part.
 const BARS: [[&str; 3]; 12] = [
     ["█", "", "░"],
     ["█", "▌", " "],
@@ -414,7 +414,7 @@ const SPINNERS: [&str; 10] = [
     "|/-\\",
 ];
 
-/// Lines of a bar or a spinner, drawn over each other.
+/// Lines of a progress bar or spinner, each drawn over the line before.
 fn drawn() -> impl Strategy<Value = String> {
     let step = (0..=40_usize, 1..100_u32);
     let steps = prop::collection::vec(step, 40..60);
@@ -534,7 +534,7 @@ proptest! {
         let spaced = a.ends_with(' ') && first == 1;
         let contracted = a.ends_with(|c: char| c.is_ascii_alphabetic()) && b.starts_with('\'');
         let other_class = (last < 2 && first == 2) || spaced || contracted;
-        // Text behind a carriage return is a line drawn over another, which costs more by a rule of its own.
+        // Text after a carriage return is a line drawn over another, and has a higher cost by a separate rule.
         let redrawn = a.rsplit('\n').next().is_some_and(|line| line.contains('\r'));
         let other_run = last != first && last != 3 && first != 3 && !other_class && !redrawn;
         for family in [Calibrated::O200k, Calibrated::Cl100k] {

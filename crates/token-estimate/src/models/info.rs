@@ -1,4 +1,4 @@
-//! Facts about a model.
+//! Limits and tokenizer of a model.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -7,15 +7,15 @@ use super::model_estimator::ModelEstimator;
 use super::names::is_date;
 use crate::{Calibrated, Error, SafetyFactor, TokenEstimator};
 
-/// Tokenizer of a model, or [`Self::Other`] if this crate lacks it.
+/// Tokenizer of a model. [`Self::Other`] if this crate lacks the tokenizer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 #[non_exhaustive]
 pub enum ModelTokenizer {
-    /// OpenAI's `o200k_base`: GPT-4o to GPT-5, the o series, and the texts of gpt-oss.
+    /// OpenAI's `o200k_base`, used by GPT-4o to GPT-5, the o series, and gpt-oss (for plain texts).
     O200k,
-    /// OpenAI's `cl100k_base`: GPT-3.5, GPT-4.
+    /// OpenAI's `cl100k_base`, used by GPT-3.5 and GPT-4.
     Cl100k,
-    /// A tokenizer that is not public or that this crate does not have.
+    /// A tokenizer that is not public, or that this crate lacks.
     #[default]
     Other,
 }
@@ -33,7 +33,7 @@ impl ModelTokenizer {
         }
     }
 
-    /// The exact counter of the feature `exact`, or the calibrated estimator.
+    /// Returns the exact estimator with the feature `exact`, otherwise the calibrated one.
     fn estimator(self) -> Arc<dyn TokenEstimator> {
         match self {
             #[cfg(feature = "exact")]
@@ -49,39 +49,39 @@ impl ModelTokenizer {
     }
 }
 
-/// A row of a [`ModelTable`](super::ModelTable): the limits of a model, and the way in which its tokens are counted.
+/// A row of a [`ModelTable`](super::ModelTable): the limits of a model, and the data for counting its tokens.
 ///
-/// The limits are those of the provider's service with its default settings; another host of an open model may serve
-/// less.
+/// The limits are the ones of the provider's service with its default settings. Another host of an open model may have
+/// lower limits.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ModelInfo {
-    /// Name of the model in requests to the provider, without a provider's prefix.
+    /// Name of the model in requests to the provider, without the prefix of a provider such as `openai/`.
     pub name: Cow<'static, str>,
     /// Size of the model's context window, in tokens.
     pub context_window: u64,
-    /// Whether the output of a request counts within [`context_window`](Self::context_window). If not, as with Gemini,
-    /// the window limits only the input.
+    /// Whether the output of a request counts as part of [`context_window`](Self::context_window). If false, as for
+    /// Gemini, the window limits only the input.
     pub output_in_window: bool,
-    /// Maximum input of a request, in tokens; `None` if the provider does not limit it separately from the window.
+    /// Maximum input of a request, in tokens. `None` if only the window limits the input.
     pub max_input: Option<u64>,
     /// Maximum output of a request, in tokens, including reasoning.
     pub max_output: u64,
-    /// Tokenizer that the model's tokens are counted with.
+    /// Tokenizer of the model, which determines the estimator.
     pub tokenizer: ModelTokenizer,
-    /// Factor by which real counts may exceed the counts of the tokenizer's estimator. It multiplies the estimator's
-    /// own [`safety_factor`](TokenEstimator::safety_factor).
+    /// Factor by which real counts may exceed the counts of the tokenizer's estimator. The estimator's own
+    /// [`safety_factor`](TokenEstimator::safety_factor) is multiplied by it.
     pub safety_factor: SafetyFactor,
-    /// Tokens that the provider adds to a request with tools, in addition to the tools. `None` means the estimator's
-    /// [`tools_overhead`](TokenEstimator::tools_overhead).
+    /// Number of tokens that the provider adds once to a request with tools, in addition to the tools' own cost. `None`
+    /// uses the estimator's [`tools_overhead`](TokenEstimator::tools_overhead).
     pub tools_overhead: Option<u64>,
-    /// Day on which the row was last compared with its source, as in `2026-11-23`.
+    /// Day on which the row was last compared with its source, such as `2026-11-23`.
     pub as_of: Cow<'static, str>,
 }
 
 impl ModelInfo {
-    /// Creates a row for a model with a window of `context_window` tokens, including output, and at most `max_output`
-    /// tokens of output. `as_of` is the day on which these limits were checked, as in `2026-11-23`. The tokenizer is
-    /// [`Other`](ModelTokenizer::Other), and the safety factor 1.
+    /// Creates a row for a model with a window of `context_window` tokens, which includes the output, and at most
+    /// `max_output` tokens of output. `as_of` is the day on which these limits were checked, such as `2026-11-23`. The
+    /// tokenizer is [`Other`](ModelTokenizer::Other), and the safety factor is 1.
     pub fn new(
         name: impl Into<Cow<'static, str>>,
         context_window: u64,
@@ -101,7 +101,7 @@ impl ModelInfo {
         }
     }
 
-    /// Returns the maximum input, in tokens, that the provider accepts in a request with an output limit of `output`
+    /// Returns the maximum input that the provider accepts in a request with at most `output` tokens of output, in
     /// tokens.
     pub fn largest_input(&self, output: u64) -> u64 {
         let beside_output = match self.output_in_window {
@@ -111,8 +111,8 @@ impl ModelInfo {
         beside_output.min(self.max_input.unwrap_or(u64::MAX))
     }
 
-    /// Returns the estimator for the model: exact if this crate has the tokenizer and the feature `exact` is on,
-    /// otherwise calibrated. [`estimator::for_model`](crate::estimator::for_model) has details.
+    /// Returns the estimator for the model. It is exact if this crate has the tokenizer and the feature `exact` is on,
+    /// otherwise calibrated. See [`estimator::for_model`](crate::estimator::for_model) for details.
     pub fn estimator(&self) -> Arc<dyn TokenEstimator> {
         Arc::new(ModelEstimator {
             estimator: self.tokenizer.estimator(),
@@ -121,7 +121,7 @@ impl ModelInfo {
         })
     }
 
-    /// Fails for a row that contradicts itself.
+    /// Returns an error if the limits of the row contradict each other or a field is malformed.
     pub(super) fn check(&self) -> Result<(), Error> {
         let wrong = if self.name.is_empty() || self.name.contains(char::is_whitespace) {
             "give it a name without white space".to_owned()

@@ -31,16 +31,17 @@ use crate::Error;
 /// The name is looked up in these forms, until one matches a row:
 ///
 /// 1. unchanged: `gpt-4o-2024-05-13`;
-/// 2. without the prefix before a slash, from the first slash on: `openai/gpt-5`, `models/gemini-2.5-pro`;
-/// 3. in each of these forms, but without `-latest` or a date at the end: `claude-sonnet-4-5-20250929`,
+/// 2. without the prefix before each slash, from the first slash on: `openai/gpt-5`, `models/gemini-2.5-pro`;
+/// 3. each of these forms without `-latest` or a date at the end: `claude-sonnet-4-5-20250929`,
 ///    `claude-sonnet-4-5@20250929`, `gpt-4o-2024-08-06`.
 ///
-/// In each form, a row with exactly this spelling takes precedence over one that differs in case, or in a hyphen for a
-/// dot (`claude-sonnet-4.5`). A dated name without its own row has the limits of the undated one.
+/// For each form, a row with exactly this spelling takes precedence over a row that differs only in case, or in a
+/// hyphen instead of a dot (`claude-sonnet-4.5`). A dated name without a separate row has the limits of the undated
+/// name.
 ///
 /// # Errors
 ///
-/// [`UnknownModel`](crate::ErrorKind::UnknownModel) for any other name; the message lists the nearest rows.
+/// [`UnknownModel`](crate::ErrorKind::UnknownModel) for any other name. The message lists the nearest rows.
 pub fn get(name: &str) -> Result<&'static ModelInfo, Error> {
     find(table::MODELS, name)
 }

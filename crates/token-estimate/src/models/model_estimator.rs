@@ -1,16 +1,17 @@
-//! An estimator with the facts of a model.
+//! An estimator with the safety factor and the overhead of a model.
 
 use std::sync::Arc;
 
 use crate::{EstimatorId, MessageView, SafetyFactor, TokenEstimator, ToolView};
 
-/// Counts with another estimator, with the safety factor and the overhead of tools of a model.
+/// Wraps an estimator. Counts are the wrapped estimator's, but the safety factor and the overhead of tools depend on
+/// the model.
 #[derive(Debug)]
 pub(super) struct ModelEstimator {
     pub(super) estimator: Arc<dyn TokenEstimator>,
-    /// Multiplies the estimator's factor.
+    /// Factor by which the wrapped estimator's safety factor is multiplied.
     pub(super) safety_factor: SafetyFactor,
-    /// Replaces the estimator's overhead.
+    /// Overhead that replaces the wrapped estimator's; `None` to keep it.
     pub(super) tools_overhead: Option<u64>,
 }
 

@@ -1,6 +1,6 @@
-//! How the name of a model is matched with the names of a table.
+//! Matches the name of a model with the names in a table.
 
-/// The index of the name that `given` means, by the rule that [`get`](super::get) states.
+/// Returns the index of the name in `names` that matches `given`. [`get`](super::get) describes the rule.
 pub(crate) fn resolve<'a>(
     given: &str,
     names: impl Iterator<Item = &'a str> + Clone,
@@ -14,8 +14,8 @@ pub(crate) fn resolve<'a>(
     })
 }
 
-/// The spellings to look up, in this order: the name itself and the part after each slash, and then the same without
-/// the version at the end.
+/// Returns the spellings to look up, in order: the name itself, the part after each slash, and then each of these
+/// without a version at the end.
 fn spellings(given: &str) -> Vec<&str> {
     let after_slashes = given.match_indices('/').map(|(at, _)| &given[at + 1..]);
     let mut spellings: Vec<_> = std::iter::once(given).chain(after_slashes).collect();
@@ -25,7 +25,7 @@ fn spellings(given: &str) -> Vec<&str> {
     spellings
 }
 
-/// The name without `-latest` or a date at the end: `-20250929`, `@20250929`, `-2024-08-06`.
+/// Returns the name without `-latest` or a date at the end, such as `-20250929`, `@20250929` or `-2024-08-06`.
 fn unversioned(name: &str) -> Option<&str> {
     name.strip_suffix("-latest").or_else(|| {
         ["-20250929", "-2024-08-06"].into_iter().find_map(|form| {
@@ -37,14 +37,14 @@ fn unversioned(name: &str) -> Option<&str> {
     })
 }
 
-/// `20250929` as `2025-09-29`.
+/// Converts a date such as `20250929` to `2025-09-29`.
 fn hyphenated(date: &str) -> Option<String> {
     let (year, rest) = date.split_at_checked(4)?;
     let (month, day) = rest.split_at_checked(2)?;
     Some(format!("{year}-{month}-{day}"))
 }
 
-/// Whether the text is a day of the calendar, as in `2026-11-23`.
+/// Returns whether the text is a valid date such as `2026-11-23`.
 pub(crate) fn is_date(text: &str) -> bool {
     let mut parts = text.split('-').map(|part| {
         let digits = part.bytes().all(|byte| byte.is_ascii_digit());
@@ -70,7 +70,7 @@ pub(crate) fn is_date(text: &str) -> bool {
     (1..=days).contains(&day)
 }
 
-/// Whether two names differ only in case, or in a hyphen for a dot.
+/// Returns whether two names differ only in case, or in a hyphen instead of a dot.
 pub(crate) fn alike(a: &str, b: &str) -> bool {
     a.len() == b.len() && a.bytes().map(plain).eq(b.bytes().map(plain))
 }
@@ -82,7 +82,7 @@ fn plain(byte: u8) -> u8 {
     }
 }
 
-/// The three names that are nearest to the last part of `given`, the nearest first.
+/// Returns the three names that are nearest to the last part of `given`, the nearest one first.
 pub(crate) fn nearest<'a>(given: &str, names: impl Iterator<Item = &'a str>) -> Vec<String> {
     let given = given.rsplit('/').next().unwrap_or(given);
     let mut names: Vec<_> = names.map(|name| (distance(given, name), name)).collect();
@@ -91,7 +91,7 @@ pub(crate) fn nearest<'a>(given: &str, names: impl Iterator<Item = &'a str>) -> 
     nearest.map(|(_, name)| name.to_owned()).collect()
 }
 
-/// The number of bytes to insert, delete or replace, case and dots aside.
+/// Returns the number of bytes to insert, delete or replace to turn `a` into `b`. Ignores case and dots.
 fn distance(a: &str, b: &str) -> usize {
     let b: Vec<u8> = b.bytes().map(plain).collect();
     let mut row: Vec<usize> = (0..=b.len()).collect();

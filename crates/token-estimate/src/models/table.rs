@@ -1,6 +1,6 @@
 //! The rows that every [`ModelTable`](super::ModelTable) begins with.
 //!
-//! Limits are the figures of `model_prices_and_context_window_backup.json` in litellm 1.109.1 (MIT), the latest release
+//! Limits are the numbers of `model_prices_and_context_window_backup.json` in litellm 1.109.1 (MIT), the latest release
 //! on the day of [`AS_OF`], with these exceptions. For OpenAI's models with a separate limit of input the file gives
 //! either this limit or the window; a row has both, by the provider's pages, with the smaller input if they differ:
 //! 272,000 of 400,000, and 922,000 of 1,050,000 tokens. For open models the row is from the model's provider if it
@@ -15,11 +15,11 @@ use super::info::ModelTokenizer::{Cl100k, O200k, Other};
 use super::info::{ModelInfo, ModelTokenizer};
 use crate::{SafetyFactor, tool};
 
-/// The day on which all rows were compared with their sources.
+/// Day on which all rows were compared with their sources.
 const AS_OF: &str = "2026-11-23";
 
-/// Claude Opus 4.7 came with a tokenizer that, by Anthropic's announcement, gives up to 1.35 times the tokens of the one
-/// before. The models after it are taken to have it too.
+/// Safety factor of Claude Opus 4.7 and later models. By Anthropic's announcement, the tokenizer of Opus 4.7 gives up
+/// to 1.35 times the tokens of the one before. Later models are assumed to have the same tokenizer.
 const SINCE_4_7: SafetyFactor = SafetyFactor::from_thousandths(1_350);
 
 const fn row(
@@ -43,7 +43,7 @@ const fn row(
     }
 }
 
-/// OpenAI renders tools in one way, for every tokenizer.
+/// Creates the row of an OpenAI model. OpenAI renders tools in the same way for every tokenizer.
 const fn openai(
     name: &'static str,
     window: u64,
@@ -77,7 +77,7 @@ const fn claude_since_4_7(
     row(name, (window, true), None, max_output, counted, Some(tools))
 }
 
-/// Gemini limits input and output separately.
+/// Creates the row of a Gemini model. Gemini limits input and output separately.
 const fn gemini(name: &'static str, max_input: u64, max_output: u64) -> ModelInfo {
     let counted = (Other, SafetyFactor::ONE);
     row(name, (max_input, false), None, max_output, counted, None)
@@ -100,7 +100,7 @@ const fn limited(name: &'static str, window: u64, max_input: u64, max_output: u6
     )
 }
 
-/// By provider, latest models first.
+/// The built-in rows, sorted by provider, the latest models first.
 pub(super) static MODELS: &[ModelInfo] = &[
     // OpenAI.
     openai("gpt-6.1-sol", 1_050_000, Some(922_000), 128_000, Other),
@@ -157,7 +157,8 @@ pub(super) static MODELS: &[ModelInfo] = &[
     openai("gpt-3.5-turbo-0125", 16_385, None, 4_096, Cl100k),
     openai("gpt-oss-120b", 131_072, None, 131_072, O200k),
     openai("gpt-oss-20b", 131_072, None, 131_072, O200k),
-    // Anthropic. The figure at the end is the larger of the two that the provider states for the system prompt of tools.
+    // Anthropic. The last figure is the larger of the two sizes that the provider states for the system prompt of
+    // tools.
     claude_since_4_7("claude-fable-5-1", 1_000_000, 128_000, 804),
     claude_since_4_7("claude-fable-5", 1_000_000, 128_000, 804),
     claude_since_4_7("claude-mythos-5-1", 1_000_000, 128_000, 804),

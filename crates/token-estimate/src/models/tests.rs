@@ -20,7 +20,7 @@ fn every_built_in_row_is_sane() {
             row.largest_input(row.max_output.min(row.context_window / 4)) > 0,
             "{name}"
         );
-        // An input limit says something only below the window.
+        // An input limit has an effect only below the window.
         let limit = row.max_input.unwrap_or(row.context_window - 1);
         assert!(limit < row.context_window, "{name}");
         assert!((4_096..=10_000_000).contains(&row.context_window), "{name}");

@@ -1,4 +1,4 @@
-//! Rows of a table of models, from TOML.
+//! Reads rows of a table of models from TOML.
 
 use serde::Deserialize;
 
@@ -34,7 +34,7 @@ enum Tokenizer {
     Other,
 }
 
-/// The rows in the order of the text.
+/// Returns the rows of a TOML text, in the order of the text.
 pub(super) fn read(text: &str) -> Result<Vec<ModelInfo>, Error> {
     let file: File = toml::from_str(text).map_err(|error| {
         let reason = format!("the TOML text cannot be read: {}", error.to_string().trim());

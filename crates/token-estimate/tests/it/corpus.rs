@@ -34,7 +34,7 @@ fn files(folder: &Path) -> Vec<PathBuf> {
     out
 }
 
-/// In percent.
+/// Returns the error in percent.
 fn error(estimate: u64, exact: u64) -> f64 {
     (estimate as f64 / exact as f64 - 1.0) * 100.0
 }
@@ -46,13 +46,13 @@ const FAMILIES: [Family; 2] = [
     (Calibrated::Cl100k, cl100k_base),
 ];
 
-/// A file that no fit has seen, as its messages: the texts of each.
+/// A file that was not used for the fit, as the texts of each message.
 struct Unseen {
     name: String,
     messages: Vec<Vec<String>>,
 }
 
-/// Size in bytes from which on a pi file is not learnt from.
+/// Minimum size of a pi file that is not used for the fit, in bytes.
 const LONG_PI: usize = 50_000;
 
 fn unseen(corpus: &Path) -> Vec<Unseen> {
@@ -99,7 +99,7 @@ fn transcript(path: &Path) -> Unseen {
     }
 }
 
-/// The texts, arguments and results of a message's content.
+/// Collects the texts, arguments and results of a message's content.
 fn pieces(content: &Value, out: &mut Vec<String>) {
     match content {
         Value::String(text) => out.push(text.clone()),
@@ -118,7 +118,7 @@ fn pieces(content: &Value, out: &mut Vec<String>) {
     }
 }
 
-/// What is said in a LoCoMo file: each text of a turn is a message.
+/// Collects the texts of a LoCoMo file. Each text of a turn is a message.
 fn said(value: &Value, out: &mut Vec<Vec<String>>) {
     match value {
         Value::Array(items) => items.iter().for_each(|item| said(item, out)),
@@ -132,7 +132,7 @@ fn said(value: &Value, out: &mut Vec<Vec<String>>) {
     }
 }
 
-/// Estimate and exact count of each message.
+/// Returns the estimate and the exact count of each message.
 fn counts(file: &Unseen, (family, tokenizer): Family) -> Vec<(u64, u64)> {
     let count = |texts: &Vec<String>| {
         let estimate = texts.iter().map(|text| family.text(text)).sum();

@@ -1,11 +1,11 @@
-//! What tools are said to cost, beside what providers count.
+//! Estimated costs of tools, compared with the counts of providers.
 
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 use tiktoken::CoreBpe as Tokenizer;
 use token_estimate::{Calibrated, TokenEstimator, TokenEstimatorExt, ToolView};
 
-/// A function as OpenAI's requests have it.
+/// Returns a function in the form of OpenAI's requests.
 fn function(name: &str, description: &str, parameters: &Value) -> (String, String, String) {
     (
         name.to_owned(),
@@ -22,7 +22,7 @@ fn tools(estimator: &dyn TokenEstimator, tools: &[(String, String, String)]) -> 
     )
 }
 
-/// Counts exactly, without the feature `exact`.
+/// An estimator that counts exactly, without the feature `exact`.
 #[derive(Debug)]
 struct Counted(&'static str);
 
@@ -47,8 +47,8 @@ impl TokenEstimator for Counted {
     }
 }
 
-/// OpenAI's service said so for gpt-3.5-turbo: the tokens of the prompt with the function less those without it, as
-/// the tests of the package openai-chat-tokens (MIT) record them.
+/// The counts are from OpenAI's service for gpt-3.5-turbo: the tokens of a prompt with the function minus the tokens
+/// without it, as recorded in the tests of the package openai-chat-tokens (MIT).
 #[test]
 fn functions_that_openai_counted_cost_no_less_and_at_most_40_tokens_and_three_quarters_more() {
     let string = json!({"type": "string"});
@@ -103,8 +103,8 @@ fn functions_that_openai_counted_cost_no_less_and_at_most_40_tokens_and_three_qu
     }
 }
 
-/// The four tools of an agent in use, and what the package openai-chat-tokens 0.2.8 counts for each of them alone and
-/// for all together, with `cl100k_base`.
+/// The four tools of an existing agent, with the counts of the package openai-chat-tokens 0.2.8 for each tool and for
+/// all tools together, with `cl100k_base`.
 #[test]
 fn the_tools_of_a_transcript_cost_at_most_a_quarter_more_than_a_peer_counts() {
     let Some(corpus) = crate::corpus::corpus() else {
@@ -154,8 +154,8 @@ fn the_tools_of_a_transcript_cost_at_most_a_quarter_more_than_a_peer_counts() {
     }
 }
 
-/// Anthropic's page on counting tokens has an example of 403 tokens for Claude Opus 4.1: a question of at least ten
-/// tokens, this tool, and 346 of the prompt for tools.
+/// The example of Anthropic's page on counting tokens has 403 tokens for Claude Opus 4.1: a question of at least ten
+/// tokens, this tool, and 346 tokens of the system prompt for tools.
 #[test]
 fn the_tool_of_anthropics_example_costs_no_less() {
     let parameters = json!({"type": "object", "properties": {"location": {

@@ -1,41 +1,41 @@
-//! Tool groups while they grow, and the atoms that they and the messages between them become.
+//! Tool groups that can still grow, and the atoms that are made of them and of the messages between them.
 
 use std::collections::VecDeque;
 
 use crate::atoms::Details;
 use crate::{Atom, AtomKind, Atoms, GroupState, LateResult, UnansweredCall};
 
-/// The positions of one response and its results, or of several responses that interleave.
+/// Range of positions of one response and its tool results, or of several responses with overlapping ranges.
 #[derive(Debug, Clone)]
 pub(super) struct ToolGroup {
     start: usize,
     end: usize,
-    /// Number of its responses that can still grow.
+    /// Number of responses in the group that can still get messages or tool results.
     pub(super) holds: usize,
     pub(super) has_calls: bool,
-    /// Whether unanswered calls still wait; known at the end.
+    /// Whether the unanswered calls may still get results. Set when the list ends.
     pub(super) open: bool,
     pub(super) unanswered: Vec<UnansweredCall>,
 }
 
-/// A message that is in no atom yet.
+/// A message that is not yet part of an atom.
 #[derive(Debug, Clone)]
 struct Entry {
     note: bool,
     late: Vec<LateResult>,
 }
 
-/// The groups and messages that are in no atom yet, and the settled atoms.
+/// The groups and messages that are not yet part of an atom, and the settled atoms.
 #[derive(Debug, Clone)]
 pub(super) struct Groups {
-    /// Disjoint, in order, after the settled atoms.
+    /// Groups after the settled atoms: disjoint and in order.
     groups: VecDeque<ToolGroup>,
     /// The messages after the settled atoms.
     tail: VecDeque<Entry>,
     settled: Vec<Atom>,
-    /// Position at which `settled` begins.
+    /// Position of the first message in `settled`.
     first: usize,
-    /// Position at which `tail` begins.
+    /// Position of the first message in `tail`.
     emitted: usize,
     /// Position of the next message.
     next: usize,
@@ -53,7 +53,7 @@ impl Groups {
         }
     }
 
-    /// Position of the next message.
+    /// Returns the position of the next message.
     pub(super) fn next(&self) -> usize {
         self.next
     }
@@ -68,14 +68,14 @@ impl Groups {
         self.next - 1
     }
 
-    /// Adds a late result to the latest message.
+    /// Records a late result of the latest message.
     pub(super) fn late(&mut self, result: LateResult) {
         if let Some(entry) = self.tail.back_mut() {
             entry.late.push(result);
         }
     }
 
-    /// Opens a group of the message at a position, held by one response.
+    /// Opens a group that begins with the message at `position` and is held open by one response.
     pub(super) fn open(&mut self, position: usize) {
         self.groups.push_back(ToolGroup {
             start: position,
@@ -93,14 +93,14 @@ impl Groups {
             .checked_sub(1)
     }
 
-    /// The group of the response that begins at a position.
+    /// Returns the group that contains the response beginning at `position`.
     pub(super) fn of(&mut self, position: usize) -> Option<&mut ToolGroup> {
         let index = self.index_of(position)?;
         self.groups.get_mut(index)
     }
 
-    /// Extends the group of the response that begins at `start` through `position`, the latest message, and merges
-    /// every later group into it. Only results reach over groups, so the group has calls.
+    /// Extends the group of the response that begins at `start` to `position`, the latest message. Merges all later
+    /// groups into it. Only a result can extend a group over another one, so the group has calls.
     pub(super) fn extend(&mut self, start: usize, position: usize) {
         let Some(index) = self.index_of(start) else {
             return;
@@ -116,7 +116,7 @@ impl Groups {
         group.end = position + 1;
     }
 
-    /// Makes atoms of everything before the first group that can still grow.
+    /// Turns everything before the first group that can still grow into atoms.
     pub(super) fn settle(&mut self) {
         while let Some(group) = self.groups.front() {
             let (start, holds) = (group.start, group.holds);
@@ -137,7 +137,7 @@ impl Groups {
         self.settled.drain(..)
     }
 
-    /// Makes atoms of everything.
+    /// Turns all remaining groups and messages into atoms, and returns them.
     pub(super) fn finish(mut self) -> Atoms {
         let settled = self.settled.len();
         while let Some(group) = self.groups.pop_front() {
@@ -148,7 +148,7 @@ impl Groups {
         Atoms::new(self.first, self.settled, settled)
     }
 
-    /// Makes an atom of each message before `end`.
+    /// Turns each message before `end` into an atom.
     fn emit_singles(&mut self, end: usize) {
         while self.emitted < end {
             let Some(Entry { note, late }) = self.tail.pop_front() else {

@@ -1,4 +1,4 @@
-//! Atoms of written conversations.
+//! Atoms of conversations that are written as words.
 
 use turn_map::{Atom, AtomBuilder, AtomKind, GroupState, atoms};
 
@@ -31,17 +31,17 @@ fn results_come_in_any_order_and_in_any_number_of_messages() {
 #[test]
 fn messages_between_call_and_result_are_inside() {
     assert_eq!(partition("u a+x u s n t-x u"), "P0 G1-5 P6");
-    // What comes after the last result is outside.
+    // A message after the last result is outside of the group.
     assert_eq!(partition("a+x t-x s u"), "G0-1 P2 P3");
 }
 
 #[test]
 fn the_lines_of_a_response_are_one_atom() {
     assert_eq!(partition("u a/r a/r a/s"), "P0 P1-2 | P3");
-    // Use, result, use, result.
+    // Call, result, call and result of one response.
     assert_eq!(partition("a/r a/r+x u-x a/r+y u-y u"), "G0-4 P5");
     assert_eq!(partition("a/r+x u u-x a/r+y u-y a/s u"), "G0-4 P5 P6");
-    // Messages without a response id are responses of their own.
+    // A message without a response id is a separate response.
     assert_eq!(partition("a a u"), "P0 P1 P2");
 }
 
@@ -49,7 +49,7 @@ fn the_lines_of_a_response_are_one_atom() {
 fn a_person_ends_a_response_that_has_its_results() {
     assert_eq!(partition("a/r u a/r u"), "P0 P1 P2 P3");
     assert_eq!(partition("a/r+x u-x u a/r+y u-y u"), "G0-1 P2 G3-4 P5");
-    // Not one that waits, and notes and system messages are no person.
+    // A user message ends no response that waits for results. Notes and system messages do not count as user messages.
     assert_eq!(partition("a/r+x u a/r+y u-x u-y u"), "G0-4 P5");
     assert_eq!(partition("a/r+x u-x n s a/r u"), "G0-4 P5");
 }
@@ -75,7 +75,7 @@ fn a_late_result_is_alone_and_points_to_its_call() {
     let found = atoms(lines("u a+x a t-x t-x t-y"));
     let late: Vec<_> = found.iter().flat_map(|atom| atom.late()).collect();
     let late: Vec<_> = late.iter().map(|l| (l.message, &*l.id, l.call)).collect();
-    // The second result for x and the one for y answer nothing: orphans.
+    // The second result for x and the result for y have no open call, so they are orphans.
     assert_eq!(late, [(3, "x", Some(1)), (4, "x", None), (5, "y", None)]);
 }
 
@@ -85,7 +85,7 @@ fn a_late_result_inside_of_a_group_stays_there() {
     assert_eq!(partition("a+x a a+y t-x-y u"), "I0 P1 G2-3 P4");
     let found = atoms(lines("a+x a a+y t-x-y u"));
     assert_eq!(found.as_slice()[2].late()[0].call, Some(0));
-    // A response that brings a late result itself.
+    // A late result inside of a response.
     assert_eq!(partition("a+x a-x u"), "I0 L1 P2");
 }
 
@@ -95,18 +95,18 @@ fn neighbouring_lines_that_call_are_one_group_when_results_show_it() {
     assert_eq!(partition("a+x a+y t-y t-x u"), "G0-3 P4");
     assert_eq!(partition("u a+x a+y t-x-y a"), "P0 G1-3 P4");
     assert_eq!(partition("a+x a+y+z a+w t-w u t-z t-x a"), "I0-6 P7");
-    // Notes do not separate them.
+    // Notes do not separate neighbouring messages with calls.
     assert_eq!(partition("a+x n a+y t-x n t-y u"), "G0-5 P6");
-    // One id for both.
+    // Both calls have the same id.
     assert_eq!(partition("a+x a+x t-x t-x u"), "G0-3 P4");
-    // More than are looked through one by one.
+    // More calls than are searched one by one.
     let calls: String = (0..20).map(|n| format!("a+{n} ")).collect();
     let results: String = (0..20).map(|n| format!("t-{n} ")).collect();
     assert_eq!(partition(&format!("{calls}{results}u")), "G0-39 P40");
-    // Without a result that shows it, each line is a response of its own.
+    // Without a result that connects them, each message with calls is a separate response.
     assert_eq!(partition("a+x a+y t-y u a"), "I0 G1-2 P3 P4");
     assert_eq!(partition("a+w a+x a+y t-x a"), "I0 I1-3 P4");
-    // Whatever else is said separates them, and so does a response id.
+    // Any other message between them separates the calls, and so does a response id.
     for between in ["u", "s", "a", "t-o"] {
         let found = partition(&format!("a+x {between} a+y t-x t-y u"));
         assert_eq!(found.split(' ').nth(2), Some("G2-4"), "{between}: {found}");
@@ -114,7 +114,7 @@ fn neighbouring_lines_that_call_are_one_group_when_results_show_it() {
     assert_eq!(partition("a/r+x a/s+y t-x t-y u"), "I0 G1-3 P4");
     assert_eq!(partition("a/r+x a+y t-x t-y u"), "I0 G1-3 P4");
     assert_eq!(partition("a+x a/r+y t-x t-y u"), "I0 G1-3 P4");
-    // At the head all of them are open.
+    // At the end of the list all of them are open.
     assert_eq!(partition("u a+x a+y"), "P0 | O1 O2");
     assert_eq!(partition("u a+x a+y t-x"), "P0 | O1-3");
     assert_eq!(partition("u a+x a+y t-y"), "P0 | O1 G2-3");
@@ -138,14 +138,14 @@ fn each_late_result_finds_a_call_of_its_id() {
 #[test]
 fn a_reused_id_belongs_to_the_nearest_call_that_waits() {
     assert_eq!(partition("a+x t-x a+x t-x u"), "G0-1 G2-3 P4");
-    // The first x was never answered; the third result answers it, late.
+    // The first call x has no result. The third result is its late result.
     let found = atoms(lines("a+x u a+x t-x u t-x"));
     assert_eq!(shown(&found), "I0 P1 G2-3 P4 L5");
     assert_eq!(found.as_slice()[4].late()[0].call, Some(0));
-    // Twice in one response: two results are due.
+    // One response calls twice with the same id, so it needs two results.
     assert_eq!(partition("a+x+x t-x u t-x u"), "G0-3 P4");
     assert_eq!(partition("a+x+x t-x a"), "I0-1 P2");
-    // A result before its call answers nothing.
+    // A result before its call is an orphan.
     assert_eq!(partition("t-x a+x u"), "L0 | O1 P2");
 }
 
@@ -154,7 +154,7 @@ fn only_the_head_is_open_and_unsettled() {
     assert_eq!(partition("u a+x"), "P0 | O1");
     assert_eq!(partition("u a+x+y t-x u"), "P0 | O1-2 P3");
     assert_eq!(partition("a+x u a+y"), "I0 P1 | O2");
-    // Answered, but the response may go on; without an id it cannot.
+    // The call has its result, but the response may get more messages. A response without an id cannot.
     assert_eq!(partition("u a/r+x t-x"), "P0 | G1-2");
     assert_eq!(partition("u a+x t-x"), "P0 G1-2");
     assert_eq!(partition("u a/r"), "P0 | P1");
@@ -171,7 +171,7 @@ fn only_the_head_is_open_and_unsettled() {
 
 #[test]
 fn calls_of_others_and_notes_do_no_harm() {
-    // Whoever calls responds.
+    // A message with calls is a response, whatever its role.
     assert_eq!(partition("u+x t-x a"), "G0-1 P2");
     let mut messages = lines("a+x n-x t-x u");
     messages[1].parts.push(call("y"));

@@ -6,7 +6,7 @@ use turn_map::{MessageView, Role, Shortfall, Trim, Trimmed, atoms, trim_to_budge
 
 use crate::parts::{Msg, Part, messages, script, shown};
 
-/// One token for each character of a text, one for any other part.
+/// Returns one token for each character of a text, and one for any other part.
 fn letters(list: &[&Msg]) -> u64 {
     let cost = |part: &Part| match part {
         Part::Text(text) | Part::Result(_, text, _) => text.chars().count() as u64,
@@ -77,13 +77,13 @@ fn the_ends_are_chosen_among_whole_groups() {
     let list = "u:a a:b u:c a:+x t:-x a:d";
     let tool = ending(99, Role::Tool);
     assert_eq!(kept(list, &tool), "u:a a:b u:c a:+x t:-x");
-    // The assistant's call is inside of a group.
+    // The assistant's message with the call is inside of a group.
     let assistant = ending(99, Role::Assistant);
     assert_eq!(kept("u:a a:b a:+x t:-x", &assistant), "u:a a:b");
     let user = starting(4, Role::User);
     assert_eq!(kept(list, &user), "u:c a:+x t:-x a:d");
     assert_eq!(kept(list, &starting(3, Role::User)), "");
-    // Results that a user's message holds are not the user's words.
+    // Tool results in a user's message do not count as a message of the user.
     let in_user = starting(99, Role::User);
     assert_eq!(kept("u:-x a:b u:c", &in_user), "u:c");
 }
@@ -180,7 +180,7 @@ proptest! {
         for (at, message) in done.positions.iter().zip(&done.messages) {
             prop_assert_eq!(message, &list[*at]);
         }
-        // A run, behind the system message.
+        // The kept messages are consecutive, apart from the system message.
         let first = usize::from(trim.include_system && done.positions.first() == Some(&0) && is_system(&list));
         let run = &done.positions[first..];
         prop_assert!(run.windows(2).all(|pair| pair[0] + 1 == pair[1]));
@@ -198,7 +198,7 @@ proptest! {
         }
     }
 
-    /// Without choices of ends, the next message or group would exceed the budget.
+    /// Without required roles at the ends, one more message or group would exceed the budget.
     #[test]
     fn no_room_is_wasted(list in messages(), trim in trims()) {
         let trim = Trim { start_on: Vec::new(), end_on: Vec::new(), ..trim };
@@ -220,7 +220,7 @@ proptest! {
         }
     }
 
-    /// Whatever a counter says, the result is one that it allows.
+    /// The counter allows every result, whatever numbers it returns.
     #[test]
     fn any_counter_keeps_the_budget(list in messages(), trim in trims(), seed in any::<u64>()) {
         let odd = |list: &[&Msg]| {

@@ -1,4 +1,4 @@
-//! Cuts of written conversations.
+//! Cuts of conversations that are written as words.
 
 use std::ops::Range;
 
@@ -6,7 +6,7 @@ use turn_map::{Cut, CutPolicy, TurnMap, atoms};
 
 use crate::script::lines;
 
-/// The covered positions, every message costing `cost`.
+/// Returns the positions that may be compacted, if every message costs `cost`.
 fn covered(policy: CutPolicy, script: &str, cost: u64) -> Range<usize> {
     let messages = lines(script);
     let atoms = atoms(&messages);
@@ -28,7 +28,7 @@ fn the_last_messages_stay_and_fewer_are_all_kept() {
 
 #[test]
 fn a_tail_that_would_begin_at_a_result_begins_at_its_call() {
-    // The tail of one message would be u-y: the group comes with it.
+    // A tail of one message is u-y, so its whole group is kept.
     let last = |messages| CutPolicy::LastMessages { messages };
     for messages in 1..=4 {
         assert_eq!(
@@ -72,7 +72,7 @@ fn a_fresh_tail_gives_up_its_oldest_atoms_for_the_limit() {
     assert_eq!(tail(4, Some(30)), 0..3);
     assert_eq!(tail(4, Some(49)), 0..3);
     assert_eq!(tail(4, Some(50)), 0..1);
-    // The newest atom stays however large it is.
+    // The latest atom is kept at any size.
     assert_eq!(tail(4, Some(0)), 0..5);
     assert_eq!(tail(0, None), 0..5);
 }
@@ -84,11 +84,11 @@ fn recent_tokens_keep_the_atom_that_reaches_them() {
         [recent(0), recent(10), recent(11), recent(30)],
         [0..5, 0..5, 0..4, 0..3]
     );
-    // The result reaches the limit before its call does: the group goes.
+    // The result reaches the limit before its call, so the group is not kept.
     assert_eq!([recent(31), recent(40)], [0..3, 0..3]);
     assert_eq!([recent(41), recent(50), recent(51)], [0..1, 0..1, 0..0]);
     assert_eq!(recent(u64::MAX), 0..0);
-    // The newest group alone is far too large: what is before it can still go.
+    // The latest group alone exceeds the limit. The messages before it may be compacted.
     let large = "u a u a+x+y t-x t-y";
     assert_eq!(
         covered(CutPolicy::RecentTokens { tokens: 1 }, large, u64::MAX),
@@ -105,7 +105,7 @@ fn trailing_results_larger_than_the_limit_leave_something_to_compact() {
     let cuts =
         CutPolicy::RecentTokens { tokens: 16_384 }.cuts(&atoms, &TurnMap::by_role(&messages), cost);
     assert_eq!(cuts.covered(), 0..3);
-    // Behind them there is a place to cut: they go.
+    // A cut after them is possible, so they may be compacted.
     assert_eq!(
         covered(
             CutPolicy::RecentTokens { tokens: 16_384 },
@@ -129,11 +129,11 @@ fn a_tail_inside_of_a_turn_has_the_turns_beginning() {
     assert_eq!(split(recent(35), "u a u a a a"), (2, None));
     assert_eq!(split(recent(999), "u a u a a a"), (0, None));
     assert_eq!(split(recent(0), ""), (0, None));
-    // Notes before the user stay with the user, and split nothing.
+    // Notes before a user message belong to its turn, and do not split a turn.
     assert_eq!(split(recent(15), "u a n u a"), (2, None));
-    // Nobody began the turn.
+    // No user message begins the turn.
     assert_eq!(split(recent(15), "s a a a"), (2, None));
-    // The turn begins in a group.
+    // The turn begins inside a group.
     assert_eq!(split(recent(15), "u a+x u t-x a a"), (4, Some(1)));
     assert_eq!(
         split(CutPolicy::LastMessages { messages: 1 }, "u a a"),

@@ -1,5 +1,4 @@
-//! Providers' JSON: nothing is lost, and what was sanitized keeps to rules that are read from the JSON
-//! itself.
+//! JSON of providers: no content is lost, and sanitized lists follow the rules, which are checked on the JSON itself.
 
 use std::collections::BTreeSet;
 
@@ -29,7 +28,7 @@ fn kinds(message: &impl EditableMessage) -> String {
     kinds
 }
 
-/// Takes the parts out and puts them back.
+/// Takes the parts out of a message and puts them back.
 fn retaken<M: EditableMessage + Clone>(message: &M) -> (usize, M) {
     let mut message = message.clone();
     let parts = message.take_parts();
@@ -38,7 +37,7 @@ fn retaken<M: EditableMessage + Clone>(message: &M) -> (usize, M) {
     (count, message)
 }
 
-/// Every word of the JSON that begins with `mark`.
+/// Collects every word of the JSON that begins with `mark`.
 fn marks(value: &Value, into: &mut BTreeSet<String>) {
     match value {
         Value::String(text) => into.extend(
@@ -58,7 +57,7 @@ fn all_marks(values: &[Value]) -> BTreeSet<String> {
     all
 }
 
-/// Numbers the texts `mark`, so that each is found again.
+/// Numbers the texts `mark`, so that each can be found again.
 fn number_marks(value: &mut Value, next: &mut usize) {
     match value {
         Value::String(text) if text == "mark" => {
@@ -170,7 +169,7 @@ mod chat {
         prop::collection::vec(message(), 0..14).prop_map(numbered)
     }
 
-    /// The rules, read from the JSON.
+    /// Returns the first rule that the JSON breaks; `None` if it breaks none.
     pub(super) fn broken(list: &[Value]) -> Option<String> {
         let mut waiting: Vec<String> = Vec::new();
         for (at, message) in list.iter().enumerate() {
@@ -282,7 +281,7 @@ mod turns {
             .collect()
     }
 
-    /// The rules, read from the JSON.
+    /// Returns the first rule that the JSON breaks; `None` if it breaks none.
     pub(super) fn broken(list: &[Value]) -> Option<String> {
         let mut turns: Vec<(&str, Vec<&Value>)> = Vec::new();
         for message in list {
@@ -341,7 +340,7 @@ mod turns {
     }
 }
 
-/// Each call of a message that holds one result gets a message of its own for its result.
+/// A message can hold one result, so each moved result gets a separate message.
 #[test]
 fn results_that_move_get_a_message_each() {
     let call = |id: &str| json!({"id": id, "type": "function", "function": {"name": "read", "arguments": "{}"}});
@@ -537,7 +536,8 @@ proptest! {
         prop_assert!(sanitize(&mended, "[no result]").edits.is_empty());
         let mended = anthropic::into_values(mended);
         prop_assert_eq!(turns::broken(&mended), None, "{:#?}", mended);
-        // A message whose results all moved goes, with its own fields; a call by another goes.
+        // A message without remaining results is removed together with its fields. A call by another role is removed
+        // too.
         let mut kept = BTreeSet::new();
         for message in list {
             if let Value::Array(blocks) = &message.0["content"] {

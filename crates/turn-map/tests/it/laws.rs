@@ -27,7 +27,7 @@ fn policies(n: usize) -> [CutPolicy; 4] {
     ]
 }
 
-/// Some price for each message.
+/// Returns a different cost for each message.
 fn cost(position: usize) -> u64 {
     (position as u64 * 7919) % 23
 }
@@ -75,7 +75,7 @@ proptest! {
         let open = |atom: &Atom| atom.kind() == AtomKind::Group(GroupState::Open);
         prop_assert!(!found.settled().iter().any(open));
         let unsettled = &found.as_slice()[found.settled().len()..];
-        // Behind the first unsettled atom assistants have spoken only in the next lines, calling.
+        // After the first unsettled atom, the only assistant messages are neighbouring messages with calls.
         let Some(first) = unsettled.first() else { return Ok(()) };
         let line = |m: &Msg| {
             m.role == Role::Assistant && m.response.is_none() && m.calls().next().is_some()
@@ -176,7 +176,7 @@ proptest! {
         if counted(&messages) < n {
             prop_assert_eq!(old.len(), 0);
         }
-        // One atom less, and too few would be kept: unless settling or notes are the reason.
+        // With one atom less, too few messages would be kept, unless settling or notes are the reason.
         let first = found.index_of(cuts.tail().position());
         let first = first.map(|index| &found.as_slice()[index]);
         if let Some(first) = first.filter(|atom| atom.messages() > 0)
@@ -222,7 +222,7 @@ proptest! {
         }
     }
 
-    /// However large the newest atom is, what is before it may go.
+    /// Messages before the latest atom may be compacted, however large this atom is.
     #[test]
     fn limits_make_progress(messages in conversation()) {
         let found = atoms(&messages);
@@ -261,13 +261,13 @@ proptest! {
     }
 }
 
-/// Nothing may be quadratic, however calls and results are arranged.
+/// No arrangement of calls and results takes quadratic time.
 #[test]
 fn a_hundred_thousand_messages_are_no_trouble() {
     let calls = |n: usize| Msg::new(Role::Assistant, vec![call(n.to_string())]);
     let answers = |n: usize| Msg::new(Role::Tool, vec![result(n.to_string())]);
     let ids = 0..50_000_usize;
-    // One message with all calls, answered in the worst order, and all of them interleaved.
+    // One message with all calls, with results in the worst order, and then interleaved calls and results.
     let all = ids.clone().map(|n| call(n.to_string())).collect();
     let mut parallel = vec![Msg::new(Role::Assistant, all)];
     let scattered = ids.clone().map(|n| (n * 7_919) % 50_000);
@@ -277,10 +277,9 @@ fn a_hundred_thousand_messages_are_no_trouble() {
 
     let mut interleaved: Vec<_> = ids.clone().map(calls).collect();
     interleaved.extend(scattered.map(answers));
-    // Neighbouring lines that call are one group.
+    // Neighbouring messages with calls are one group.
     assert_eq!(atoms(&interleaved).len(), 1);
-    // Lines of different responses are not: each closes the one before, and all results but one
-    // are late.
+    // Messages of different responses are not one group: each ends the one before, and all results but one are late.
     for (n, line) in interleaved.iter_mut().take(50_000).enumerate() {
         line.response = Some(n.to_string());
     }
@@ -288,7 +287,7 @@ fn a_hundred_thousand_messages_are_no_trouble() {
     let late: Vec<_> = found.iter().flat_map(Atom::late).collect();
     assert_eq!(late.len(), 49_999);
     assert!(late.iter().all(|late| late.call.is_some()));
-    // Late results of one id, for as many calls.
+    // Late results with one id, for as many calls.
     let mut same: Vec<_> = ids.clone().map(|_| calls(7)).collect();
     same.push(Msg::new(Role::Assistant, Vec::new()));
     same.extend(ids.clone().map(|_| answers(7)));

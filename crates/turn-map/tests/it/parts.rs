@@ -1,4 +1,4 @@
-//! A message type of nobody's, with parts in any order.
+//! A message type for the tests, with parts in any order.
 
 use proptest::prelude::*;
 use turn_map::{EditableMessage, MessageView, PartView, Role};
@@ -139,8 +139,8 @@ impl EditableMessage for Msg {
     }
 }
 
-/// One word a message, as `a/r:+x:-y:text`: the role's letter (`n` is a note), the response, and the
-/// parts: a call, a result (`-!` an error) of an id, `#` a picture, or a text.
+/// Parses messages from words, one for each message, such as `a/r:+x:-y:text`. A word has the first letter of the role
+/// (`n` for a note), the response, and the parts: a call, a result (`-!` for an error), `#` for a picture, or a text.
 pub(crate) fn script(words: &str) -> Vec<Msg> {
     words.split_whitespace().map(message).collect()
 }
@@ -176,7 +176,7 @@ fn message(word: &str) -> Msg {
     }
 }
 
-/// The other way round.
+/// Writes messages in the form that [`script`] parses.
 pub(crate) fn shown(messages: &[Msg]) -> String {
     let words = messages.iter().map(|message| {
         let letter = match (message.note, message.role) {
@@ -227,7 +227,7 @@ fn part() -> impl Strategy<Value = Part> {
     ]
 }
 
-/// Messages that keep to nothing: calls by users, results by assistants, empty ones.
+/// Invalid messages: calls by users, results by assistants, empty messages.
 fn wild() -> impl Strategy<Value = Msg> {
     let role = prop::sample::select(vec![
         Role::Assistant,
@@ -248,7 +248,7 @@ fn wild() -> impl Strategy<Value = Msg> {
     })
 }
 
-/// Messages as agents write them, mostly: assistants say and call, tools answer.
+/// Messages that are mostly valid: assistants write and call, and tools answer.
 fn tame() -> impl Strategy<Value = Msg> {
     let call = id().prop_map(call);
     let result = (id(), text()).prop_map(|(id, text)| Part::Result(id, text, false));

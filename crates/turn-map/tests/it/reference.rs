@@ -1,4 +1,4 @@
-//! The rules as plainly as they can be written, in quadratic time, to hold the builder against.
+//! A simple implementation of the rules in quadratic time, to compare with the builder.
 
 use std::ops::Range;
 
@@ -7,7 +7,7 @@ use turn_map::Role;
 
 use crate::parts::{Msg, call, result};
 
-/// Few ids, so that they are reused, answered late, twice and never.
+/// Few ids, so that ids are reused, and calls are answered late, twice or not at all.
 fn ids(most: usize) -> impl Strategy<Value = Vec<String>> {
     prop::collection::vec(prop::sample::select(vec!["a", "b", "c", "d"]), 0..=most)
         .prop_map(|ids| ids.into_iter().map(str::to_owned).collect())
@@ -42,11 +42,11 @@ pub(crate) fn conversation() -> impl Strategy<Value = Vec<Msg>> {
 #[derive(Debug)]
 pub(crate) struct Reference {
     pub(crate) atoms: Vec<Range<usize>>,
-    /// Call position, result position.
+    /// Positions of calls and of their results.
     pub(crate) pairs: Vec<(usize, usize)>,
-    /// Result position, and the interrupted call's if there is one.
+    /// Positions of late results, with the position of the interrupted call if there is one.
     pub(crate) late: Vec<(usize, Option<usize>)>,
-    /// Call positions.
+    /// Positions of unanswered calls.
     pub(crate) unanswered: Vec<usize>,
 }
 
@@ -68,8 +68,8 @@ fn is_line(message: &Msg) -> bool {
 pub(crate) fn reference(messages: &[Msg]) -> Reference {
     let mut groups: Vec<Range<usize>> = Vec::new(); // one a response
     let mut calls: Vec<Call> = Vec::new();
-    // Neighbouring assistant lines that call and have no response id are one batch, which closes as
-    // a whole: nothing in the transcript tells the lines of one response from several responses.
+    // Neighbouring assistant messages with calls and without a response id are one batch, which ends as a whole. The
+    // transcript does not show whether they are one response or several.
     let mut batches = 0;
     let mut before_was_line = false;
     let mut run: Option<String> = None;
@@ -113,7 +113,7 @@ pub(crate) fn reference(messages: &[Msg]) -> Reference {
                 pairs.push((call.message, position));
                 groups[call.response].end = position + 1;
             } else {
-                // Each result answers a call of its own, the nearest first.
+                // Each result answers one call, the nearest one first.
                 let call = calls
                     .iter_mut()
                     .filter(|call| call.id == *id && !call.answered && !open(call))

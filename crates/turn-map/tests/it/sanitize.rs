@@ -1,4 +1,4 @@
-//! Sanitizing: what becomes of what, and that providers take the outcome.
+//! Sanitizing: the repairs, and that providers accept the result.
 
 use proptest::prelude::*;
 use turn_map::{Edit, Finding, Problem, Remedy, Rule, apply, atoms, check_anthropic, check_openai};
@@ -49,7 +49,7 @@ fn an_orphan_becomes_text() {
         mended("u:hi t:-x a:ok"),
         "u:hi u:[Result_without_a_call:_x]_r a:ok"
     );
-    // A tool's message keeps its role as long as it has a result.
+    // A tool message keeps its role as long as it contains a result.
     assert_eq!(
         mended("a:+x t:-x:-y"),
         "a:+x t:-x:[Result_without_a_call:_y]_r"
@@ -92,7 +92,7 @@ fn ids_that_are_empty_or_used_twice_are_renamed() {
         shown(&apply(list, &plan.edits)),
         "a:+call_2:+call_3 t:-call_2 t:-call_3=second"
     );
-    // Not an id that somebody has.
+    // The new id must not be used by another call.
     assert_eq!(
         mended("a:+x t:-x a:+x_2:+x t:-x_2 t:-x"),
         "a:+x t:-x a:+x_2:+x_3 t:-x_2 t:-x_3"
@@ -124,7 +124,7 @@ fn the_report_has_problems_and_remedies() {
             (6, Problem::Orphan, Remedy::MadeText),
         ]
     );
-    // Neighbouring lines that call: both results answer.
+    // Neighbouring messages with calls: both results are answers.
     assert_eq!(
         found("a:+x a:+x u:hm t:-x t:-x t:-z"),
         [
@@ -159,7 +159,7 @@ fn the_checkers_find_all_violations() {
         assert_eq!(both("s:-x"), [(0, Rule::AnswersNothing)]);
     }
     assert_eq!(openai("a:+x:+x t:-x t:-x"), [(0, Rule::DuplicateId)]);
-    // They differ in what counts as one message.
+    // The providers differ in what counts as one message.
     assert_eq!(openai("a:+x t:-x a:+x t:-x"), []);
     assert_eq!(anthropic("a:+x t:-x a:+x t:-x"), [(2, Rule::DuplicateId)]);
     assert_eq!(

@@ -4,13 +4,13 @@ use turn_map::{AtomKind, Atoms, GroupState};
 
 use crate::parts::{Msg, script};
 
-/// One word a message, as [`script`] reads it but for the colons: `a/r1+x` calls x in response r1, `u-x-y` answers x and
-/// y.
+/// Parses messages from words, one for each message, like [`script`] but without colons: `a/r1+x` calls x in response
+/// r1, `u-x-y` has the results of x and y.
 pub(crate) fn lines(words: &str) -> Vec<Msg> {
     script(&words.replace('+', ":+").replace('-', ":-"))
 }
 
-/// One word an atom: its kind's letter and its positions; a bar stands before the unsettled ones.
+/// Writes atoms as words: the letter of the kind, and the positions. A bar is before the unsettled atoms.
 pub(crate) fn shown(atoms: &Atoms) -> String {
     let mut words: Vec<String> = atoms
         .iter()

@@ -23,7 +23,7 @@ fn clip_tokens(text: &str, tokens: u64, pointer: &str) -> Option<String> {
 
 const NONE: [usize; 0] = [];
 
-/// Four bytes a token.
+/// Estimator that counts a token for four bytes.
 const ESTIMATOR: HeuristicEstimator = HeuristicEstimator::Bytes4;
 
 fn numbered(lines: usize) -> String {
@@ -50,7 +50,7 @@ fn lines_are_shown_from_both_ends() {
         clip_lines(&text, 0, "").unwrap(),
         "[… 100 lines left out …]\n"
     );
-    // Without an end of line at the end, and with lines too short to save anything.
+    // Without a line end at the end, and with lines too short to save tokens.
     assert_eq!(
         clip_lines(text.trim_end(), 2, "").unwrap(),
         "line number 1\n[… 98 lines left out …]\nline number 100"
@@ -71,7 +71,7 @@ fn tokens_are_shown_from_both_ends() {
     assert!(text.starts_with(head) && text.ends_with(tail));
     assert!(head.len() > tail.len() && !tail.is_empty());
     assert_eq!(clip_tokens(&clipped, 50, "message:7"), None);
-    // No room for any text.
+    // The limit is too small for any text.
     let marker = clip_tokens(&text, 3, "message:7").unwrap();
     assert_eq!(
         marker,
@@ -207,7 +207,7 @@ fn ids_read_back_and_other_spellings_are_refused() {
     );
 }
 
-/// Rounds of a call and a result of these tokens each, then other messages.
+/// Pairs of a call and a result with these costs, then other messages.
 fn rounds(tokens: &[usize], tool: &str, then: &str) -> Vec<Msg> {
     let mut list = script("u:go");
     for (n, tokens) in tokens.iter().enumerate() {
@@ -248,7 +248,7 @@ fn the_latest_six_results_stay_and_so_do_small_or_unrepeatable_ones() {
     assert_eq!(cleared(&policy, &rounds(&[49; 9], "Bash", "a:done")), NONE);
     let mut mixed = rounds(&[49, 50, 60, 1, 1, 1, 1, 1, 1], "Grep", "");
     assert_eq!(cleared(&policy, &mixed), [4, 6]);
-    // What was cleared already is not cleared again.
+    // Cleared results are not cleared again.
     let edits = policy.edits(&mixed, |_| String::new(), &ESTIMATOR);
     mixed = apply(mixed, &edits);
     assert_eq!(
@@ -360,7 +360,7 @@ proptest! {
     }
 }
 
-/// What merely begins and ends like a marker is a text like others: every policy shortens it.
+/// A text that only begins and ends like a marker is not a marker, so every policy shortens it.
 #[test]
 fn a_forged_marker_is_shortened() {
     let estimator = HeuristicEstimator::default();

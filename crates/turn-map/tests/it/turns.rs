@@ -1,4 +1,4 @@
-//! Turns of written conversations.
+//! Turns of conversations that are written as words.
 
 use std::ops::Range;
 
@@ -32,7 +32,7 @@ fn neighbours_with_the_same_index_are_one_turn() {
 fn messages_without_an_index_are_alone() {
     let map = TurnMap::by_index(indexed(&[None, None, None]));
     assert_eq!(ranges(&map), [0..1, 1..2, 2..3]);
-    // They also break a run: the same index on both sides is two turns.
+    // A message without an index ends a turn: the same index on both sides makes two turns.
     let map = TurnMap::by_index(indexed(&[Some(1), None, Some(1), Some(1)]));
     assert_eq!(ranges(&map), [0..1, 1..2, 2..4]);
 }
@@ -67,7 +67,7 @@ fn missing_turns_are_empty() {
     assert_eq!(map.slice(&messages, backwards).len(), 0);
     assert_eq!(map.range(usize::MAX), 3..3);
     assert_eq!(map.turn_of(3), None);
-    // A list that is not the map's own gives nothing rather than a panic.
+    // A list that is not the map's list returns no messages instead of a panic.
     assert_eq!(map.slice(&messages[..1], 0..2).len(), 0);
     let mut later = TurnMap::starting_at(10, TurnBoundary::Index);
     messages.iter().for_each(|message| later.push(message));

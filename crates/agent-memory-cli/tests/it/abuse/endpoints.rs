@@ -1,4 +1,4 @@
-//! Endpoints that misbehave: the program goes on without the model, says so, and loses nothing.
+//! Model endpoints that misbehave. The program continues without the model, reports this, and loses nothing.
 
 use super::tools::{
     SESSION, assert_same_log, command, completes, end, first_seed, home_with, start, transcript,
@@ -13,7 +13,8 @@ fn status(code: u16, headers: &str, body: &str) -> Answer {
     Answer::Status(code, headers.to_owned(), body.to_owned())
 }
 
-/// Compacts with such an endpoint: summaries are extracts, marked as such, and a model that answers replaces them.
+/// Compacts with a misbehaving endpoint. The summaries are provisional extracts, and a model that answers replaces them
+/// later.
 fn survives(name: &str, answer: impl Fn() -> Answer + Send + Sync + 'static) -> Endpoint {
     let mut rng = fastrand::Rng::with_seed(first_seed());
     let lines = transcript(&mut rng, 300);

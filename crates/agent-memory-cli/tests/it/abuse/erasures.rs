@@ -1,5 +1,5 @@
-//! Erasures between everything: each process goes on, each message that was not erased reads back, and no erased word
-//! comes back.
+//! Erasures during imports and compactions. Every process completes, every message that was not erased reads back, and
+//! no erased word appears again.
 
 use std::collections::BTreeSet;
 
@@ -10,10 +10,10 @@ use super::tools::{SESSION, assert_sound, cases, command, completes, end, start,
 use crate::endpoint::{Answer, Endpoint, completion};
 use crate::support::{Home, Ran};
 
-/// Erasures of a case, each beside an import and a compaction.
+/// Number of erasures in a case. Each runs at the same time as an import and a compaction.
 const ROUNDS: usize = 10;
 
-/// A word that only this message says.
+/// Returns a word that occurs only in message `n`.
 fn mark(n: usize) -> String {
     format!("quillon{n}zz")
 }
@@ -38,7 +38,7 @@ fn line(rng: &mut Rng, n: usize) -> String {
     format!("{line}\n")
 }
 
-/// A model that repeats the marks that it reads.
+/// A model that repeats the marks in its source.
 fn repeats(body: &str) -> Answer {
     let words = body.split(|c: char| !c.is_ascii_alphanumeric());
     let marks: BTreeSet<&str> = words.filter(|word| word.starts_with("quillon")).collect();
@@ -50,7 +50,7 @@ fn repeats(body: &str) -> Answer {
     Answer::Status(200, String::new(), completion(&said))
 }
 
-/// Asserts that each message reads back as it was said, and that erased ones say nothing.
+/// Asserts that every message reads back unchanged, and that erased messages have no words.
 fn assert_reads_back(home: &Home, lines: &[String], erased: &BTreeSet<usize>, after: &str) {
     let exported = home.ok(&["export", SESSION]).out;
     assert_eq!(

@@ -1,4 +1,4 @@
-//! System calls that fail: the program says so with its exit code, and what was stored stays whole.
+//! System calls that fail. The program reports the failure by its exit code, and the stored data stays intact.
 
 use std::collections::HashMap;
 
@@ -8,25 +8,25 @@ use super::tools::{
 };
 use crate::support::{Home, Ran};
 
-/// A system call of a traced run.
+/// A system call in a trace of the program.
 pub struct Call {
     pub name: String,
-    /// Whether it is about the database or its logs, and not about a folder: SQLite ignores that the folder of a log
-    /// cannot be synced, which loses nothing, since the log is empty when a command ends.
+    /// Whether the call is for the database or its logs, and not for a folder. SQLite ignores a failed sync of a log's
+    /// folder. No data is lost, because the log is empty when a command ends.
     pub of_database: bool,
-    /// Which call of this name it was in its thread, from 1: what `strace` calls `when`.
+    /// Number of the call among the calls of this name in its thread, from 1. `strace` names it `when`.
     pub number: usize,
 }
 
 impl Call {
-    /// Calls at which a process is killed: all that change files or their locks.
+    /// Calls at which a process is killed: all calls that change files or their locks.
     pub const KILLED: &'static str =
         "pwrite64,fdatasync,fsync,ftruncate,unlink,openat,fcntl,mkdir,chmod";
-    /// Calls that a full or dying disk lets fail.
+    /// Calls that fail on a full or damaged disk.
     pub const FAILING: &'static str = "pwrite64,fdatasync,fsync,ftruncate";
 }
 
-/// Runs the program under `strace`; returns what it left and the trace.
+/// Runs the program under `strace`. Returns its result and the trace.
 pub fn run_traced(
     home: &Home,
     arguments: &[&str],
@@ -53,7 +53,7 @@ pub fn run_traced(
     (output, log)
 }
 
-/// The system calls of an undisturbed run.
+/// Returns the system calls of a run without failures.
 pub fn calls(home: &Home, arguments: &[&str], traced: &str) -> Vec<Call> {
     let (output, log) = run_traced(home, arguments, traced, None);
     let ran = Ran::from(output);

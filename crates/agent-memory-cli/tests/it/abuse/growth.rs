@@ -1,4 +1,4 @@
-//! Transcripts that grow while they are imported: the log ends up in the order of the file.
+//! Transcripts that grow while they are imported. In the end, the log has the order of the file.
 
 use std::fs::OpenOptions;
 use std::io::Write as _;
@@ -19,7 +19,7 @@ fn append(path: &Path, bytes: &[u8]) {
     file.write_all(bytes).unwrap();
 }
 
-/// Imports what there is so far. A file without a whole line is told to be no transcript yet.
+/// Checks one import of the file as it is so far. A file without a complete line is reported as no transcript.
 fn import(ran: &Ran, whole_lines: usize) {
     let allowed: &[i32] = match whole_lines {
         0 => &[0, 4],
@@ -56,7 +56,7 @@ fn a_file_that_grows_between_imports() {
     });
 }
 
-/// Number of whole lines in a file.
+/// Returns the number of complete lines in a file.
 fn lines_of(path: &Path) -> usize {
     let bytes = std::fs::read(path).unwrap_or_default();
     bytes.iter().filter(|byte| **byte == b'\n').count()

@@ -1,4 +1,4 @@
-//! Processes killed at random moments: what was stored stays whole, and the next run at once completes the work.
+//! Processes that are killed at random moments. The stored data stays intact, and the next run completes the work.
 
 use super::faults::{Call, calls, run_traced};
 use super::tools::{
@@ -31,7 +31,7 @@ fn import_killed_while_it_writes() {
     });
 }
 
-/// The command that is killed, and run again.
+/// Returns the command that is killed and then run again.
 fn target(redo: bool, file: &str) -> [&str; 2] {
     match redo {
         true => ["redo", SESSION],
@@ -39,7 +39,7 @@ fn target(redo: bool, file: &str) -> [&str; 2] {
     }
 }
 
-/// Kills a run of the program while it waits for a model, then lets a second run go on with a model that answers.
+/// Kills the program while it waits for a model, then completes the work in a second run with a model that answers.
 fn killed_at_a_request(rng: &mut fastrand::Rng, redo: bool) {
     let lines = transcript(rng, 300);
     let expected = undisturbed(&lines);

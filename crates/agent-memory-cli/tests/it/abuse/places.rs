@@ -1,4 +1,4 @@
-//! Full disks, limits on file sizes, and places that only allow reading.
+//! Full disks, limits on file sizes, and read-only places.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -9,13 +9,13 @@ use super::tools::{
 };
 use crate::support::{Home, Ran};
 
-/// A shell script in mount namespace of its own: what it mounts is gone with it.
+/// Runs a shell script in a separate mount namespace. Its mounts disappear when it ends.
 fn script(home: &Home, text: &str, arguments: &[&str]) -> Ran {
     let wrapper = ["unshare", "--mount", "sh", "-euc", text, "sh"];
     run(under(home, &wrapper, arguments))
 }
 
-/// The value that a script's line `NAME VALUE` has.
+/// Returns the value in the line `NAME VALUE` of a script's output.
 fn value(ran: &Ran, name: &str) -> i32 {
     let prefix = format!("{name} ");
     let line = ran.out.lines().find_map(|line| line.strip_prefix(&prefix));
@@ -95,7 +95,7 @@ fn a_limit_on_file_sizes() {
     });
 }
 
-/// Every file below a folder with its bytes.
+/// Returns all files below a folder with their contents.
 fn files(folder: &Path) -> BTreeMap<String, Vec<u8>> {
     let mut all = BTreeMap::new();
     for entry in std::fs::read_dir(folder).unwrap() {

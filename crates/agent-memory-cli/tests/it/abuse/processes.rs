@@ -1,4 +1,4 @@
-//! Many processes on one database: nothing is lost, nothing is there twice, no call is paid twice.
+//! Many processes on one database. No message is lost or stored twice, and no model call is made twice.
 
 use std::collections::BTreeSet;
 use std::process::Command;
@@ -11,7 +11,7 @@ use super::tools::{
 use crate::endpoint::{Answer, Endpoint, question};
 use crate::support::{Home, PATIENCE, Ran};
 
-/// Exit code of a run that found the work in another process's hands.
+/// Asserts that a run is done, or that another process was doing the same work.
 fn done_or_held(ran: &Ran) {
     let held = ran.err.contains("works on the same summaries") || ran.err.contains("held");
     assert!(
@@ -64,8 +64,8 @@ fn imports_compactions_and_readers() {
     });
 }
 
-/// Lets several processes compact one session. The first waits for its model until the others have ended, so that it
-/// holds its work while they look for some.
+/// Runs several compactions of one session at once. The first waits for its model until the others have ended, so that
+/// it holds its leases while the others look for work.
 fn compacting_together(rng: &mut fastrand::Rng, process: &dyn Fn(&Home, &[String]) -> Command) {
     let lines = transcript(rng, 300);
     let expected = undisturbed(&lines);

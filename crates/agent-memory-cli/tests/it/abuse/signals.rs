@@ -1,4 +1,5 @@
-//! Ctrl-C on a terminal and SIGTERM: the program ends with the shell's code for them, and a rerun at once completes.
+//! Ctrl-C on a terminal and SIGTERM. The program ends with the shell's exit code for the signal, and the next run
+//! completes the work.
 
 use std::io::{Read as _, Write as _};
 
@@ -11,7 +12,7 @@ use super::tools::{
 use crate::endpoint::{Answer, Endpoint};
 
 enum Stop {
-    /// Ctrl-C, typed on the terminal that the program runs on.
+    /// Ctrl-C, typed on the terminal of the program.
     Typed,
     Sent(Signal),
 }

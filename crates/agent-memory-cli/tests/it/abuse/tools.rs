@@ -1,4 +1,4 @@
-//! Seeded cases, processes, transcripts, and what must hold after each abuse.
+//! Seeded cases, processes, transcripts, and assertions after each abuse.
 
 use std::ffi::OsStr;
 use std::fmt::Debug;
@@ -13,10 +13,10 @@ use serde_json::{Value, json};
 
 use crate::support::{Home, PATIENCE, Ran, program};
 
-/// The session of [`transcript`].
+/// Name of the session in [`transcript`].
 pub const SESSION: &str = "abuse";
 
-/// Prints how to play a case again when it fails.
+/// Prints the command that repeats a case, if the case fails.
 struct Case {
     test: String,
     seed: u64,
@@ -43,19 +43,19 @@ fn number(variable: &str) -> Option<u64> {
     )
 }
 
-/// The seed of the first case.
+/// Returns the seed of the first case.
 pub fn first_seed() -> u64 {
     number("AGENT_MEMORY_ABUSE_SEED").unwrap_or(1)
 }
 
-/// The path of the test that a closure stands in, as `cargo test` takes it.
+/// Returns the path of the test that contains a closure, in the form that `cargo test` accepts.
 fn test_of<F>(_: &F) -> String {
     let name = std::any::type_name::<F>();
     let name = name.split_once("::").map_or(name, |(_, rest)| rest);
     name.trim_end_matches("::{{closure}}").to_owned()
 }
 
-/// Plays `default` cases, or as many as `AGENT_MEMORY_ABUSE_CASES` says, of the test that calls this.
+/// Runs the cases of the calling test: `default` cases, or the number in `AGENT_MEMORY_ABUSE_CASES`.
 pub fn cases(default: u64, play: impl Fn(&mut Rng)) {
     let first = first_seed();
     let count = number("AGENT_MEMORY_ABUSE_CASES").unwrap_or(default);
@@ -70,7 +70,7 @@ pub fn cases(default: u64, play: impl Fn(&mut Rng)) {
     }
 }
 
-/// Whether a scenario can be played here. Fails instead of saying no when the environment asks for that.
+/// Returns whether a scenario can run here. If it cannot and `AGENT_MEMORY_REQUIRE_ABUSE` is set, panics.
 pub fn available(what: &str, there: bool) -> bool {
     if !there {
         assert!(
@@ -82,7 +82,7 @@ pub fn available(what: &str, there: bool) -> bool {
     there
 }
 
-/// Whether `strace` can trace a process here.
+/// Returns whether `strace` can trace a process here.
 pub fn has_strace() -> bool {
     let traced = Command::new("strace")
         .args(["-f", "-o", "/dev/null", "true"])
@@ -90,7 +90,7 @@ pub fn has_strace() -> bool {
     available("strace", traced.is_ok_and(|output| output.status.success()))
 }
 
-/// Whether `unshare` can make these namespaces here. Only root may.
+/// Returns whether `unshare` can create these namespaces here. It needs root.
 pub fn has_unshare(options: &[&str]) -> bool {
     let unshared = Command::new("unshare").args(options).arg("true").output();
     available(
@@ -99,14 +99,14 @@ pub fn has_unshare(options: &[&str]) -> bool {
     )
 }
 
-/// The program with arguments, not started yet.
+/// Returns a command that runs the program with arguments.
 pub fn command(home: &Home, arguments: &[impl AsRef<OsStr>]) -> Command {
     let mut command = home.process(program());
     command.args(arguments);
     command
 }
 
-/// The program under another program, such as `strace` with its options.
+/// Returns a command that runs the program under another program, such as `strace` with its options.
 pub fn under(home: &Home, wrapper: &[&str], arguments: &[impl AsRef<OsStr>]) -> Command {
     let (first, options) = wrapper.split_first().unwrap();
     let mut command = home.process(first);
@@ -114,7 +114,7 @@ pub fn under(home: &Home, wrapper: &[&str], arguments: &[impl AsRef<OsStr>]) -> 
     command
 }
 
-/// Starts a process whose output is kept.
+/// Starts a process. Its output is captured.
 pub fn start(mut command: Command) -> Child {
     let started = command.spawn();
     started.unwrap_or_else(|error| panic!("{command:?}: {error}"))
@@ -125,7 +125,7 @@ pub fn run(mut command: Command) -> Ran {
     Ran::from(command.output().unwrap())
 }
 
-/// Waits until a process has ended. One that takes longer than [`PATIENCE`] is killed, and the case fails.
+/// Waits until a process has ended. A process that runs longer than [`PATIENCE`] is killed, and the case fails.
 pub fn end(mut child: Child) -> Output {
     let pid = Pid::from_child(&child);
     let out = drain(child.stdout.take());
@@ -157,14 +157,14 @@ fn drain<R: std::io::Read + Send + 'static>(stream: Option<R>) -> std::thread::J
     std::thread::spawn(move || {
         let mut all = Vec::new();
         if let Some(mut stream) = stream {
-            // A terminal whose other side is closed reports an error instead of an end.
+            // A terminal reports an error instead of an end if its other side is closed.
             let _ = stream.read_to_end(&mut all);
         }
         all
     })
 }
 
-/// Waits until `fact` holds or the process has ended; says which.
+/// Waits until `fact` is true or the process has ended. Returns whether `fact` was true.
 pub fn until(child: &mut Child, fact: impl Fn() -> bool) -> bool {
     let deadline = Instant::now() + PATIENCE;
     loop {
@@ -182,14 +182,14 @@ pub fn until(child: &mut Child, fact: impl Fn() -> bool) -> bool {
     }
 }
 
-/// Kills a process and waits until it is gone. One that has ended already is left alone.
+/// Kills a process and waits until it has ended.
 pub fn kill(mut child: Child) {
     // The process may have ended by itself meanwhile.
     let _ = child.kill();
     end(child);
 }
 
-/// Bytes of the database and its write-ahead log.
+/// Returns the size of the database and its write-ahead log, in bytes.
 pub fn stored(database: &Path) -> u64 {
     let mut log = database.as_os_str().to_owned();
     log.push("-wal");
@@ -200,7 +200,7 @@ pub fn stored(database: &Path) -> u64 {
         .sum()
 }
 
-/// Sentences that need no names kept: any English summary of them is taken.
+/// Sentences without names, so that the gate accepts any English summary of them.
 const SENTENCES: [&str; 12] = [
     "The harbour was closed because of the storm, and the ferry stayed on the other side.",
     "They agreed to paint the boat before the summer begins, most of all its keel.",
@@ -216,14 +216,14 @@ const SENTENCES: [&str; 12] = [
     "Her brother writes that the harvest was poor and that the price of corn went up.",
 ];
 
-/// So many sentences.
+/// Returns a text of this many random sentences.
 pub fn text(rng: &mut Rng, sentences: usize) -> String {
     let chosen = (0..sentences).map(|_| SENTENCES[rng.usize(..SENTENCES.len())]);
     chosen.collect::<Vec<_>>().join(" ")
 }
 
-/// Lines of a transcript in the plain format: people, an assistant, calls of a tool and their results. About one in
-/// eight messages is long. Every line ends with a line feed.
+/// Returns the lines of a transcript in the plain format: messages of people and an assistant, tool calls and results.
+/// About one in eight messages is long. Every line ends with a line feed.
 pub fn transcript(rng: &mut Rng, messages: usize) -> Vec<String> {
     let mut lines = Vec::with_capacity(messages);
     for n in 0..messages {
@@ -256,7 +256,7 @@ pub fn transcript(rng: &mut Rng, messages: usize) -> Vec<String> {
     lines
 }
 
-/// A home with a transcript in it.
+/// Returns a home that contains a transcript, and the transcript's path.
 pub fn home_with(lines: &[String]) -> (Home, String) {
     let home = Home::new();
     let file = home.file("session.jsonl", lines.concat());
@@ -264,15 +264,15 @@ pub fn home_with(lines: &[String]) -> (Home, String) {
     (home, file)
 }
 
-/// What `export` prints after the file was imported at one go, by nobody disturbed.
+/// Returns the output of `export` after one undisturbed import of the file.
 pub fn undisturbed(lines: &[String]) -> String {
     let (home, file) = home_with(lines);
     home.ok(&["import", &file]);
     home.ok(&["export", SESSION]).out
 }
 
-/// Asserts that what is stored is whole: `verify` finds nothing. Right after a kill there may be no database yet, or
-/// an empty one: also one that is empty once SQLite has undone what the killed process had begun.
+/// Asserts that the stored data is intact: `verify` finds no violation. Directly after a kill, the database may be
+/// missing or empty, also after SQLite has undone the killed process's transaction.
 pub fn assert_sound(home: &Home, after: &str) {
     let is_empty = || std::fs::metadata(home.database()).map_or(0, |meta| meta.len()) == 0;
     if is_empty() {
@@ -292,7 +292,7 @@ pub fn assert_sound(home: &Home, after: &str) {
     assert_eq!(verified["ok"], true, "verify after {after}: {verified}");
 }
 
-/// Asserts that the log is that of an undisturbed import, entry for entry, in order.
+/// Asserts that the log has the same entries in the same order as after an undisturbed import.
 pub fn assert_same_log(home: &Home, expected: &str, after: &str) {
     assert_sound(home, after);
     let exported = home.ok(&["export", SESSION]).out;
@@ -307,7 +307,7 @@ pub fn assert_same_log(home: &Home, expected: &str, after: &str) {
     );
 }
 
-/// Runs `compact` or `redo`, which must end with exit code 0 and leave nothing to do.
+/// Runs `compact` or `redo`, and asserts that it ends with exit code 0 and that no work is left.
 pub fn completes(home: &Home, arguments: &[impl AsRef<OsStr> + Debug], after: &str) -> Value {
     let mut command = command(home, &["--json"]);
     command.args(arguments);

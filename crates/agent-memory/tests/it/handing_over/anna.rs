@@ -51,7 +51,7 @@ async fn a_session_that_does_not_exist_is_an_error_and_one_of_another_strategy_t
     assert!(error.to_string().contains("use_strategy"), "{error}");
 }
 
-/// A runner that writes down what is done to it.
+/// A runner that records its calls.
 #[derive(Debug)]
 struct Logged {
     stateful: bool,

@@ -1,8 +1,8 @@
-//! A summary as a user's message that an assistant acknowledges.
+//! A summary as a user's message, followed by an acknowledgement of the assistant.
 
 use super::*;
 
-/// The roles and texts of a context's summaries.
+/// Returns the roles and texts of a context's summaries.
 fn summaries(context: &agent_memory::Context) -> Vec<(Role, String)> {
     let summary = |m: &&agent_memory::context::ContextMessage| {
         matches!(m.source, MessageOrigin::Summary { .. })

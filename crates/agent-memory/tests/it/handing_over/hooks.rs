@@ -1,10 +1,10 @@
-//! Hooks of a handoff, what they supply, and what is trusted of it.
+//! Hooks of a handoff, and checks of the summaries that they supply.
 
 use super::*;
 use crate::support::Inspect as _;
 use agent_memory::CompactRequest;
 
-/// Gives one answer about every job.
+/// Hooks that give the same answer for every job.
 #[derive(Debug)]
 struct Always(JobDecision);
 
@@ -133,7 +133,7 @@ async fn a_recovery_tells_that_the_call_is_made_again() {
     assert_eq!(ended(), (true, false));
 }
 
-/// A ladder under which a failing model is an error.
+/// Returns a memory in which a failing model is an error.
 fn failing(answers: impl IntoIterator<Item = Answer>) -> Builder {
     let ladder = Ladder {
         tiers: vec![Tier::Normal],

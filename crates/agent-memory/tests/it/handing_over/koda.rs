@@ -26,7 +26,7 @@ async fn a_short_session_and_one_that_waits_for_results_are_passed_over() {
     assert_eq!((handoff.archived, handoff.kept_from), (7, Seq(8)));
 }
 
-/// A summarizer that writes down which messages it sees.
+/// A summarizer that records the messages that it receives.
 #[derive(Debug, Default)]
 struct Seen(Mutex<Vec<u32>>);
 

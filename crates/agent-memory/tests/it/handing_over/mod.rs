@@ -1,4 +1,4 @@
-//! Handing sessions over as anna, pi and koda do, and what their handoffs lose.
+//! Handoffs by the rules of anna, pi and koda, and checks that they lose nothing.
 
 mod anna;
 mod forms;
@@ -37,7 +37,7 @@ use summarize_escalation::testing::FakeTimer;
 
 use crate::support::{export, said, say, talk};
 
-/// A policy by which few messages are worth a handoff.
+/// Returns a policy by which a handoff needs only a few messages.
 fn keeping(messages: usize) -> HandoffPolicy {
     HandoffPolicy {
         keep: CutPolicy::LastMessages { messages },
@@ -70,7 +70,7 @@ async fn skipped(session: &Session, request: &HandOver) -> HandOverSkip {
     }
 }
 
-/// What a large context shows: the positions of messages, and the text before them.
+/// Returns the content of a large context: the text before its messages, and the positions of the messages.
 async fn shown(session: &Session) -> (String, Vec<u32>) {
     let context = session.assemble(Budget::tokens(100_000)).await.unwrap();
     let (mut summary, mut messages) = (String::new(), Vec::new());

@@ -1,4 +1,4 @@
-//! Why nothing is done.
+//! Reasons for skipping a handoff.
 
 use super::*;
 use crate::support::Inspect as _;
@@ -102,7 +102,7 @@ async fn a_threshold_is_a_reason_too() {
     assert_eq!(recorder.events()[0], Event::Triggered { reason });
 }
 
-/// A model that answers once two calls wait for it.
+/// A model that answers when two calls wait for it.
 #[derive(Debug)]
 struct Both(tokio::sync::Barrier);
 

@@ -1,4 +1,4 @@
-//! Operator-Use's other strategies, and what its sessions cost.
+//! The other strategies of Operator-Use, and the costs of its sessions.
 
 use agent_memory::compaction::StopReason;
 use agent_memory::tokens::HeuristicEstimator;
@@ -39,7 +39,7 @@ async fn summaries_have_a_cost_of_their_own_in_an_estimate() {
     assert_eq!(costs, [0, 0]);
 }
 
-/// A session file of pi's: `turns` turns of a request, two calls with their results, and an answer.
+/// Returns a session file of pi. Each of its `turns` turns has a request, two calls with results, and an answer.
 fn session_file(turns: usize) -> String {
     let mut lines = vec![
         r#"{"type":"session","version":3,"id":"large","timestamp":"2026-03-02T09:00:00Z","cwd":"/w"}"#.to_owned(),

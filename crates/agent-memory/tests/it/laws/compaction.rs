@@ -1,4 +1,4 @@
-//! Compactions: they shrink, leave the tail alone, and come to rest.
+//! Laws of compactions: they make the view cheaper, keep the tail, and reach a state without work.
 
 use agent_memory::{
     DagPolicy, Mode,
@@ -13,7 +13,7 @@ use super::world::{Chat, World};
 use super::{Checked, Law, Tally};
 use crate::support::Inspect as _;
 
-/// A session before a compaction.
+/// State of a session before a compaction.
 pub(crate) struct Before {
     pub(crate) version: ViewVersion,
 }
@@ -27,7 +27,7 @@ impl Before {
     }
 }
 
-/// (e) A summary costs less than what it was made from.
+/// (e) A summary costs less than its source.
 pub(crate) async fn check_shrinking(chat: &Chat, tally: &mut Tally) -> Checked<()> {
     let store = chat.session.memory().store();
     let summaries = store
@@ -48,7 +48,7 @@ pub(crate) async fn check_shrinking(chat: &Chat, tally: &mut Tally) -> Checked<(
     Ok(())
 }
 
-/// (g) The newest messages are not compacted, even if there are fewer than the policy names.
+/// (g) The last messages are not compacted, even if there are fewer than the policy keeps.
 pub(crate) async fn check_tail(
     chat: &Chat,
     before: &Before,
@@ -89,7 +89,7 @@ async fn within(chat: &Chat, before: &Before, tail: usize, tally: &mut Tally) ->
     Ok(())
 }
 
-/// (i) A compaction that has nothing left to do changes nothing.
+/// (i) A compaction without work changes nothing.
 pub(crate) async fn check_idempotence(world: &mut World) -> Checked<()> {
     world.model.behave(&[Behaviour::Good], None);
     for chat in &world.chats {
@@ -118,7 +118,7 @@ pub(crate) async fn check_idempotence(world: &mut World) -> Checked<()> {
     Ok(())
 }
 
-/// What a compaction could change: versions, spans, cost, and how many summaries there are.
+/// Returns the data that a compaction may change: spans, version, cost, and number of summaries.
 async fn state(chat: &Chat) -> (Vec<agent_memory::model::Span>, u64, u64, usize) {
     let now = chat.session.current_view().await.unwrap();
     let store = chat.session.memory().store();

@@ -1,4 +1,4 @@
-//! Contexts: pairs stay together, the order is kept, no limit is passed.
+//! Laws of contexts: pairs of calls and results, order, and limits.
 
 use std::collections::BTreeSet;
 
@@ -13,7 +13,7 @@ use super::world::Chat;
 use super::{Checked, Law, Tally};
 use crate::provider::accepted;
 
-/// (b), (c) and (j) of a context.
+/// Checks the laws (b), (c) and (j) of a context.
 pub(crate) async fn check(
     chat: &Chat,
     budget: Budget,
@@ -58,8 +58,8 @@ pub(crate) async fn check(
     })
 }
 
-/// Positions rise, but for results that the receipt names as moved; a summary stands before what
-/// follows it, and none stands for what is there.
+/// Checks that positions ascend, except for results that the receipt lists as moved. A summary comes before later
+/// messages, and covers no message that is shown.
 fn chronology(context: &Context) -> Checked<()> {
     let moved: BTreeSet<Seq> = context
         .receipt
@@ -96,7 +96,7 @@ fn chronology(context: &Context) -> Checked<()> {
     Ok(())
 }
 
-/// (j) of the tools.
+/// Checks the law (j) of the retrieval tools.
 pub(crate) async fn check_limits(chat: &Chat, tally: &mut Tally) -> Checked<()> {
     let session = &chat.session;
     let tools = session.retrieval();

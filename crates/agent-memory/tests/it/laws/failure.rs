@@ -1,4 +1,4 @@
-//! (f) A write that fails leaves everything as it was, or is done as a whole.
+//! Law (f): a failing write leaves everything unchanged, or is completed.
 
 use agent_memory::{Message, model::ViewVersion};
 
@@ -22,8 +22,7 @@ pub(crate) fn check_append(
     })
 }
 
-/// Every version is one of the publishes that were done, whatever failed around them; the rest is
-/// for the laws of what is lost, which are asked afterwards.
+/// Checks that every version belongs to a completed publish, after any failures. Other laws are checked afterwards.
 pub(crate) async fn check_compaction(
     chat: &Chat,
     before: ViewVersion,

@@ -1,4 +1,4 @@
-//! Nothing is lost: what was said is in the log, in order, and every view leads to all of it.
+//! Laws about losing nothing: all messages are in the log, in order, and every view leads to all of them.
 
 use agent_memory::{
     Message, Session,
@@ -9,13 +9,13 @@ use super::world::Chat;
 use super::{Checked, Law, Tally};
 use crate::support::Inspect as _;
 
-/// The messages of a session.
+/// Returns the messages of a session.
 pub(crate) async fn log(session: &Session) -> Vec<Message> {
     let entries = session.entries().await.unwrap();
     entries.into_iter().map(|entry| entry.message).collect()
 }
 
-/// (d) The log has what was said.
+/// (d) The log contains all appended messages.
 pub(crate) async fn check_log(chat: &Chat, tally: &mut Tally) -> Checked<()> {
     let Chat { session, said, .. } = chat;
     tally.checked(Law::Order, said.len());
@@ -40,7 +40,7 @@ pub(crate) async fn check_log(chat: &Chat, tally: &mut Tally) -> Checked<()> {
     Ok(())
 }
 
-/// (d) the log, (a) the views, (h) the summaries, and what `verify` finds.
+/// Checks (d) the log, (a) the views, (h) the summaries, and the result of `verify`.
 pub(crate) async fn check(chat: &Chat, tally: &mut Tally) -> Checked<()> {
     check_log(chat, tally).await?;
     let Chat { session, said, .. } = chat;
@@ -101,7 +101,7 @@ pub(crate) async fn check(chat: &Chat, tally: &mut Tally) -> Checked<()> {
     Law::Verified.holds(first.is_none(), || format!("{first:?}"))
 }
 
-/// The messages that a summary leads to, child by child.
+/// Returns the messages to which a summary leads, through its children.
 async fn reach(
     session: &Session,
     id: &SummaryId,

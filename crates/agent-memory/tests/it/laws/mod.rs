@@ -1,9 +1,9 @@
-//! The laws, held against random cases: policies, families of forks and spawned sessions,
-//! interleaved tasks, misbehaving models, crashes between any two writes, reopening.
+//! The laws (invariants), checked in random cases: policies, families of forks and spawned sessions, interleaved
+//! tasks, misbehaving models, crashes between any two writes, reopening.
 //!
-//! `AGENT_MEMORY_LAW_CASES` sets how many cases are played and `AGENT_MEMORY_LAW_SEED` where they
-//! begin. A case that fails is made smaller and printed with the command that plays it again:
-//! the seed of a case is that of a run of one case.
+//! `AGENT_MEMORY_LAW_CASES` sets the number of cases, and `AGENT_MEMORY_LAW_SEED` the seed of the first. A failing
+//! case is made smaller, and printed with the command that repeats it. The seed of a case gives the same case in a run
+//! of one case.
 
 mod compaction;
 mod context;
@@ -29,27 +29,27 @@ use world::World;
 /// The laws.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Law {
-    /// (a) Every message is reachable from the view, once, after whatever compactions.
+    /// (a) Every message is reachable from the view exactly once, after any compactions.
     Reachable,
     /// (b) A context has no call without its result, and no result without its call.
     Pairs,
-    /// (c) A context is in order, a summary before what follows it.
+    /// (c) A context is in order, and a summary comes before later messages.
     Chronology,
-    /// (d) However often it is compacted, the log has what was said, in order, once.
+    /// (d) The log contains all appended messages once and in order, after any compactions.
     Order,
     /// (e) A summary costs less than its source.
     Shrinking,
-    /// (f) A failed write leaves what was before it, or is done as a whole.
+    /// (f) A failing write changes nothing, or is completed.
     Failure,
-    /// (g) The newest messages stay, even if there are fewer than the policy names.
+    /// (g) The last messages are kept, even if there are fewer than the policy keeps.
     Tail,
     /// (h) A summary leads to exactly the messages that it covers.
     Expansion,
-    /// (i) A compaction with nothing to do changes nothing.
+    /// (i) A compaction without work changes nothing.
     Idempotence,
-    /// (j) Budgets, limits and caps are never passed, and figures are what they say.
+    /// (j) Budgets, limits and caps are never exceeded, and reported figures are correct.
     Limits,
-    /// `verify` finds nothing.
+    /// `verify` finds no violation.
     Verified,
 }
 
@@ -67,7 +67,7 @@ const LAWS: [Law; 11] = [
     Law::Verified,
 ];
 
-/// A law that does not hold, and how that shows.
+/// A violated law, with a description of the violation.
 #[derive(Debug, Clone)]
 pub(crate) struct Broken {
     law: Law,
@@ -89,18 +89,18 @@ impl Law {
     }
 }
 
-/// How often laws were asked.
+/// Numbers of checks, by law.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Tally([u64; LAWS.len()]);
 
 impl Tally {
-    /// A law was held against so many things.
+    /// Counts that a law was checked for this many things.
     pub(crate) fn checked(&mut self, law: Law, things: usize) {
         self.0[law as usize] += things as u64;
     }
 }
 
-/// Cases in which a law was held against something, and how many things.
+/// Numbers of cases in which each law was checked, and of the checks.
 #[derive(Debug, Default)]
 struct Sum {
     cases: [u64; LAWS.len()],
@@ -139,7 +139,7 @@ fn number(name: &str, default: u64) -> u64 {
     parsed.unwrap_or_else(|error| panic!("{name}={text}: {error}"))
 }
 
-/// The seed of a run's case; the first has the run's own.
+/// Returns the seed of a case. The first case has the seed of the run.
 fn seed_of(run: u64, case: u64) -> u64 {
     match case {
         0 => run,
@@ -173,7 +173,7 @@ fn runtime() -> tokio::runtime::Runtime {
         .unwrap()
 }
 
-/// Leaves operations out as long as the same law stays broken.
+/// Removes operations from a script while the same law stays violated.
 fn smaller(runtime: &tokio::runtime::Runtime, on: On, script: &Script, broken: &Broken) -> Script {
     let mut smallest = script.clone();
     let mut index = smallest.ops.len();
@@ -189,7 +189,7 @@ fn smaller(runtime: &tokio::runtime::Runtime, on: On, script: &Script, broken: &
     smallest
 }
 
-/// Plays cases on all processors; panics with the first that breaks a law.
+/// Runs cases on all processors. Panics at the first case that violates a law.
 fn hold(test: &str, on: On, cases: u64) {
     let cases = number("AGENT_MEMORY_LAW_CASES", cases);
     let run = number("AGENT_MEMORY_LAW_SEED", 0x5eed);
@@ -239,7 +239,7 @@ fn again(test: &str, seed: u64) -> String {
     )
 }
 
-/// Says which case it was, should it panic.
+/// Prints the case if it panics.
 struct OnPanic<'a> {
     test: &'a str,
     seed: u64,
@@ -263,7 +263,7 @@ fn hold_on_sqlite() {
     hold("hold_on_sqlite", On::Sqlite, 16);
 }
 
-/// Whatever happens, a database holds what the reference store holds, to the last figure.
+/// After every case, the database has the same content as the reference store.
 #[test]
 fn sqlite_holds_what_the_reference_holds() {
     let runtime = runtime();
@@ -288,7 +288,7 @@ fn sqlite_holds_what_the_reference_holds() {
     }
 }
 
-/// A case gives the same again and again, so that a failing one can be played once more.
+/// A case has the same result each time, so that a failing case can be repeated.
 #[test]
 fn a_case_is_played_again_exactly() {
     let runtime = runtime();
@@ -299,7 +299,7 @@ fn a_case_is_played_again_exactly() {
     }
 }
 
-/// The first law that breaks under a sabotage.
+/// Returns the first law that is violated under a sabotage.
 fn broken_by(sabotage: Sabotage) -> Option<Law> {
     let runtime = runtime();
     (0..64).find_map(|case| {
@@ -309,7 +309,7 @@ fn broken_by(sabotage: Sabotage) -> Option<Law> {
     })
 }
 
-/// Each law can fail: falsify what it watches over, and it does.
+/// Each law can fail: it is violated when the data that it checks is falsified.
 #[test]
 fn each_can_fail() {
     for (sabotage, law) in [

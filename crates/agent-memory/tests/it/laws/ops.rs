@@ -1,4 +1,4 @@
-//! What happens in a case: a policy and a sequence of operations.
+//! The content of a case: a policy and a sequence of operations.
 
 use agent_memory::{
     DagPolicy, Message, Mode, Part, RawJson, Role, compaction::FreshTail, model::Timestamp,
@@ -6,29 +6,29 @@ use agent_memory::{
 
 use super::random::Random;
 
-/// One thing that happens. Numbers are taken modulo what there is.
+/// One operation. Numbers are taken modulo the number of available objects.
 #[derive(Debug, Clone)]
 pub(crate) enum Op {
-    /// Messages of these kinds are said; with `crash`, the write fails first, and is done again.
+    /// Appends messages of these kinds. With `crash`, the write fails first and is repeated.
     Say {
         chat: u8,
         kinds: Vec<u8>,
         crash: Option<Crash>,
     },
-    /// The last messages are said once more, by their ids.
+    /// Appends the last messages again, with the same ids.
     SayAgain {
         chat: u8,
         last: u8,
     },
-    /// A compaction with a model that behaves so; its writes fail from some write on, or it is
-    /// stopped, or dropped.
+    /// Compacts with a misbehaving model. Writes may fail from some write on, and the compaction may be cancelled or
+    /// dropped.
     Compact {
         chat: u8,
         mode: Mode,
         model: Vec<Behaviour>,
         end: End,
     },
-    /// Two compactions and somebody who says something, all at once.
+    /// Runs two compactions and an append at the same time.
     Race {
         chat: u8,
         kinds: Vec<u8>,
@@ -43,7 +43,7 @@ pub(crate) enum Op {
         chat: u8,
         at: u8,
     },
-    /// An earlier version of the view becomes the newest.
+    /// Reverts the view to an earlier version.
     Return {
         chat: u8,
         version: u8,
@@ -51,25 +51,25 @@ pub(crate) enum Op {
     Reopen,
 }
 
-/// Which write fails, 1 for the first, and whether it is done all the same.
+/// Number of the write that fails, from 1, and whether that write is completed in spite of the failure.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Crash {
     pub(crate) write: u64,
     pub(crate) after: bool,
 }
 
-/// How a compaction ends.
+/// Way in which a compaction ends.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum End {
     Done,
     Crash(Crash),
-    /// The switch is flipped after so many steps.
+    /// The token is cancelled after this many steps.
     CancellationToken(u8),
-    /// The future is dropped after so many steps.
+    /// The future is dropped after this many steps.
     Drop(u8),
 }
 
-/// What a model does when it is called.
+/// Behaviour of a model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Behaviour {
     Good,
@@ -80,7 +80,7 @@ pub(crate) enum Behaviour {
     Echo,
     Refusal,
     Truncated,
-    /// The source's first word.
+    /// Returns the first word of the source.
     Terse,
     Markup,
     Hang,
@@ -100,12 +100,12 @@ const BEHAVIOURS: [Behaviour; 11] = [
     Behaviour::Hang,
 ];
 
-/// A case: everything follows from it.
+/// A complete description of a case.
 #[derive(Debug, Clone)]
 pub(crate) struct Script {
     pub(crate) policy: DagPolicy,
     pub(crate) budget: u64,
-    /// One summary at a time, so that what happens does not depend on how fast a store answers.
+    /// Whether summaries are made one at a time, so that the result does not depend on the speed of a store.
     pub(crate) serial: bool,
     pub(crate) ops: Vec<Op>,
 }
@@ -151,7 +151,7 @@ pub(crate) fn script(seed: u64) -> Script {
 }
 
 impl Script {
-    /// The script without what depends on how fast a store answers.
+    /// Returns the script without operations that depend on the speed of a store.
     pub(crate) fn serial(mut self) -> Script {
         self.serial = true;
         self.ops.retain(|op| match op {
@@ -286,7 +286,7 @@ fn call(id: &str, r: &mut Random) -> Part {
     }
 }
 
-/// The messages of these kinds; `unanswered` are calls that still wait for a result.
+/// Returns messages of these kinds. `unanswered` are the calls that have no result yet.
 pub(crate) fn messages(
     kinds: &[u8],
     name: &str,

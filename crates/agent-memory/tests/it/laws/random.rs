@@ -1,4 +1,4 @@
-//! Random numbers from a seed: the same on every machine.
+//! Random numbers from a seed, equal on every machine.
 
 /// SplitMix64.
 #[derive(Debug, Clone)]
@@ -13,7 +13,7 @@ impl Random {
         z ^ (z >> 31)
     }
 
-    /// A number below `end`; 0 when that is 0.
+    /// Returns a number below `end`; 0 if `end` is 0.
     pub(crate) fn below(&mut self, end: u64) -> u64 {
         self.next() % end.max(1)
     }
@@ -22,7 +22,7 @@ impl Random {
         self.next() as u8
     }
 
-    /// Whether something happens that does one time in `times`.
+    /// Returns true in one of `times` calls, at random.
     pub(crate) fn one_in(&mut self, times: u64) -> bool {
         self.below(times) == 0
     }

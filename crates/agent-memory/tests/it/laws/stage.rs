@@ -1,5 +1,4 @@
-//! A store whose writes fail, whose calls take turns, and whose answers can be falsified; and a
-//! model that misbehaves.
+//! A store with failing writes, interleaved calls and falsified answers, and a model that misbehaves.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -17,30 +16,30 @@ use summarize_escalation::testing::{Answer, Scripted};
 use super::ops::{Behaviour, Crash};
 use super::random::Random;
 
-/// What is falsified, to see that a law can fail.
+/// A falsification, to check that a law can fail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Sabotage {
     /// A span is missing when a view is read.
     DroppedSpan,
     /// An entry is missing when the log is read.
     DroppedEntry,
-    /// Two entries have changed places.
+    /// Two entries are exchanged.
     SwappedEntries,
-    /// An entry's hash is not that of its content.
+    /// An entry's hash does not match its content.
     SkippedHash,
-    /// A look-up of a running sum is one too high.
+    /// A look-up of a running sum returns one too much.
     WrongSum,
-    /// An entry's running sum is one too high.
+    /// An entry's running sum is one too large.
     WrongRunning,
     /// A summary has lost a child.
     LostChild,
-    /// A summary says that it covers a message less than it was made from.
+    /// The range of a summary is one message shorter than its source.
     WrongRange,
     /// A summary costs more than its source.
     Grown,
-    /// A failed append has stored its first message.
+    /// A failed append stores its first message.
     HalfWrite,
-    /// A failed publish has been done, and the caller was not told.
+    /// A failed publish is completed, and the caller gets an error.
     SilentPublish,
     /// The tail is compacted too.
     NoTail,
@@ -48,25 +47,25 @@ pub(crate) enum Sabotage {
     Restless,
     /// In a context, a result is missing.
     SplitPair,
-    /// In a context, two messages have changed places.
+    /// In a context, two messages are exchanged.
     SwappedMessages,
-    /// A context costs one token more than it says.
+    /// A context costs one token more than it reports.
     MiscountedContext,
-    /// A context is over its budget.
+    /// A context exceeds its budget.
     OverBudget,
 }
 
 #[derive(Debug, Default)]
 struct State {
-    /// How many writes there are before one fails, and whether that is done all the same.
+    /// Number of writes until one fails, and whether that write is completed.
     crash: Option<Crash>,
     crashed: bool,
-    /// Publishes that were done.
+    /// Number of completed publishes.
     published: u64,
     yields: Option<Random>,
 }
 
-/// What happens around the calls of a store.
+/// State of the store's misbehaviour.
 #[derive(Debug)]
 pub(crate) struct Stage {
     inner: Arc<dyn FullStore>,
@@ -87,12 +86,12 @@ impl Stage {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Lets a write fail, and every one after it.
+    /// Makes a write and all later ones fail.
     pub(crate) fn crash(&self, crash: Crash) {
         self.state().crash = Some(crash);
     }
 
-    /// Lets all writes succeed again; whether one failed.
+    /// Makes all writes succeed again. Returns whether one has failed.
     pub(crate) fn heal(&self) -> bool {
         let mut state = self.state();
         state.crash = None;
@@ -103,7 +102,7 @@ impl Stage {
         self.state().published
     }
 
-    /// Lets calls take turns, in an order that follows from the seed; or no more.
+    /// Interleaves calls in an order that depends on the seed; `None` stops interleaving.
     pub(crate) fn take_turns(&self, seed: Option<u64>) {
         self.state().yields = seed.map(Random);
     }
@@ -226,7 +225,7 @@ impl Layer for Stage {
     }
 }
 
-/// A model that does as it was told last.
+/// A model with the behaviour that was set last.
 #[derive(Debug, Clone)]
 pub(crate) struct Fickle {
     script: Arc<Mutex<Scripted>>,

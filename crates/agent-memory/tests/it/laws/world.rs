@@ -1,4 +1,4 @@
-//! A family of sessions on a store, and beside it the simplest account of what was said.
+//! A family of sessions on a store, with a simple independent record of their messages.
 
 use std::sync::Arc;
 
@@ -19,11 +19,11 @@ use super::stage::{Fickle, Sabotage, Stage};
 use super::{Checked, Law, Tally, compaction, context, failure, lossless};
 use crate::support::Inspect as _;
 
-/// A session and what must be in it.
+/// A session, and the messages that it must contain.
 #[derive(Debug)]
 pub(crate) struct Chat {
     pub(crate) session: Session,
-    /// Every message that was said, in order, forks' shared ones too.
+    /// Every appended message, in order, including messages that a fork shares.
     pub(crate) said: Vec<Message>,
     unanswered: Vec<String>,
 }
@@ -70,7 +70,7 @@ impl World {
         Budget::tokens(self.script.budget)
     }
 
-    /// Plays the script and checks the laws.
+    /// Runs the script and checks the laws.
     pub(crate) async fn play(&mut self) -> Checked<()> {
         for op in self.script.ops.clone() {
             let touched = self.step(&op).await?;
@@ -100,7 +100,7 @@ impl World {
         messages(kinds, &name, &mut self.count, unanswered)
     }
 
-    /// Does one thing; the chat that it was about.
+    /// Runs one operation. Returns the index of its session.
     async fn step(&mut self, op: &Op) -> Checked<usize> {
         match op {
             Op::Say { chat, kinds, crash } => {
@@ -228,7 +228,7 @@ impl World {
         Ok(())
     }
 
-    /// The write fails; everything is as before, or as after.
+    /// Appends messages with a failing write. The log must be as before, or contain all of them.
     async fn crash_saying(&mut self, at: usize, messages: &[Message], crash: Crash) -> Checked<()> {
         let chat = &self.chats[at];
         lossless::check_log(chat, &mut self.tally).await?;

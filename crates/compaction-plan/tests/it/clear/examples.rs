@@ -9,7 +9,7 @@ use turn_map::ClearPolicy;
 
 use super::world::World;
 
-/// A DAG that keeps everything as it is, but for a tail of this many messages.
+/// Returns a planner that keeps all messages unchanged, with a protected tail of this many messages.
 fn dag(messages: usize) -> Arc<DagPlanner> {
     let policy = DagPolicy {
         fresh_tail: FreshTail::messages(messages),

@@ -53,7 +53,7 @@ fn policies() -> impl Strategy<Value = ClearPolicy> {
     })
 }
 
-/// A part of a turn: its words, and how many ids it takes.
+/// Parts of a turn: the text, and the number of ids that it uses.
 pub(crate) fn steps() -> impl Strategy<Value = Vec<(u8, u16)>> {
     prop::collection::vec((0..10_u8, 1..400_u16), 1..40)
 }

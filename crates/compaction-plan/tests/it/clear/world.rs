@@ -1,4 +1,4 @@
-//! A log, a view, and a runner that makes summaries as long as they may be.
+//! A log, a view, and a runner that makes summaries of the maximum length.
 
 use std::sync::Arc;
 
@@ -16,9 +16,9 @@ pub(crate) fn accounting() -> ContextAccounting {
     ContextAccounting::new(Arc::new(HeuristicEstimator::Bytes4))
 }
 
-/// One word a message: `u`ser, `a`ssistant, `a+x` calls the tool `Read` as x, `e+x` calls `Edit`, `t-x` answers, `l-x` answers in
-/// lines of one word, `f-x`
-/// answers with an error. A number behind `*` is the tokens of its text, 40 without one.
+/// Parses a message from a word: `u`ser, `a`ssistant, `a+x` calls the tool `Read` with the id x, `e+x` calls `Edit`,
+/// `t-x` is a result, `l-x` a result with lines of one word, `f-x` an error result. A number after `*` is the cost of
+/// the text in tokens, by default 40.
 pub(crate) fn message(word: &str) -> Message {
     let (word, tokens) = word.split_once('*').unwrap_or((word, "40"));
     let text = "text".repeat(tokens.parse().unwrap());
@@ -86,12 +86,12 @@ impl World {
         &self.entries[range.first.0 as usize - 1..range.last.0 as usize]
     }
 
-    /// Cost of messages as they are.
+    /// Returns the cost of the unchanged messages, in tokens.
     pub(crate) fn raw_tokens(&self, range: SeqRange) -> u64 {
         self.slice(range).iter().map(|entry| entry.tokens).sum()
     }
 
-    /// The spans, raw ones with what they cost.
+    /// Returns the spans, with the costs of raw ones.
     pub(crate) fn spans(&self) -> Vec<Span> {
         let mut spans = self.view.spans().to_vec();
         for span in spans.iter_mut().filter(|span| span.body == SpanBody::Raw) {
@@ -105,14 +105,14 @@ impl World {
         self.spans().iter().map(|span| span.tokens).sum()
     }
 
-    /// The jobs of a pass; spans and entries are read in pages.
+    /// Returns the jobs of a pass. Spans and entries are read in pages.
     pub(crate) fn plan(&self, planner: &dyn Planner, pass: &Label, page: usize) -> Vec<Job> {
         let view = InMemoryView::new(self.entries.clone()).with_view(&self.view);
         let view = view.with_page_size(page);
         view.plan(planner, view.input(pass, &accounting())).unwrap()
     }
 
-    /// Publishes a job, its summary as long as it may be. Returns the cost of the view before and after.
+    /// Publishes a job with a summary of the maximum length. Returns the cost of the view before and after.
     pub(crate) fn publish(&mut self, job: &Job) -> (u64, u64) {
         let before = self.tokens();
         let new = match &job.work {
@@ -127,7 +127,7 @@ impl World {
                     id: SummaryId::new(format!("sum_{:016x}", self.made)),
                     depth,
                 };
-                // The ladder's gate: a summary costs less than its messages.
+                // As in the ladder, a summary must cost less than its messages.
                 let most = self.raw_tokens(job.range).saturating_sub(1);
                 let tokens = limit.saturating_add(overhead).min(most);
                 vec![Span::closed(job.range, body, tokens)]
@@ -137,7 +137,7 @@ impl World {
         (before, self.tokens())
     }
 
-    /// One iteration of all passes. Returns how many jobs there were.
+    /// Runs one iteration of all passes. Returns the number of jobs.
     pub(crate) fn iterate(&mut self, planner: &dyn Planner, page: usize) -> usize {
         let mut count = 0;
         for pass in planner.passes() {
@@ -168,7 +168,7 @@ impl World {
         count
     }
 
-    /// The spans as words: `S` for summaries, `C` for cleared groups, `R` for messages.
+    /// Writes the spans as words: `S` for summaries, `C` for cleared groups, `R` for messages.
     pub(crate) fn shown(&self) -> String {
         let word = |span: &Span| match &span.body {
             SpanBody::Summary { .. } => format!("S:{}", span.range),
@@ -180,7 +180,7 @@ impl World {
         words.join(" ")
     }
 
-    /// Cost of a cleared span, counted anew.
+    /// Returns the cost of a cleared span, counted again.
     pub(crate) fn cleared_tokens(&self, range: SeqRange, policy: &str) -> u64 {
         let trim: TrimPolicy = policy.parse().unwrap();
         let accounting = accounting();

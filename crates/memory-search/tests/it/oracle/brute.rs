@@ -1,4 +1,4 @@
-//! Matchers that try everything, and share no code with the library.
+//! Simple matchers that try all possibilities, and share no code with the library.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
@@ -14,7 +14,7 @@ static WORD: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(&format!("(?<u>{unspaced}+)|(?<y>{symbol})|(?<s>{SPACED}+)")).unwrap()
 });
 
-/// The lists of English and Russian words that the library ships, which are data.
+/// Returns a word list of the library, which is data, for English and Russian.
 fn list(name: &str) -> BTreeSet<&'static str> {
     let files = [
         include_str!("../../../src/words/lists/english.txt"),
@@ -31,7 +31,7 @@ static FORMS: LazyLock<BTreeMap<&str, &str>> = LazyLock::new(|| {
     pairs.map(|pair| pair.split_once('=').unwrap()).collect()
 });
 
-/// Lower case, one character after the other.
+/// Returns the lower-case form of a text, character by character.
 pub(crate) fn lower(text: &str) -> Vec<char> {
     let mut out = Vec::new();
     for c in text.chars() {
@@ -45,7 +45,7 @@ pub(crate) fn lower(text: &str) -> Vec<char> {
     out
 }
 
-/// For each mark, letters of the tested scripts without it and with it, by turns.
+/// For each mark, letters of the tested scripts, alternately without and with the mark.
 const LETTERS: [(char, &str); 12] = [
     ('\u{300}', "aàAÀ"),
     ('\u{301}', "eéEÉaáAÁâấÂẤêếÊẾơớƠỚαάΑΆωώΩΏ"),
@@ -61,10 +61,10 @@ const LETTERS: [(char, &str); 12] = [
     ('\u{309a}', "はぱハパ"),
 ];
 
-/// Letters with a nukta, which composes in the last two alone.
+/// Letters without and with a nukta. Only the last two letters with a nukta are composed forms.
 const NUKTAS: &str = "क\u{958}ख\u{959}ग\u{95a}ज\u{95b}फ\u{95e}नऩरऱ";
 
-/// The letters that are made of two characters, with these.
+/// Letters that consist of two characters, with these characters.
 static PAIRS: LazyLock<Vec<(char, [char; 2])>> = LazyLock::new(|| {
     let marks = LETTERS.into_iter().chain([('\u{93c}', NUKTAS)]);
     let pairs = marks.flat_map(|(mark, letters)| {
@@ -75,10 +75,11 @@ static PAIRS: LazyLock<Vec<(char, [char; 2])>> = LazyLock::new(|| {
     pairs.collect()
 });
 
-/// Signs, each with its equivalent letter.
+/// Signs and their equivalent letters.
 const SIGNS: [(char, char); 3] = [('\u{212b}', 'Å'), ('\u{212a}', 'K'), ('\u{2126}', 'Ω')];
 
-/// Returns the combining class of a mark, which orders the marks of a letter; 0 for other characters.
+/// Returns the combining class of a mark, which determines the order of a letter's marks. Returns 0 for other
+/// characters.
 fn class(c: char) -> u8 {
     match c {
         '\u{93c}' => 7,
@@ -100,7 +101,7 @@ fn class(c: char) -> u8 {
     }
 }
 
-/// Decomposes a character; marks are last.
+/// Decomposes a character. Marks come last.
 pub(crate) fn apart(c: char) -> Vec<char> {
     if let Some((_, letter)) = SIGNS.iter().find(|(sign, _)| *sign == c) {
         return apart(*letter);
@@ -144,7 +145,7 @@ fn joined(one: char, other: char) -> Option<char> {
 /// Returns a text in composed form.
 pub(crate) fn composed(text: &str) -> String {
     let mut chars: Vec<char> = text.chars().flat_map(apart).collect();
-    // Marks in their order, by exchanging neighbours.
+    // Sorts the marks by exchanging neighbours.
     for _ in 0..chars.len() {
         for at in 1..chars.len() {
             let (before, here) = (class(chars[at - 1]), class(chars[at]));
@@ -158,7 +159,7 @@ pub(crate) fn composed(text: &str) -> String {
     for c in chars {
         let last = out.last().map_or(0, |last| class(*last));
         if let Some(at) = letter {
-            // No character between them blocks the composition.
+            // No character between them prevents the composition.
             let is_free = out.len() == at + 1 || (last > 0 && last < class(c));
             if is_free && let Some(one) = joined(out[at], c) {
                 out[at] = one;
@@ -173,7 +174,7 @@ pub(crate) fn composed(text: &str) -> String {
     out.into_iter().collect()
 }
 
-/// Whether a pattern occurs in a text, whatever the case: in the normal form in which both are written, or composed.
+/// Returns whether a text contains a pattern, ignoring case: both as written, or both in composed form.
 pub(crate) fn literal(pattern: &str, text: &str) -> bool {
     let occurs =
         |pattern: &[char], text: &[char]| (0..text.len()).any(|at| text[at..].starts_with(pattern));
@@ -185,7 +186,7 @@ pub(crate) fn literal(pattern: &str, text: &str) -> bool {
     occurs(&written[0], &written[1]) || occurs(&composed[0], &composed[1])
 }
 
-/// A word with the terms that a text has by it, and those that a query needs for it.
+/// A word with its terms in a text, and the terms that a query requires for it.
 struct Terms {
     in_text: Vec<String>,
     in_query: Vec<String>,
@@ -201,7 +202,7 @@ fn words(text: &str, forms: bool) -> Vec<Terms> {
         let word: String = lower(&text[range.clone()]).into_iter().collect();
         let word = composed(&word);
         if found.name("u").is_some() {
-            // By characters of the text: lower case never changes their number here.
+            // Splits the word by characters of the text. In these scripts, lower case does not change their number.
             let chars: Vec<String> = text[range].chars().map(String::from).collect();
             let pairs: Vec<String> = chars.windows(2).map(<[String]>::concat).collect();
             out.push(Terms {
@@ -279,7 +280,7 @@ fn in_text(text: &str, forms: bool) -> BTreeSet<String> {
         .collect()
 }
 
-/// Whether each text has all words of a pattern; `None` when the pattern has no words.
+/// Returns whether each text contains all words of a pattern. `None` if the pattern has no words.
 pub(crate) fn all_words(pattern: &str, texts: &[String]) -> Option<Vec<bool>> {
     let wanted: BTreeSet<String> = words(pattern, false)
         .into_iter()
@@ -291,8 +292,8 @@ pub(crate) fn all_words(pattern: &str, texts: &[String]) -> Option<Vec<bool>> {
     (!wanted.is_empty()).then(|| found.collect())
 }
 
-/// Whether each text has a telling word of a pattern, or stands one behind, two behind or one before
-/// such a text in an episode; `None` when the pattern has no words.
+/// Returns whether each text contains a word of a pattern that is not a stop word, or is one or two places after or one
+/// place before such a text in the same episode. `None` if the pattern has no words.
 pub(crate) fn any_word(pattern: &str, texts: &[String], episodes: &[usize]) -> Option<Vec<bool>> {
     let all = words(pattern, true);
     let is_telling = |word: &&Terms| !STOP.contains(word.word.as_str());
@@ -331,7 +332,7 @@ pub(crate) enum Tree {
 }
 
 impl Tree {
-    /// The expression as it is written.
+    /// Returns the expression in the usual syntax.
     pub(crate) fn written(&self) -> String {
         let escaped = |c: &char| match c.is_ascii_punctuation() || c.is_whitespace() {
             true => format!("\\x{{{:x}}}", u32::from(*c)),
@@ -350,7 +351,7 @@ impl Tree {
         }
     }
 
-    /// Where matches that begin at `at` may end.
+    /// Returns the possible ends of matches that begin at `at`.
     fn ends(&self, text: &[char], at: usize) -> BTreeSet<usize> {
         let one = |matches: bool| {
             if matches {
@@ -388,13 +389,13 @@ impl Tree {
         }
     }
 
-    /// Whether the expression matches anywhere in a text.
+    /// Returns whether the expression matches anywhere in a text.
     pub(crate) fn matches(&self, text: &str) -> bool {
         let text: Vec<char> = text.chars().collect();
         (0..=text.len()).any(|at| !self.ends(&text, at).is_empty())
     }
 
-    /// A random expression of some characters.
+    /// Creates a random expression of some characters.
     pub(crate) fn random(rng: &mut fastrand::Rng, chars: &[char], depth: usize) -> Tree {
         let c = |rng: &mut fastrand::Rng| chars[rng.usize(..chars.len())];
         match rng.u8(0..if depth == 0 { 4 } else { 8 }) {

@@ -1,4 +1,4 @@
-//! Every mode finds what a matcher that tries everything finds: nothing missed, nothing extra.
+//! Every search mode finds exactly the messages that a simple matcher finds, which tries all possibilities.
 
 mod brute;
 pub(crate) mod scripts;
@@ -13,7 +13,7 @@ use memory_store::InMemoryStore;
 use scripts::{MARKS, SCRIPTS};
 use store_conformance::Chat;
 
-/// Tools that results are of; the last three are the memory's own.
+/// Tools that have results. The last three are this memory's own tools.
 const TOOLS: [&str; 5] = [
     "read_file",
     "mcp__notes__read_file",
@@ -22,21 +22,21 @@ const TOOLS: [&str; 5] = [
     "memory.memory_expand",
 ];
 
-/// Parts that stand for several texts of one message.
+/// Separator between the texts of one message.
 const BETWEEN: char = '\u{1}';
 
-/// A conversation of random texts: said, or as results of tools, whose calls stand before them. An episode
-/// is of five texts.
+/// A conversation of random texts: messages, or results of tools with their calls before them. Five texts form an
+/// episode.
 struct World {
     store: InMemoryStore,
     chat: ConversationId,
     texts: Vec<String>,
     episodes: Vec<usize>,
-    /// The tool that each message calls or is the result of.
+    /// For each message, the tool that it calls or of which it is a result.
     tools: Vec<Option<&'static str>>,
 }
 
-/// What is asked beside the pattern.
+/// The filters of a query.
 #[derive(Debug, Clone, Copy)]
 struct Narrowed {
     echoes: bool,
@@ -91,8 +91,8 @@ impl World {
         world
     }
 
-    /// Which messages a test of the searched texts and their episodes finds, of those that pass the filter
-    /// on tools.
+    /// Returns the messages that a test function finds among those that pass the filter for tools. The function gets
+    /// the searched texts and their episodes.
     fn expected<T>(
         &self,
         by: Narrowed,
@@ -115,7 +115,7 @@ impl World {
         Some(found)
     }
 
-    /// All pages of an answer: hits, and what the pages say beside them.
+    /// Returns the hits of all pages of an answer, and the last page.
     async fn pages(&self, query: &Query) -> (Vec<Hit>, Hits) {
         let search = SegmentSearch::without_index(&self.store);
         let mut query = query.clone();
@@ -131,7 +131,7 @@ impl World {
         }
     }
 
-    /// Asks, and holds the answer against what is expected.
+    /// Makes a query and compares the answer with the expected one.
     async fn check(
         &self,
         rng: &mut Rng,
@@ -204,7 +204,7 @@ fn literal(pattern: &str, texts: &[String]) -> Vec<bool> {
         .collect()
 }
 
-/// Asks one query in each mode.
+/// Makes one query in each mode.
 async fn check_modes(world: &World, rng: &mut Rng, pattern: &str) {
     let by = Narrowed::random(rng);
     let phrase = world.expected(by, |texts, _| Some(literal(pattern, texts)));
@@ -282,7 +282,7 @@ async fn regular_expressions_find_what_brute_force_finds() {
         let chars: Vec<char> = letters.chars().chain("s ( -.".chars()).collect();
         for _ in 0..60 {
             let tree = Tree::random(&mut rng, &chars, 3);
-            // Composing across two parts of an expression gives another expression.
+            // Composing characters across two parts of an expression changes the expression.
             if brute::composed(&tree.written()) != tree.written() {
                 continue;
             }

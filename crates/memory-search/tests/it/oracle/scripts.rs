@@ -28,7 +28,7 @@ pub(crate) const SCRIPTS: [(&str, &str); 17] = [
     ("Mixed", "aBé9жΣبשकก数あ한🎉_'"),
 ];
 
-/// Texts of one script, made of few words so that queries find some of them.
+/// Creates texts in one script from a few words, so that queries match some of them.
 pub(crate) fn texts(rng: &mut Rng, letters: &str, count: usize) -> Vec<String> {
     let letters: Vec<char> = letters.chars().collect();
     let mut word = || -> String {
@@ -60,7 +60,7 @@ pub(crate) fn texts(rng: &mut Rng, letters: &str, count: usize) -> Vec<String> {
         .collect()
 }
 
-/// A text in one normal form, in the other, or in both by turns.
+/// Returns a text in one Unicode normal form, in the other, or in both alternately.
 fn written(rng: &mut Rng, text: &str) -> String {
     let form = rng.u8(0..6);
     let mut out = String::new();
@@ -77,7 +77,7 @@ fn written(rng: &mut Rng, text: &str) -> String {
     }
 }
 
-/// A query of 1 to 40 characters: often a piece of a text, often with punctuation marks in it.
+/// Creates a query of 1 to 40 characters: often a piece of a text, often with punctuation marks.
 pub(crate) fn query(rng: &mut Rng, texts: &[String], letters: &str, mark: char) -> String {
     let text: Vec<char> = texts[rng.usize(..texts.len())].chars().collect();
     let letters: Vec<char> = letters.chars().collect();
