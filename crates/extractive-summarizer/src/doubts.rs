@@ -21,40 +21,51 @@ const QUOTED: usize = 60;
 /// its last earlier claims since the user's previous message.
 pub(crate) fn mark_contradicted(items: &mut [Item]) -> Vec<Forgotten> {
     let mut claims = Vec::new();
-    let mut last_claim: Option<usize> = None;
     for at in 0..items.len() {
-        let Some(item) = items.get(at) else { continue };
-        let typed = item.kind == Kind::User && item.weight >= TYPED && item.label != ASKED;
-        let is_request = typed && !is_mark(item);
-        let contradicts: fn(&str) -> bool = match item.kind {
-            Kind::Reply => corrects_cause,
-            _ if is_request && item.bytes() <= REPORT => reports_failure,
-            _ => |_| false,
+        let (before, rest) = items.split_at_mut(at);
+        let Some((item, quote)) = rest
+            .first()
+            .and_then(|item| Some((item, contradiction(item)?)))
+        else {
+            continue;
         };
-        let mut said = item.lines.iter().flat_map(|line| line_sentences(line));
-        if let Some(quote) = said.find(|sentence| contradicts(sentence)) {
+        let since = before.iter().rposition(is_request).map_or(0, |at| at + 1);
+        let said_before = before.iter_mut().skip(since).rev();
+        let mut replies = said_before.filter(|item| item.kind == Kind::Reply);
+        if let Some(claimed) = replies.find(|reply| claims_in(reply).next().is_some()) {
             let later = Later {
                 seq: item.range.first,
                 in_part: false,
                 value: Some(clip(&quote, QUOTED)),
             };
-            if let Some(claimed) = last_claim.and_then(|claimed| items.get_mut(claimed)) {
-                mark(claimed, &quote, &later, &mut claims);
-            }
-        }
-        match items.get(at) {
-            Some(item) if item.kind == Kind::Reply && claims_in(item).next().is_some() => {
-                last_claim = Some(at);
-            }
-            _ if is_request => last_claim = None,
-            _ => {}
+            mark(claimed, &quote, &later, &mut claims);
         }
     }
     claims
 }
 
+/// Returns whether an item is a text that the user typed, and no answer to a question.
+fn is_request(item: &Item) -> bool {
+    let typed = item.kind == Kind::User && item.weight >= TYPED && item.label != ASKED;
+    typed && !is_mark(item)
+}
+
+/// Returns the sentence of an item that contradicts earlier claims.
+fn contradiction(item: &Item) -> Option<String> {
+    let contradicts: fn(&str) -> bool = match item.kind {
+        Kind::Reply => corrects_cause,
+        Kind::User if item.bytes() <= REPORT && is_request(item) => reports_failure,
+        _ => return None,
+    };
+    let mut lines = item.lines.iter();
+    let line = lines.find(|line| contradicts(line))?;
+    let mut sentences = line_sentences(line).into_iter();
+    sentences.find(|sentence| contradicts(sentence))
+}
+
 fn claims_in(item: &Item) -> impl Iterator<Item = String> {
-    let sentences = item.lines.iter().flat_map(|line| line_sentences(line));
+    let lines = item.lines.iter().filter(|line| is_claim(line));
+    let sentences = lines.flat_map(|line| line_sentences(line));
     sentences.filter(|one| is_claim(one) && !one.contains(BEGIN))
 }
 

@@ -1,6 +1,6 @@
 //! Force of a user's sentence: whether it sets a rule for later steps.
 
-use crate::phrases::{SAID_ASKS, SAID_CHANGES, SAID_KINDLY, SAID_STANDING, SAID_UPDATES, any};
+use crate::phrases::{Cue, Cues, any};
 use crate::rule_cues::{IMPERATIVES, REFERS};
 use crate::said_value::Class;
 use crate::stems::stems;
@@ -31,8 +31,7 @@ pub(crate) enum Force {
 
 /// Returns whether a sentence is thanks, a greeting or encouragement.
 pub(crate) fn is_small_talk(sentence: &str) -> bool {
-    let said = SAID_KINDLY.matcher.as_ref();
-    said.is_some_and(|said| said.is_match(sentence)) && force(sentence) == Force::SmallTalk
+    Cues::of(sentence).has(Cue::Kindly) && force(sentence) == Force::SmallTalk
 }
 
 /// Returns the force of a sentence: whether it sets a rule for later steps.
@@ -44,23 +43,21 @@ pub(crate) fn force(sentence: &str) -> Force {
 }
 
 pub(crate) fn force_of(words: &mut Words<'_>, sentence: &str) -> Force {
-    let polite = any(words, sentence, &SAID_KINDLY);
+    let polite = any(words, sentence, Cue::Kindly);
     if polite && !words.quoted {
         return Force::SmallTalk;
     }
     let asks = sentence.trim_end().ends_with(['?', '？']);
-    let standing = any(words, sentence, &SAID_STANDING)
-        || always(words)
-        || forbids(words)
-        || makes_sure(words);
+    let standing =
+        any(words, sentence, Cue::Standing) || always(words) || forbids(words) || makes_sure(words);
     let wish = || {
         let imperative =
             (0..words.words.len()).any(|n| IMPERATIVES.contains(&words.at(n)) && words.begins(n));
         imperative
             || wants(words)
             || stresses(words)
-            || any(words, sentence, &SAID_ASKS)
-            || any(words, sentence, &SAID_CHANGES)
+            || any(words, sentence, Cue::Asks)
+            || any(words, sentence, Cue::Changes)
     };
     let typed = |word: &Word<'_>| {
         let value = word.value.as_ref();
@@ -77,7 +74,7 @@ pub(crate) fn force_of(words: &mut Words<'_>, sentence: &str) -> Force {
         || (0..words.words.len()).any(|n| MANNERS.contains(&words.at(n)) && words.begins(n));
     let wishes = valued && !standing && (wish() || (typed && told_how()));
     let told = sentence.len() <= UPDATE
-        && (any(words, sentence, &SAID_UPDATES) || is_new(words) || moves(words));
+        && (any(words, sentence, Cue::Updates) || is_new(words) || moves(words));
     let updates = told && {
         words.find_weak(true);
         words.has_value()

@@ -109,6 +109,22 @@ impl Statement {
         })
     }
 
+    /// Returns a set of bits for the words of the subject. If two statements have no common bit, neither replaces nor
+    /// repeats the other. All bits are set for a subject without words, and for one that may be compared by a part of a
+    /// word, such as `rebased`.
+    pub(crate) fn subject_bits(&self) -> u64 {
+        if self.subject.is_empty() || self.subject.iter().any(|word| word.starts_with("re")) {
+            return u64::MAX;
+        }
+        let bit = |word: &String| {
+            let sum = word.bytes().fold(0_u32, |sum, byte| {
+                sum.wrapping_mul(31).wrapping_add(u32::from(byte))
+            });
+            1_u64 << (sum % 64)
+        };
+        self.subject.iter().map(bit).fold(0, |all, bit| all | bit)
+    }
+
     /// Returns the number of words that both subjects have.
     fn shares(&self, other: &Self) -> usize {
         let words = other.subject.iter();

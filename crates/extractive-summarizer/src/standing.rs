@@ -170,6 +170,8 @@ fn compare(told: &mut [Told]) -> Vec<Replaced> {
         item: usize,
         seq: Seq,
         statement: Statement,
+        /// Bits for the words of its subject, as [`Statement::subject_bits`] returns them.
+        bits: u64,
         force: Force,
     }
     let mut later: Vec<Stated> = Vec::new();
@@ -185,8 +187,10 @@ fn compare(told: &mut [Told]) -> Vec<Replaced> {
             let all = sentence.statements.len();
             let mut live = Vec::new();
             for statement in &sentence.statements {
+                let bits = statement.subject_bits();
+                let near = || later.iter().filter(|later| later.bits & bits != 0);
                 // Finds the last statement about the same subject.
-                let about = later.iter().find_map(|later| match () {
+                let about = near().find_map(|later| match () {
                     () if later.statement.replaces(statement) => Some((later, true)),
                     // Only a rule can repeat a rule, because other sentences are printed last and may be left out.
                     () if later.force >= sentence.force.min(Force::Rule)
@@ -196,10 +200,7 @@ fn compare(told: &mut [Told]) -> Vec<Replaced> {
                     }
                     () => None,
                 });
-                let narrower = || {
-                    let mut all = later.iter();
-                    all.find(|later| later.statement.replaces_part(statement))
-                };
+                let narrower = || near().find(|later| later.statement.replaces_part(statement));
                 let by = match about {
                     Some((by, true)) => Some(by),
                     Some((_, false)) => None,
@@ -228,6 +229,7 @@ fn compare(told: &mut [Told]) -> Vec<Replaced> {
                             item: told.item,
                             seq: told.seq,
                             statement: statement.clone(),
+                            bits,
                             force: sentence.force,
                         });
                     }

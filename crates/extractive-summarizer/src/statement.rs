@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::force::{Force, RULE_BYTES, force_of, is_new};
-use crate::phrases::{SAID_CHANGES, SAID_SINCE, SAID_UNIVERSAL, SAID_UPDATES, SAID_WITHDRAWS, any};
+use crate::phrases::{Cue, any};
 use crate::said_value::{Class, Value};
 use crate::stems::stem;
 use crate::subject::{adds, is_single};
@@ -66,18 +66,18 @@ pub(crate) fn statements(sentence: &str, before: Option<&str>) -> Vec<Statement>
 }
 
 fn statements_of(mut said: Words<'_>, sentence: &str, before: Option<&str>) -> Vec<Statement> {
-    let withdraws = any(&said, sentence, &SAID_WITHDRAWS);
+    let withdraws = any(&said, sentence, Cue::Withdraws);
     said.find_weak(!withdraws);
     let said = said;
     if (!said.has_value() && !withdraws) || is_task(&said) {
         return Vec::new();
     }
-    let changes = any(&said, sentence, &SAID_CHANGES);
+    let changes = any(&said, sentence, Cue::Changes);
     let fresh = changes
         || is_new(&said)
-        || any(&said, sentence, &SAID_SINCE)
-        || any(&said, sentence, &SAID_UPDATES);
-    let universal = fresh || any(&said, sentence, &SAID_UNIVERSAL);
+        || any(&said, sentence, Cue::Since)
+        || any(&said, sentence, Cue::Updates);
+    let universal = fresh || any(&said, sentence, Cue::Universal);
     let mut pairs = said.pairs(sentence);
     let part = before.and_then(|before| named_part(&pairs, before));
     pairs.extend(part.clone());

@@ -4,6 +4,7 @@ use std::cell::OnceCell;
 use std::collections::HashSet;
 use std::sync::LazyLock;
 
+use crate::phrases::Cues;
 use crate::said_value::{CURRENCIES, Class, Value, is_letter_case};
 use crate::text::is_wide;
 use crate::value_cues::{
@@ -57,6 +58,8 @@ pub(crate) struct Words<'a> {
     headings: Vec<usize>,
     /// Index of the value that describes the manner of answers, such as `short` in `keep answers short`.
     manner: Option<usize>,
+    /// Lists of phrases of which the sentence may have one, computed at the first use.
+    cues: OnceCell<Cues>,
 }
 
 fn closing(open: char) -> Option<char> {
@@ -117,6 +120,7 @@ pub(crate) fn words(sentence: &str) -> Words<'_> {
         quoted: false,
         headings: Vec::new(),
         manner: None,
+        cues: OnceCell::new(),
     };
     let (mut clause, mut at, mut before) = (0, 0, ' ');
     let kind = |c: char| match c {
@@ -203,13 +207,21 @@ pub(crate) fn words(sentence: &str) -> Words<'_> {
 
 impl<'a> Words<'a> {
     fn push(&mut self, text: &'a str, clause: usize) {
-        let lower = text.to_lowercase().replace('’', "'");
+        let mut lower = text.to_lowercase();
+        if lower.contains('’') {
+            lower = lower.replace('’', "'");
+        }
         self.words.push(Word::new(text, lower, clause, None));
     }
 
     fn push_value(&mut self, value: Value, clause: usize) {
         self.words
             .push(Word::new(VALUE, VALUE.to_owned(), clause, Some(value)));
+    }
+
+    /// Returns the lists of phrases of which the sentence may have one.
+    pub(crate) fn cues(&self, sentence: &str) -> Cues {
+        *self.cues.get_or_init(|| Cues::of(sentence))
     }
 
     /// Returns the word at an index in lower case, or an empty text.
