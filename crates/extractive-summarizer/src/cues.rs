@@ -194,6 +194,53 @@ pub(crate) const STILL: &[&str] = &[
     "hilft nicht",
 ];
 
+/// Beginnings of a message in which a user corrects the request before. A word follows that has no part in them.
+pub(crate) const NOS: &[&str] = &[
+    "no",
+    "nope",
+    "nah",
+    "wrong",
+    "actually",
+    "not like that",
+    "that's not",
+    "that's wrong",
+    "that is wrong",
+    "i meant",
+    "いや",
+    "違",
+    "そうじゃな",
+    "やっぱり",
+    "아니",
+    "不对",
+    "错了",
+    "nein",
+    "falsch",
+    "doch nicht",
+];
+
+/// Words after `no` that make it no correction.
+pub(crate) const NO_MATTER: &[&str] = &[
+    "problem", "worries", "need", "rush", "idea", "matter", "more",
+];
+
+/// Words with which a user takes back the request before.
+pub(crate) const UNDOES: &[&str] = &[
+    "undo that",
+    "undo this",
+    "undo it",
+    "undo the last",
+    "revert that",
+    "revert this",
+    "revert it",
+    "revert the last",
+    "never mind",
+    "nevermind",
+    "元に戻して",
+    "되돌려",
+    "撤销",
+    "mach das rückgängig",
+];
+
 /// Words with which an assistant corrects a cause that it named before.
 pub(crate) const CORRECTIONS: &[&str] = &[
     "the real problem",

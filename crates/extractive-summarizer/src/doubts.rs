@@ -6,7 +6,9 @@ use std::collections::BTreeSet;
 use crate::item::{ASKED, Forgotten, Item, Kind, TYPED, is_mark};
 use crate::later::{BEGIN, Later};
 use crate::replies::joined;
-use crate::text::{clip, corrects_cause, is_claim, line_sentences, reports_failure};
+use crate::text::{
+    clip, corrects_cause, corrects_request, is_claim, line_sentences, reports_failure,
+};
 use crate::words::is_little;
 
 /// Maximum length of a user's message that can report a failure, in bytes.
@@ -14,34 +16,65 @@ const REPORT: usize = 600;
 /// Maximum length of the words that are quoted from the later message, in characters.
 const QUOTED: usize = 60;
 
-/// Adds a note to each of the assistant's claims that a later message contradicts, and returns these claims. The note
+/// Adds a note to each sentence that a later message contradicts, and returns the assistant's sentences. The note
 /// quotes the later message.
 ///
-/// A user's report contradicts the last claims since the user's previous message. An assistant's correction contradicts
-/// its last earlier claims since the user's previous message.
+/// A user's report of a failure contradicts the assistant's last claims since the user's previous message, and a user's
+/// correction also that message. An assistant's correction contradicts its last earlier claims since the user's previous
+/// message.
 pub(crate) fn mark_contradicted(items: &mut [Item]) -> Vec<Forgotten> {
     let mut claims = Vec::new();
     for at in 0..items.len() {
         let (before, rest) = items.split_at_mut(at);
-        let Some((item, quote)) = rest
-            .first()
-            .and_then(|item| Some((item, contradiction(item)?)))
-        else {
-            continue;
+        let Some(item) = rest.first() else { continue };
+        let since = || before.iter().rposition(is_request);
+        let corrects = is_request(item)
+            && item.bytes() <= REPORT
+            && !since().is_none_or(|at| ends_with_question(before.get(at..).unwrap_or_default()))
+            && corrects_request(item.lines.first().map_or("", String::as_str));
+        let quote = match corrects {
+            true => item.lines.first().cloned(),
+            false => contradiction(item),
         };
-        let since = before.iter().rposition(is_request).map_or(0, |at| at + 1);
-        let said_before = before.iter_mut().skip(since).rev();
+        let Some(quote) = quote else { continue };
+        let since = since();
+        let mut later = Later {
+            seq: item.range.first,
+            in_part: false,
+            value: Some(clip(&quote, QUOTED)),
+        };
+        let said_before = before.iter_mut().skip(since.unwrap_or(0)).rev();
         let mut replies = said_before.filter(|item| item.kind == Kind::Reply);
         if let Some(claimed) = replies.find(|reply| claims_in(reply).next().is_some()) {
-            let later = Later {
-                seq: item.range.first,
-                in_part: false,
-                value: Some(clip(&quote, QUOTED)),
-            };
-            mark(claimed, &quote, &later, &mut claims);
+            let wrong: Vec<String> = claims_in(claimed).collect();
+            let wrong =
+                about(&wrong, &quote).unwrap_or_else(|| wrong.into_iter().take(1).collect());
+            mark(claimed, &wrong, &later, &mut claims);
+        }
+        if let Some(request) = since.and_then(|at| before.get_mut(at)).filter(|_| corrects) {
+            later.in_part = true;
+            let said: Vec<String> = request
+                .lines
+                .iter()
+                .flat_map(|line| line_sentences(line))
+                .collect();
+            let said: Vec<String> = said
+                .into_iter()
+                .filter(|one| !one.contains(BEGIN))
+                .collect();
+            let wrong = about(&said, &quote)
+                .unwrap_or_else(|| said.into_iter().next_back().into_iter().collect());
+            mark(request, &wrong, &later, &mut Vec::new());
         }
     }
     claims
+}
+
+/// Returns whether the assistant's last reply ends with a question, so that the user's next message may answer it.
+fn ends_with_question(items: &[Item]) -> bool {
+    let mut replies = items.iter().rev().filter(|item| item.kind == Kind::Reply);
+    let last = replies.next().and_then(|reply| reply.lines.last());
+    last.is_some_and(|line| line.trim_end().ends_with(['?', '？']))
 }
 
 /// Returns whether an item is a text that the user typed, and no answer to a question.
@@ -69,36 +102,31 @@ fn claims_in(item: &Item) -> impl Iterator<Item = String> {
     sentences.filter(|one| is_claim(one) && !one.contains(BEGIN))
 }
 
-/// Marks the claims in `item` that share a word with the quoted sentence, or the first claim if none does.
-fn mark(item: &mut Item, quote: &str, later: &Later, marked: &mut Vec<Forgotten>) {
-    let claims: Vec<String> = claims_in(item).collect();
-    let about = telling_words(quote);
-    let mut wrong: Vec<&String> = claims
-        .iter()
-        .filter(|claim| !telling_words(claim).is_disjoint(&about))
-        .collect();
-    if wrong.is_empty() {
-        wrong.extend(claims.first());
-    }
+/// Returns the sentences that share a word with `quote`; `None` if none does.
+fn about(sentences: &[String], quote: &str) -> Option<Vec<String>> {
+    let words = telling_words(quote);
+    let shares = |one: &&String| !telling_words(one).is_disjoint(&words);
+    let shared: Vec<String> = sentences.iter().filter(shares).cloned().collect();
+    (!shared.is_empty()).then_some(shared)
+}
+
+/// Adds a note to the sentences `wrong` of an item, and adds the sentences to `marked`.
+fn mark(item: &mut Item, wrong: &[String], later: &Later, marked: &mut Vec<Forgotten>) {
     for line in &mut item.lines {
         let sentences = line_sentences(line);
-        if !sentences.iter().any(|one| wrong.contains(&one)) {
+        if !sentences.iter().any(|one| wrong.contains(one)) {
             continue;
         }
         *line = joined(sentences.into_iter().map(|one| {
-            let is_wrong = wrong.contains(&&one);
-            let printed = if is_wrong {
-                format!("{one}{later}")
-            } else {
-                one.clone()
-            };
-            if is_wrong {
-                marked.push(Forgotten {
-                    range: item.range,
-                    sentence: one,
-                    later: later.clone(),
-                });
+            if !wrong.contains(&one) {
+                return (Cow::Owned(one), true);
             }
+            let printed = format!("{one}{later}");
+            marked.push(Forgotten {
+                range: item.range,
+                sentence: one,
+                later: later.clone(),
+            });
             (Cow::Owned(printed), true)
         }));
     }
@@ -169,6 +197,32 @@ mod tests {
                 "The root cause is the cache. (later: [3]: I measured it: the actual cause is the index.)"
             ]
         );
+    }
+
+    #[test]
+    fn a_request_that_the_user_corrects_is_marked() {
+        let said = [
+            "Which color have code blocks? They should be 8abeb7.",
+            "A: Done! Now code blocks use `8abeb7`.",
+            "no, the block should stay as is",
+        ];
+        assert_eq!(
+            marked(&said),
+            [
+                "Which color have code blocks? They should be 8abeb7. (later: [3] in part: no, the block should stay as is)"
+            ]
+        );
+        for other in ["no problem", "nothing else", "note the color", "Yes."] {
+            assert!(marked(&[said[0], said[1], other]).is_empty(), "{other}");
+        }
+        // An answer to a question.
+        assert!(marked(&[said[0], "A: Shall I keep it?", "no, drop it"]).is_empty());
+        let said = [
+            "Push the update to the next tick.",
+            "A: Done.",
+            "yeah you can undo that, it was the log",
+        ];
+        assert_eq!(marked(&said).len(), 1);
     }
 
     #[test]

@@ -69,6 +69,7 @@ struct Told {
 /// Splits users' messages into rules, other text, and replaced sentences. Returns the sentences that were removed from
 /// replies.
 pub(crate) fn apply(items: &mut Vec<Item>) -> Vec<Forgotten> {
+    let contradicted = mark_contradicted(items);
     let mut told: Vec<Told> = Vec::new();
     for (at, item) in items.iter().enumerate() {
         if item.kind == Kind::User && item.later.is_none() && item.weight >= PASTED {
@@ -79,7 +80,7 @@ pub(crate) fn apply(items: &mut Vec<Item>) -> Vec<Forgotten> {
     replaced.truncate(COMPARED);
     let mut forgotten = forget(items, &replaced);
     forgotten.extend(forget_overtaken(items));
-    forgotten.extend(mark_contradicted(items));
+    forgotten.extend(contradicted);
     let newest = told.iter().rev().nth(WHOLE).map_or(0, |told| told.item + 1);
     let mut told = told.into_iter().peekable();
     let mut out = Vec::with_capacity(items.len());

@@ -5,7 +5,9 @@ use std::sync::LazyLock;
 
 use aho_corasick::AhoCorasick;
 
-use crate::cues::{CLAIMS, CORRECTIONS, DECISIONS, DIRECTIVES, LEADS, STEPS, STILL};
+use crate::cues::{
+    CLAIMS, CORRECTIONS, DECISIONS, DIRECTIVES, LEADS, NO_MATTER, NOS, STEPS, STILL, UNDOES,
+};
 use crate::later::BEGIN;
 
 /// Number of bytes that are read at the start of a long text.
@@ -310,6 +312,22 @@ pub(crate) fn is_claim(sentence: &str) -> bool {
 pub(crate) fn reports_failure(sentence: &str) -> bool {
     static WORDS: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| matcher(STILL));
     holds(&WORDS, sentence)
+}
+
+/// Returns whether a user's message corrects or takes back the request before: `No, the block should stay as is.`
+pub(crate) fn corrects_request(message: &str) -> bool {
+    static WORDS: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| matcher(UNDOES));
+    let said = head(message.trim_start(), STEP_BEGINS).to_lowercase();
+    let said = said.replace('’', "'");
+    let begins = NOS.iter().any(|cue| {
+        let Some(after) = said.strip_prefix(cue) else {
+            return false;
+        };
+        let next = after.trim_start_matches(|c: char| !c.is_alphanumeric());
+        let is_whole = !cue.is_ascii() || !after.starts_with(char::is_alphanumeric);
+        is_whole && !next.is_empty() && !NO_MATTER.iter().any(|word| next.starts_with(word))
+    });
+    begins || holds(&WORDS, message)
 }
 
 /// Returns whether a sentence of an assistant corrects a cause that it named before.
