@@ -1,18 +1,19 @@
 //! Claims of an assistant that a later message contradicts, such as a wrong cause or a repair that did not help.
 
-use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use crate::item::{ASKED, Forgotten, Item, Kind, TYPED, is_mark};
 use crate::later::{BEGIN, Later};
-use crate::replies::joined;
 use crate::text::{
-    clip, corrects_cause, corrects_request, is_claim, line_sentences, reports_failure,
+    clip, corrects_cause, corrects_request, is_claim, line_sentences, reads_as_code,
+    reports_failure,
 };
 use crate::words::is_little;
 
 /// Maximum length of a user's message that can report a failure, in bytes.
 const REPORT: usize = 600;
+/// Beginning of the note with the question that a short message answers. The quote leaves it out.
+const ANSWERS: &str = " (to [";
 /// Maximum length of the words that are quoted from the later message, in characters.
 const QUOTED: usize = 60;
 
@@ -26,18 +27,21 @@ pub(crate) fn mark_contradicted(items: &mut [Item]) -> Vec<Forgotten> {
     let mut claims = Vec::new();
     for at in 0..items.len() {
         let (before, rest) = items.split_at_mut(at);
-        let Some(item) = rest.first() else { continue };
-        let since = || before.iter().rposition(is_request);
-        let corrects = is_request(item)
-            && item.bytes() <= REPORT
-            && !since().is_none_or(|at| ends_with_question(before.get(at..).unwrap_or_default()))
-            && corrects_request(item.lines.first().map_or("", String::as_str));
-        let quote = match corrects {
-            true => item.lines.first().cloned(),
-            false => contradiction(item),
+        let Some((item, mut quote)) = rest
+            .first()
+            .and_then(|item| Some((item, contradiction(item)?)))
+        else {
+            continue;
         };
-        let Some(quote) = quote else { continue };
-        let since = since();
+        let since = before.iter().rposition(is_request);
+        let between = before.get(since.unwrap_or(0)..).unwrap_or_default();
+        let corrects = item.kind == Kind::User && corrects_request(&quote);
+        if corrects && (since.is_none() || ends_with_question(between)) {
+            continue;
+        }
+        if let Some((own, _)) = quote.split_once(ANSWERS) {
+            quote = own.to_owned();
+        }
         let mut later = Later {
             seq: item.range.first,
             in_part: false,
@@ -45,26 +49,19 @@ pub(crate) fn mark_contradicted(items: &mut [Item]) -> Vec<Forgotten> {
         };
         let said_before = before.iter_mut().skip(since.unwrap_or(0)).rev();
         let mut replies = said_before.filter(|item| item.kind == Kind::Reply);
-        if let Some(claimed) = replies.find(|reply| claims_in(reply).next().is_some()) {
-            let wrong: Vec<String> = claims_in(claimed).collect();
-            let wrong =
-                about(&wrong, &quote).unwrap_or_else(|| wrong.into_iter().take(1).collect());
-            mark(claimed, &wrong, &later, &mut claims);
+        if let Some(reply) = replies.find(|reply| claims_in(reply).next().is_some()) {
+            let said: Vec<String> = claims_in(reply).collect();
+            if let Some(claim) = about(&said, &quote).or(said.first()) {
+                mark(reply, claim, &later, &mut claims);
+            }
         }
         if let Some(request) = since.and_then(|at| before.get_mut(at)).filter(|_| corrects) {
             later.in_part = true;
-            let said: Vec<String> = request
-                .lines
-                .iter()
-                .flat_map(|line| line_sentences(line))
-                .collect();
-            let said: Vec<String> = said
-                .into_iter()
-                .filter(|one| !one.contains(BEGIN))
-                .collect();
-            let wrong = about(&said, &quote)
-                .unwrap_or_else(|| said.into_iter().next_back().into_iter().collect());
-            mark(request, &wrong, &later, &mut Vec::new());
+            let said = request.lines.iter().flat_map(|line| line_sentences(line));
+            let said: Vec<String> = said.filter(|one| !reads_as_code(one)).collect();
+            if let Some(wish) = about(&said, &quote).or(said.last()) {
+                mark(request, wish, &later, &mut Vec::new());
+            }
         }
     }
     claims
@@ -83,11 +80,22 @@ fn is_request(item: &Item) -> bool {
     typed && !is_mark(item)
 }
 
-/// Returns the sentence of an item that contradicts earlier claims.
+/// Returns the sentence of an item that contradicts earlier sentences.
 fn contradiction(item: &Item) -> Option<String> {
     let contradicts: fn(&str) -> bool = match item.kind {
         Kind::Reply => corrects_cause,
-        Kind::User if item.bytes() <= REPORT && is_request(item) => reports_failure,
+        Kind::User if item.bytes() <= REPORT && is_request(item) => {
+            let begin = item.lines.first().filter(|line| corrects_request(line));
+            let sentence = begin.and_then(|line| {
+                line_sentences(line)
+                    .into_iter()
+                    .find(|one| corrects_request(one))
+            });
+            if sentence.is_some() {
+                return sentence;
+            }
+            reports_failure
+        }
         _ => return None,
     };
     let mut lines = item.lines.iter();
@@ -102,34 +110,27 @@ fn claims_in(item: &Item) -> impl Iterator<Item = String> {
     sentences.filter(|one| is_claim(one) && !one.contains(BEGIN))
 }
 
-/// Returns the sentences that share a word with `quote`; `None` if none does.
-fn about(sentences: &[String], quote: &str) -> Option<Vec<String>> {
+/// Returns the last sentence that shares a word with `quote`.
+fn about<'a>(sentences: &'a [String], quote: &str) -> Option<&'a String> {
     let words = telling_words(quote);
-    let shares = |one: &&String| !telling_words(one).is_disjoint(&words);
-    let shared: Vec<String> = sentences.iter().filter(shares).cloned().collect();
-    (!shared.is_empty()).then_some(shared)
+    let mut latest = sentences.iter().rev();
+    latest.find(|one| !telling_words(one).is_disjoint(&words))
 }
 
-/// Adds a note to the sentences `wrong` of an item, and adds the sentences to `marked`.
-fn mark(item: &mut Item, wrong: &[String], later: &Later, marked: &mut Vec<Forgotten>) {
-    for line in &mut item.lines {
-        let sentences = line_sentences(line);
-        if !sentences.iter().any(|one| wrong.contains(one)) {
-            continue;
-        }
-        *line = joined(sentences.into_iter().map(|one| {
-            if !wrong.contains(&one) {
-                return (Cow::Owned(one), true);
-            }
-            let printed = format!("{one}{later}");
-            marked.push(Forgotten {
-                range: item.range,
-                sentence: one,
-                later: later.clone(),
-            });
-            (Cow::Owned(printed), true)
-        }));
-    }
+/// Adds a note to the last occurrence of a sentence in an item, and adds the sentence to `marked`. A sentence that has a
+/// note is left as it is.
+fn mark(item: &mut Item, wrong: &str, later: &Later, marked: &mut Vec<Forgotten>) {
+    let mut lines = item.lines.iter_mut().rev();
+    let place = lines.find_map(|line| Some((line.rfind(wrong)? + wrong.len(), line)));
+    let Some((at, line)) = place.filter(|_| !wrong.contains(BEGIN)) else {
+        return;
+    };
+    line.insert_str(at, &later.to_string());
+    marked.push(Forgotten {
+        range: item.range,
+        sentence: wrong.to_owned(),
+        later: later.clone(),
+    });
 }
 
 /// Returns the words of a sentence that describe a subject: words of at least four letters, and words in scripts
