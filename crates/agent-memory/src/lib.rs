@@ -91,7 +91,8 @@ pub mod compaction {
     };
     pub use dag_compactor::{DagPlanner, FreshTail};
     pub use handoff_compactor::{
-        CutPolicy, FileLedger, FileOwner, HandoffPlanner, LeftOut, LiveHandoffPolicy,
+        COMPACT_PRESERVE_COUNT, CutPolicy, FileLedger, FileOwner, HandoffPlanner, LeftOut,
+        LiveHandoffPolicy,
     };
     pub use turn_map::{ClearPolicy, TrimPolicy};
 
@@ -132,8 +133,8 @@ pub mod models {
     #[cfg(feature = "tokio")]
     pub use model_client::TokioTimer;
     pub use model_client::guard::{
-        AttemptEvent, AttemptKind, BreakerPolicy, CallObserver, GuardPolicy, Guards, RetryPolicy,
-        SpendPolicy, Spent,
+        AttemptEvent, AttemptKind, BreakerPolicy, BreakerState, CallObserver, GuardPolicy, Guards,
+        RetryPolicy, SessionGuard, SpendPolicy, Spent,
     };
     #[cfg(any(feature = "openai-compatible", feature = "genai"))]
     pub use model_client::{

@@ -1,5 +1,9 @@
 //! Handoffs by koda's rules.
 
+use agent_memory::compaction::COMPACT_PRESERVE_COUNT;
+use agent_memory::models::{BreakerState, Guards, SessionGuard};
+use agent_memory::summaries::strip_analysis_block;
+
 use super::*;
 use crate::support::Inspect as _;
 
@@ -140,7 +144,7 @@ fn strict(model: &Scripted, breaker: BreakerPolicy) -> Builder {
             ..ladder
         })
         .handoff_above(100, 2)
-        .guards(agent_memory::models::Guards::new(
+        .guards(Guards::new(
             policy,
             Arc::new(FakeTimer::new()),
         ))
@@ -165,10 +169,11 @@ async fn a_breaker_can_be_asked_and_told() {
     );
     talk(&session, 12).await;
     assert!(!session.guard().is_open());
-    let told: Vec<bool> = (0..3)
+    // Of five failures the third opens the breaker, and only that one says so.
+    let told: Vec<bool> = (0..5)
         .map(|_| session.guard().record_failure("no connection"))
         .collect();
-    assert_eq!(told, [false, false, true]);
+    assert_eq!(told, [false, false, true, false, false]);
     assert!(session.guard().is_open() && !other.guard().is_open());
     let window = Window::new(100_000);
     let session = session.in_window(window).await;
@@ -181,7 +186,41 @@ async fn a_breaker_can_be_asked_and_told() {
     session.guard().reset();
     assert!(!session.guard().is_open());
     assert_eq!(session.before_turn().await.unwrap().published(), 1);
+    let told = [0, 1, 2, 3].map(|_| session.guard().record_failure("again"));
+    assert_eq!(
+        told,
+        [false, false, true, false],
+        "counted anew after a reset"
+    );
     // Without guards there is no breaker to open.
     let free = open(writing("x").handoff(keeping(2))).await;
     assert!((0..5).all(|_| !free.guard().record_failure("x")));
+}
+
+#[test]
+fn the_functions_and_the_constant_work_without_a_session() {
+    let guards = Guards::new(
+        GuardPolicy {
+            breaker: Some(BreakerPolicy {
+                half_open_after_millis: None,
+                ..BreakerPolicy::default()
+            }),
+            ..GuardPolicy::none()
+        },
+        Arc::new(FakeTimer::new()),
+    );
+    let session = SessionGuard::new();
+    let is_open = || guards.breaker(&session) == BreakerState::Open;
+    let told = [0, 1, 2, 3].map(|_| (guards.record_failure(&session, "x"), is_open()));
+    let (quiet, tripped, still) = ((false, false), (true, true), (false, true));
+    assert_eq!(told, [quiet, quiet, tripped, still]);
+    session.reset();
+    assert!(!is_open() && !guards.record_failure(&session, "x"));
+    let answer = "<analysis>\nfirst a, then b\n</analysis>\n<summary>\nAll is done.\n</summary>";
+    assert_eq!(strip_analysis_block(answer), "All is done.");
+    assert_eq!(strip_analysis_block("<analysis>open"), "<analysis>open");
+    let fewest = CutPolicy::LastMessages {
+        messages: COMPACT_PRESERVE_COUNT,
+    };
+    assert_eq!(fewest, CutPolicy::LastMessages { messages: 4 });
 }
