@@ -112,8 +112,10 @@ pub mod context {
         MessageOrigin, MovedResult, Receipt, RenamedCall, ShortenedSummary, render_text,
     };
 
+    pub use retrieval_tools::IdentityFiles;
+
     pub use crate::assembly::AssembleRequest;
-    pub use crate::identity::{Identity, IdentityFiles};
+    pub use crate::identity::Identity;
 }
 
 /// The data model: messages, views, summaries, ids and hashes.
