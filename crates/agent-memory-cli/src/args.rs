@@ -546,6 +546,12 @@ pub(crate) struct Mcp {
     /// names one of them [default: the only session]
     #[arg(long = "session", value_name = "SESSION")]
     pub(crate) sessions: Vec<String>,
+    /// Offer a tool that reads and writes SOUL.md, USER.md and MEMORY.md in this folder; without it no tool writes
+    #[arg(long, value_name = "FOLDER")]
+    pub(crate) identity: Option<PathBuf>,
+    /// Folder of a project: files in its folder .agents take the place of those of --identity
+    #[arg(long, value_name = "FOLDER", requires = "identity")]
+    pub(crate) project: Option<PathBuf>,
     /// Serve over HTTP at this port of 127.0.0.1 instead; 0 chooses a free port. Clients send a token from
     /// AGENT_MEMORY_TOKEN, or a new one that is printed on stderr
     #[arg(long, value_name = "PORT")]

@@ -230,14 +230,17 @@ impl CallGuards<'_> {
     }
 
     /// Counts a failure outside of this crate, such as a failed model call of the application, in all circuit breakers
-    /// of the session. `text` describes the failure. Returns the value of [`CallGuards::is_open`] after the failure.
+    /// of the session. `text` describes the failure. Returns whether this failure made [`CallGuards::is_open`] true, so
+    /// that the application can report it once.
     pub fn record_failure(&self, text: &str) -> bool {
-        if let Some(guards) = self.0.memory().inner.writers.guards() {
-            for guard in self.0.writer().guards.iter() {
-                guards.record_failure(guard, text);
-            }
+        let Some(guards) = self.0.memory().inner.writers.guards() else {
+            return false;
+        };
+        let mut opened = false;
+        for guard in self.0.writer().guards.iter() {
+            opened |= guards.record_failure(guard, text);
         }
-        self.is_open()
+        opened && self.is_open()
     }
 
     /// Closes the session's circuit breakers, so that the next summary calls a model again.

@@ -150,6 +150,18 @@ impl From<context_assembler::Error> for Error {
     }
 }
 
+impl From<block_overlay::Error> for Error {
+    fn from(error: block_overlay::Error) -> Self {
+        let kind = match error {
+            block_overlay::Error::BudgetTooSmall { needed, .. } => {
+                ErrorKind::BudgetTooSmall { needed }
+            }
+            _ => ErrorKind::Invalid,
+        };
+        convert(kind, &error)
+    }
+}
+
 impl From<retrieval_tools::Error> for Error {
     fn from(error: retrieval_tools::Error) -> Self {
         let kind = match error.kind() {

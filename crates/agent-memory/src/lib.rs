@@ -74,6 +74,20 @@ pub use memory_model::{
 pub use retrieval_tools::Retrieval;
 pub use summarize_escalation::Summarizer;
 
+/// Compaction of a running agent's messages by blocks, without a store: see the crate `block-overlay`.
+/// [`Strategy::Blocks`] keeps the same blocks as a view of a session.
+pub mod blocks {
+    pub use block_overlay::{
+        AgentContext, BlockCompactionStrategy, CompactedSection, CompactionBlock, CompactionConfig,
+        CompactionEvent, CompactionHooks, CompactionOutcome, CompactionScope, CompactionStrategy,
+        Compactor, ContextConfig, DefaultBlockCompaction, DefaultCompaction, Error, LoopContext,
+        LoopRecord, LoopRun, LoopSession, Omission, Result, Shown, SummarizingBlockCompaction,
+        TurnMap, TurnRange, TurnShown, build_context_from_session, compact_messages,
+        compact_session_loops, resolve_scope,
+    };
+    pub use token_estimate::UsageTracker;
+}
+
 /// Compaction of views: policies, planners, plans, hooks and outcomes.
 pub mod compaction {
     pub use block_overlay::planner::{BlockPlanner, BlockPolicy, Digest};
@@ -91,7 +105,8 @@ pub mod compaction {
     };
     pub use dag_compactor::{DagPlanner, FreshTail};
     pub use handoff_compactor::{
-        CutPolicy, FileLedger, FileOwner, HandoffPlanner, LeftOut, LiveHandoffPolicy,
+        COMPACT_PRESERVE_COUNT, CutPolicy, FileLedger, FileOwner, HandoffPlanner, LeftOut,
+        LiveHandoffPolicy,
     };
     pub use turn_map::{ClearPolicy, TrimPolicy};
 
@@ -111,8 +126,10 @@ pub mod context {
         MessageOrigin, MovedResult, Receipt, RenamedCall, ShortenedSummary, render_text,
     };
 
+    pub use retrieval_tools::IdentityFiles;
+
     pub use crate::assembly::AssembleRequest;
-    pub use crate::identity::{Identity, IdentityFiles};
+    pub use crate::identity::Identity;
 }
 
 /// The data model: messages, views, summaries, ids and hashes.
@@ -132,8 +149,8 @@ pub mod models {
     #[cfg(feature = "tokio")]
     pub use model_client::TokioTimer;
     pub use model_client::guard::{
-        AttemptEvent, AttemptKind, BreakerPolicy, CallObserver, GuardPolicy, Guards, RetryPolicy,
-        SpendPolicy, Spent,
+        AttemptEvent, AttemptKind, BreakerPolicy, BreakerState, CallObserver, GuardPolicy, Guards,
+        RetryPolicy, SessionGuard, SpendPolicy, Spent,
     };
     #[cfg(any(feature = "openai-compatible", feature = "genai"))]
     pub use model_client::{

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use compaction_plan::Planner;
 use memory_model::{SessionKey, ToolDefinition};
-use retrieval_tools::Retrieval;
+use retrieval_tools::{IdentityFiles, Retrieval};
 
 use crate::error::Result;
 use crate::memory::Memory;
@@ -60,10 +60,13 @@ impl OpenSession {
         self
     }
 
-    /// Adds the memory's own tools, by which the model searches and reads the whole log. [`Session::answer`] runs the
-    /// calls of these tools.
+    /// Adds the memory's own tools, by which the model searches and reads the whole log. If the memory has
+    /// [`IdentityFiles`], also adds `memory_identity`, by which the model reads and writes these files.
+    /// [`Session::answer`] runs the calls of these tools.
     pub fn memory_tools(self) -> Self {
-        self.tools(Retrieval::definitions())
+        let files = self.memory.inner.identity.files();
+        let editing = files.map(|_| IdentityFiles::definition());
+        self.tools(Retrieval::definitions().chain(editing))
     }
 
     /// Sets the strategy for this handle only. Its contexts, plans and turns use the view of this strategy. The views

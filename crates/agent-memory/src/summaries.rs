@@ -44,7 +44,7 @@
 
 pub use model_client::{ChatModel, ChatPrompt, Completion};
 pub use summarize_escalation::prompt::{
-    AnswerFormat, Clip, InvalidTemplate, PromptSet, Slot, Template,
+    AnswerFormat, Clip, InvalidTemplate, PromptSet, Slot, Template, strip_analysis_block,
 };
 pub use summarize_escalation::{
     CallGuard, Error, ErrorKind, ExtractiveSummarizer, Failure, FailureKind, FallbackSummarizer,

@@ -13,7 +13,7 @@ use compaction_runner::{
 use context_assembler::{Budget, Context};
 use memory_model::{Accounting as _, Message, Reply, ToolCall};
 use memory_store::Snapshot;
-use retrieval_tools::{Retrieval, RetrievalLimits};
+use retrieval_tools::RetrievalLimits;
 
 use crate::error::Result;
 use crate::sent::SentContext;
@@ -210,13 +210,16 @@ impl Session {
     /// window, and appends the result to the log. Returns `false` for a call of any other tool, and appends no result.
     ///
     /// # Errors
-    /// The errors of [`Session::ingest`]. A failed search is not an error: the model gets the failure's text as the
+    /// The errors of [`Session::ingest`]. A failed call is not an error: the model gets the failure's text as the
     /// result.
     pub async fn answer(&self, call: ToolCall<'_>) -> Result<bool> {
-        if !Retrieval::has_tool(call.name) {
+        let mut tools = self.retrieval();
+        if let Some(files) = self.memory().inner.identity.files() {
+            tools = tools.with_identity(files.clone());
+        }
+        if !tools.has_tool(call.name) {
             return Ok(false);
         }
-        let mut tools = self.retrieval();
         if let Ok(window) = self.window() {
             tools = tools.with_limits(RetrievalLimits::for_window(window.tokens));
         }

@@ -18,6 +18,25 @@ pub(crate) struct Sections {
 }
 
 /// The turns of a list of messages by index, and its groups of tool calls and results, which are never split.
+///
+/// ```
+/// use block_overlay::{TurnMap, TurnRange};
+/// use memory_model::Message;
+///
+/// let messages = [
+///     Message::user("Where is the log?").with_turn("run", 0),
+///     Message::assistant("In /var/log.").with_turn("run", 0),
+///     Message::user("A message without a turn."),
+///     Message::user("Rotate it.").with_turn("run", 1),
+/// ];
+/// let turns = TurnMap::from_messages(&messages);
+/// assert_eq!(turns.turn_count(), 3);
+/// assert_eq!(turns.turn_msg_range(0), Some(0..2));
+/// assert_eq!(turns.turn_msg_range(3), None);
+/// // A range of turns is inclusive.
+/// let last = TurnRange { start_turn: 1, end_turn: 2 };
+/// assert_eq!(turns.messages_for_range(last, &messages), &messages[2..]);
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TurnMap {
     starts: Vec<usize>,

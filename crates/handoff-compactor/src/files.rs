@@ -184,8 +184,8 @@ impl FileLedger {
         }
     }
 
-    /// Removes the calls that have no result yet.
-    pub(crate) fn end(&mut self) {
+    /// Forgets the calls that have no result yet. Call it after the last message.
+    pub fn end(&mut self) {
         self.open.clear();
     }
 

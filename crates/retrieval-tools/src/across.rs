@@ -230,7 +230,7 @@ impl RetrievalSet {
             .filter(|(_, tools)| tools.grant.allows(GrepArgs::NAME))
             .collect();
         let Some((_, first)) = members.first() else {
-            return Err(no_tool(GrepArgs::NAME));
+            return Err(no_tool(GrepArgs::NAME, false));
         };
         let (only, places) = match &args.cursor {
             Some(cursor) => {

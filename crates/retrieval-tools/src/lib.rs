@@ -8,6 +8,7 @@ mod error;
 mod expand;
 mod files;
 mod grep;
+mod identity;
 mod limits;
 #[cfg(feature = "mcp")]
 pub mod mcp;
@@ -39,6 +40,7 @@ pub use files::{FileUse, FilesAnswer, FilesArgs, UseKind, UseOutcome};
 pub use grep::{
     EchoCount, GrepAnswer, GrepArgs, GrepHit, HitKind, NearMessage, UndatedCount, WiderSearch,
 };
+pub use identity::IdentityFiles;
 pub use limits::RetrievalLimits;
 pub use memory_search::{Fallback, HitOrder, SearchMode, SearchScope};
 pub use narrowing::Narrowing;

@@ -49,6 +49,7 @@ use crate::arguments::Arguments as _;
 use crate::error::{Error, ErrorKind, Result};
 use crate::expand::ExpandArgs;
 use crate::grep::GrepArgs;
+use crate::identity::IdentityArgs;
 use crate::overview::Overview;
 use crate::set::RetrievalSet;
 use crate::text::short;
@@ -341,9 +342,10 @@ impl ServerHandler for MemoryServer {
                 Value::Object(schema) => schema,
                 _ => Map::new(),
             };
+            let writes = tool.name == IdentityArgs::NAME;
             let annotations = ToolAnnotations::with_title(tool.title)
-                .read_only(true)
-                .destructive(false)
+                .read_only(!writes)
+                .destructive(writes)
                 .idempotent(true)
                 .open_world(false);
             McpTool::new(tool.name, tool.description, schema)

@@ -15,6 +15,7 @@ use crate::describe::{DescribeArgs, Description};
 use crate::error::{Error, ErrorKind, Result};
 use crate::expand::{ExpandArgs, Target};
 use crate::grep::GrepArgs;
+use crate::identity::IdentityFiles;
 use crate::limits::RetrievalLimits;
 use crate::narrowing::{Grant, Narrowing};
 use crate::room::Room;
@@ -37,6 +38,8 @@ pub struct Retrieval {
     pub(crate) conventions: Arc<dyn AgentConventions>,
     pub(crate) view: Option<ViewName>,
     pub(crate) grant: Grant,
+    /// Files that the tool `memory_identity` edits; without them the tool set does not have it.
+    pub(crate) identity: Option<IdentityFiles>,
     /// Condition that ends searches early.
     pub(crate) stop: Option<SearchStop>,
     /// Maximum number of tokens that the text and the JSON of an answer may have together. `None` if only one of them
@@ -65,6 +68,7 @@ impl Retrieval {
             conventions: Arc::new(GenericConventions),
             view: None,
             grant: Grant::default(),
+            identity: None,
             stop: None,
             reply: None,
             limits: RetrievalLimits::default(),
@@ -83,6 +87,13 @@ impl Retrieval {
     /// default rules use the names of the tools' arguments.
     pub fn with_conventions(mut self, conventions: Arc<dyn AgentConventions>) -> Self {
         self.conventions = conventions;
+        self
+    }
+
+    /// Adds the tool `memory_identity`, which reads and writes these files and no others. A tool set that
+    /// [`narrow`](Self::narrow) derives does not have the tool.
+    pub fn with_identity(mut self, files: IdentityFiles) -> Self {
+        self.identity = Some(files);
         self
     }
 
@@ -138,6 +149,7 @@ impl Retrieval {
         };
         let mut narrowed = self.clone();
         narrowed.grant = self.grant.narrowed(by, range)?;
+        narrowed.identity = None;
         narrowed.ceiling = self.limits();
         Ok(narrowed)
     }

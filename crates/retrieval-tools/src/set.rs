@@ -10,9 +10,10 @@ use crate::arguments::Arguments as _;
 use crate::arguments::{or, read, take_text};
 use crate::error::{Error, ErrorKind, Result};
 use crate::grep::GrepArgs;
+use crate::identity::IdentityArgs;
 use crate::retrieval::Retrieval;
 use crate::text::short;
-use crate::tools::{Tool, ToolAnswer, echo, tool};
+use crate::tools::{self, Tool, ToolAnswer, echo};
 
 /// Name of the argument that selects a conversation of a set.
 const SESSION: &str = "session";
@@ -51,14 +52,14 @@ impl RetrievalSet {
     }
 
     /// Returns the declarations of the tools that are permitted for at least one conversation. In a set of more than
-    /// one conversation, each tool has the additional argument `session`.
+    /// one conversation, each retrieval tool has the additional argument `session`.
     pub fn tools(&self) -> Vec<Tool> {
-        let offered = |tool: &&Tool| {
+        let offered = |tool: &&'static Tool| {
             self.members
                 .iter()
                 .any(|(_, tools)| tools.grant.allows(tool.name))
         };
-        let tools = Retrieval::tools().iter().filter(offered);
+        let tools = tools::offered(self.editor().is_some()).filter(offered);
         tools.map(|tool| self.declare(tool)).collect()
     }
 
@@ -71,10 +72,14 @@ impl RetrievalSet {
 
     /// Answers a call. `given` is a JSON object with the arguments, or a JSON string that contains one.
     pub(crate) async fn answer(&self, name: &str, given: Value) -> Result<ToolAnswer> {
-        let tool = self.declare(tool(name)?);
+        let editor = self.editor();
+        let tool = self.declare(tools::tool(name, editor.is_some())?);
         let mut given = tool.declared.object(given)?;
         if let [(_, only)] = self.members.as_slice() {
             return only.answer(&tool, given).await;
+        }
+        if let Some(editor) = editor.filter(|_| name == IdentityArgs::NAME) {
+            return editor.answer(&tool, given).await;
         }
         tool.declared.check(&given)?;
         let Some(session) = take_text(&mut given, SESSION)? else {
@@ -105,9 +110,15 @@ impl RetrievalSet {
         self
     }
 
+    /// Returns the first tool set that edits identity files. The files do not depend on the conversation.
+    fn editor(&self) -> Option<&Retrieval> {
+        let mut tools = self.members.iter().map(|(_, tools)| tools);
+        tools.find(|tools| tools.identity.is_some())
+    }
+
     fn declare(&self, tool: &Tool) -> Tool {
         let mut tool = tool.clone();
-        if self.members.len() > 1 {
+        if self.members.len() > 1 && tool.name != IdentityArgs::NAME {
             let keys: Vec<&str> = self.members.iter().map(|(key, _)| key.as_str()).collect();
             let all = match tool.name {
                 GrepArgs::NAME => "; all if not given",

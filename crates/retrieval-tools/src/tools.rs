@@ -14,6 +14,7 @@ use crate::error::{Error, Result};
 use crate::expand::ExpandArgs;
 use crate::files::FilesArgs;
 use crate::grep::GrepArgs;
+use crate::identity::{IdentityArgs, IdentityFiles};
 use crate::recall::RecallArgs;
 use crate::retrieval::Retrieval;
 use crate::text::{clip, short};
@@ -24,7 +25,7 @@ const PREFIX: &str = "memory_";
 /// Maximum length of the pattern or query that an answer repeats, in characters.
 const ECHO_CHARS: usize = 500;
 
-/// Declarations of all tools.
+/// Declarations of the tools that every tool set has.
 static TOOLS: LazyLock<Vec<Tool>> = LazyLock::new(|| {
     vec![
         Tool::of::<GrepArgs>(),
@@ -34,6 +35,9 @@ static TOOLS: LazyLock<Vec<Tool>> = LazyLock::new(|| {
         Tool::of::<FilesArgs>(),
     ]
 });
+
+/// Declaration of the tool that edits identity files.
+static EDITING: LazyLock<Tool> = LazyLock::new(Tool::of::<IdentityArgs>);
 
 /// A tool's arguments, with the function that answers a call.
 trait Call: Arguments {
@@ -80,9 +84,31 @@ impl Call for FilesArgs {
     }
 }
 
+impl Call for IdentityArgs {
+    async fn answer(self, tools: &Retrieval) -> Result<ToolAnswer> {
+        tools.grant.begin(Self::NAME, 0)?.end(0);
+        let files = tools.identity.as_ref();
+        let files = files.ok_or_else(|| no_tool(Self::NAME, false))?;
+        let name = self.file;
+        let Some(content) = self.content else {
+            let content = files.read(&name)?;
+            let text = match content.trim() {
+                "" => format!("{name} has no text: write it with content.\n"),
+                _ => format!("{name}:\n{content}"),
+            };
+            return ToolAnswer::new(text, &json!({"content": content, "file": name}));
+        };
+        files.write(&name, &content)?;
+        let (bytes, next) = (content.len(), "the next context begins with it");
+        let text = format!("{name} now has {bytes} bytes; {next}.\n");
+        ToolAnswer::new(text, &json!({"bytes": bytes, "file": name}))
+    }
+}
+
 type Answering<'a> = Pin<Box<dyn Future<Output = Result<ToolAnswer>> + Send + 'a>>;
 
-/// Declaration of a tool for a model: its name, description and arguments. No tool changes data.
+/// Declaration of a tool for a model: its name, description and arguments. Only
+/// `memory_identity` changes data.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Tool {
@@ -179,18 +205,22 @@ pub(crate) fn echo(text: &mut String) {
     *text = clip(text, ECHO_CHARS);
 }
 
+/// Returns the declarations of the tools, with `memory_identity` if `edits_identity` is true.
+pub(crate) fn offered(edits_identity: bool) -> impl Iterator<Item = &'static Tool> {
+    TOOLS.iter().chain(edits_identity.then(|| &*EDITING))
+}
+
 /// Returns the declaration of the tool with this name.
-pub(crate) fn tool(name: &str) -> Result<&'static Tool> {
-    TOOLS
-        .iter()
+pub(crate) fn tool(name: &str, edits_identity: bool) -> Result<&'static Tool> {
+    offered(edits_identity)
         .find(|tool| tool.name == name)
-        .ok_or_else(|| no_tool(name))
+        .ok_or_else(|| no_tool(name, edits_identity))
 }
 
 /// Returns the error for a name that no tool has.
-pub(crate) fn no_tool(name: &str) -> Error {
+pub(crate) fn no_tool(name: &str, edits_identity: bool) -> Error {
     let mut message = format!("there is no tool {}", short(name));
-    let names: Vec<&str> = TOOLS.iter().map(|tool| tool.name).collect();
+    let names: Vec<&str> = offered(edits_identity).map(|tool| tool.name).collect();
     // All names share this prefix, so it is left out of the comparison.
     let own = names.iter().map(|name| name.trim_start_matches(PREFIX));
     if let Some(near) = nearest(name.trim_start_matches(PREFIX), own) {
@@ -199,18 +229,28 @@ pub(crate) fn no_tool(name: &str) -> Error {
     Error::invalid(format!("{message}: call {}", or(&names)))
 }
 
+impl IdentityFiles {
+    /// Returns the definition of the tool `memory_identity`, by which a model reads and writes the files. A tool set
+    /// answers its calls after [`Retrieval::with_identity`].
+    pub fn definition() -> ToolDefinition {
+        ToolDefinition::from(&*EDITING)
+    }
+}
+
 impl Retrieval {
-    /// Returns the definitions of all tools, to send to a model together with the tools of the application.
+    /// Returns the definitions of the [retrieval tools](Self::tools), to send to a model together with the tools of the
+    /// application.
     pub fn definitions() -> impl Iterator<Item = ToolDefinition> {
         Self::tools().iter().map(ToolDefinition::from)
     }
 
-    /// Returns whether a tool has this name, so that [`call`](Self::call) can answer a call of this tool.
-    pub fn has_tool(name: &str) -> bool {
-        tool(name).is_ok()
+    /// Returns whether a tool of this tool set has this name, so that [`call`](Self::call) can answer a call of this
+    /// tool.
+    pub fn has_tool(&self, name: &str) -> bool {
+        tool(name, self.identity.is_some()).is_ok()
     }
 
-    /// Returns the declarations of all tools.
+    /// Returns the declarations of the retrieval tools, which every tool set has and which never write.
     pub fn tools() -> &'static [Tool] {
         &TOOLS
     }
@@ -218,11 +258,12 @@ impl Retrieval {
     /// Answers a model's tool call. `arguments` are the arguments of the call as JSON text. If the call fails, the
     /// answer is an error text that says how to correct the call.
     pub async fn call(&self, name: &str, arguments: &str) -> ToolAnswer {
-        let answer =
-            match tool(name).and_then(|tool| Ok((tool, tool.declared.object(arguments.into())?))) {
-                Ok((tool, given)) => self.answer(tool, given).await,
-                Err(error) => Err(error),
-            };
+        let tool = tool(name, self.identity.is_some());
+        let answer = match tool.and_then(|tool| Ok((tool, tool.declared.object(arguments.into())?)))
+        {
+            Ok((tool, given)) => self.answer(tool, given).await,
+            Err(error) => Err(error),
+        };
         answer.unwrap_or_else(ToolAnswer::from)
     }
 

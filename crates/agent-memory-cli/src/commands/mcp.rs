@@ -1,7 +1,9 @@
-//! `mcp`: serves the retrieval tools to clients of the Model Context Protocol. Stdout contains only the protocol.
+//! `mcp`: serves the retrieval tools to clients of the Model Context Protocol, and with `--identity` the tool for
+//! identity files. Stdout contains only the protocol.
 
 use std::time::Duration;
 
+use agent_memory::context::IdentityFiles;
 use agent_memory::retrieval::RetrievalSet;
 use agent_memory::retrieval::mcp::{HttpServer, MemoryServer};
 use agent_memory::{Memory, Session, store::ConversationFilter};
@@ -18,7 +20,11 @@ pub(crate) async fn run(app: &App, args: &Mcp) -> anyhow::Result<()> {
         Some(name) => app.session(&memory, name).await?,
         None => only(&memory).await?,
     };
-    let mut set = RetrievalSet::new(first.key().clone(), first.retrieval());
+    let mut tools = first.retrieval();
+    if let Some(files) = identity(args) {
+        tools = tools.with_identity(files);
+    }
+    let mut set = RetrievalSet::new(first.key().clone(), tools);
     for name in args.sessions.iter().skip(1) {
         let session = app.session(&memory, name).await?;
         set = set.with(session.key().clone(), session.retrieval());
@@ -33,6 +39,15 @@ pub(crate) async fn run(app: &App, args: &Mcp) -> anyhow::Result<()> {
     let http = HttpServer::bind(server, port, access_token()?).await?;
     note(&format!("serving at {}", http.url()));
     Ok(http.serve().await?)
+}
+
+/// Returns the identity files that clients may edit; `None` if none are given.
+fn identity(args: &Mcp) -> Option<IdentityFiles> {
+    let files = IdentityFiles::new(args.identity.as_ref()?);
+    Some(match &args.project {
+        Some(project) => files.with_project(project),
+        None => files,
+    })
 }
 
 /// Returns the only session of the database. Fails if there is none or more than one.

@@ -159,3 +159,59 @@ fn a_closed_input_is_answered_and_ends_the_program() {
     );
     assert_eq!(server.process.wait().unwrap().code(), Some(0));
 }
+
+/// Sends these requests after the handshake, and returns the replies with the ids from 2 on.
+fn replies(home: &Home, arguments: &[&str], requests: &[Value]) -> Vec<Value> {
+    let mut server = start(home, arguments, None);
+    let hello = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
+        "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}}});
+    let mut stdin = server.process.stdin.take().unwrap();
+    let mut stdout = BufReader::new(server.process.stdout.take().unwrap());
+    writeln!(stdin, "{hello}").unwrap();
+    let mut line = String::new();
+    let mut reply = || -> Value {
+        line.clear();
+        stdout.read_line(&mut line).unwrap();
+        serde_json::from_str(&line).unwrap()
+    };
+    reply();
+    let mut all = Vec::new();
+    for (id, request) in (2..).zip(requests) {
+        let mut request = request.clone();
+        request["jsonrpc"] = "2.0".into();
+        request["id"] = id.into();
+        writeln!(stdin, "{request}").unwrap();
+        all.push(reply());
+    }
+    all
+}
+
+#[test]
+fn identity_files_are_edited_only_where_an_option_names_their_folder() {
+    let home = home();
+    let soul = home.file("me/soul.md", "You are terse.");
+    let user = home.file("crumb/.agents/USER.md", "Works on crumb.");
+    let me = soul.parent().unwrap().to_str().unwrap();
+    let crumb = user.parent().unwrap().parent().unwrap().to_str().unwrap();
+    let list = json!({"method": "tools/list", "params": {}});
+    let call = |arguments: Value| {
+        let params = json!({"name": "memory_identity", "arguments": arguments});
+        json!({"method": "tools/call", "params": params})
+    };
+    let write = call(json!({"file": "USER.md", "content": "Ada, of crumb."}));
+    let told = replies(&home, &[], &[list.clone(), write.clone()]);
+    assert!(!told[0].to_string().contains("memory_identity"), "{told:?}");
+    assert_eq!(told[1]["result"]["isError"], true, "{told:?}");
+    assert_eq!(std::fs::read_to_string(&user).unwrap(), "Works on crumb.");
+
+    let read = call(json!({"file": "SOUL.md"}));
+    let options = ["--identity", me, "--project", crumb];
+    let told = replies(&home, &options, &[list, read, write]);
+    assert!(told[0].to_string().contains("memory_identity"), "{told:?}");
+    let content = &told[1]["result"]["structuredContent"]["content"];
+    assert_eq!(content, "You are terse.");
+    assert_eq!(told[2]["result"]["isError"], false, "{told:?}");
+    assert_eq!(std::fs::read_to_string(&user).unwrap(), "Ada, of crumb.");
+    let alone = home.run(&["mcp", "--project", crumb]);
+    assert_eq!(alone.code, 2, "{}", alone.err);
+}

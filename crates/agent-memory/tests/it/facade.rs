@@ -1,9 +1,10 @@
 //! Opening sessions, and turns by `user`, `context`, `reply` and `answer`.
 
+use agent_memory::context::IdentityFiles;
 use agent_memory::testing::memory;
 use agent_memory::tokens::Usage;
 use agent_memory::{
-    Budget, ErrorKind, Memory, Message, RawJson, Reply, Retrieval, Session, Strategy, Window,
+    Budget, ErrorKind, Memory, Message, Part, RawJson, Reply, Retrieval, Session, Strategy, Window,
 };
 
 async fn open(window: u64) -> Session {
@@ -139,6 +140,87 @@ async fn the_memory_answers_calls_of_its_own_tools_only() {
             .iter()
             .any(|text| text.contains("ToolResult") && text.contains("green"))
     );
+}
+
+#[tokio::test]
+async fn the_agent_edits_its_identity_files_by_a_tool_and_nothing_else() {
+    let (user, project) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let agents = project.path().join(".agents");
+    std::fs::create_dir(&agents).unwrap();
+    std::fs::write(agents.join("user.md"), "Works on crumb.").unwrap();
+    let files = IdentityFiles::new(user.path()).with_project(project.path());
+    let memory = memory().identity(files.clone()).open().await.unwrap();
+    let session = memory.session("chat").window(Window::new(16_000));
+    let session = session.memory_tools().await.unwrap();
+    let declared = |session: &Session| -> Vec<String> {
+        session
+            .tools()
+            .iter()
+            .map(|tool| tool.name.clone())
+            .collect()
+    };
+    assert!(declared(&session).contains(&"memory_identity".to_owned()));
+
+    let asked = async |arguments: &str| {
+        let arguments = RawJson::parse(arguments).unwrap();
+        let id = format!("call {}", session.entries().await.unwrap().len());
+        let reply = Reply::from(Message::tool_call(id, "memory_identity", arguments));
+        session.reply(&reply).await.unwrap();
+        assert!(session.answer(reply.calls().next().unwrap()).await.unwrap());
+        let log = session.entries().await.unwrap();
+        match &log.last().unwrap().parts[0] {
+            Part::ToolResult {
+                content, is_error, ..
+            } => (content.text().into_owned(), *is_error == Some(true)),
+            other => panic!("{other:?}"),
+        }
+    };
+    // The user's own file is made, and the next context begins with it.
+    session.user("Call me Ada, and be terse.").await.unwrap();
+    let (text, failed) = asked(r#"{"file":"SOUL.md","content":"Be terse."}"#).await;
+    assert!(
+        !failed && text.contains("SOUL.md now has 9 bytes"),
+        "{text}"
+    );
+    let context = session.context().await.unwrap();
+    let first = format!("{:?}", context.messages[0].parts);
+    assert!(first.contains("Be terse."), "{first}");
+    // The project's file is read and written instead of the user's, in any case of its name.
+    let (text, failed) = asked(r#"{"file":"user.md"}"#).await;
+    assert!(!failed && text.ends_with("Works on crumb."), "{text}");
+    let (_, failed) = asked(r#"{"file":"USER.md","content":"Ada works on crumb."}"#).await;
+    assert!(!failed);
+    let written = std::fs::read_to_string(agents.join("user.md")).unwrap();
+    assert_eq!(written, "Ada works on crumb.");
+    assert!(!user.path().join("USER.md").exists());
+
+    // No other file is reached, and the model learns what to do next.
+    for (arguments, next) in [
+        (
+            r#"{"file":"../USER.md","content":"x"}"#,
+            "SOUL.md, USER.md or MEMORY.md",
+        ),
+        (r#"{"file":"/etc/passwd"}"#, "SOUL.md, USER.md or MEMORY.md"),
+        (r#"{"content":"x"}"#, "SOUL.md, USER.md or MEMORY.md"),
+    ] {
+        let (text, failed) = asked(arguments).await;
+        assert!(failed && text.contains(next), "{text}");
+    }
+    let long = format!(r#"{{"file":"SOUL.md","content":"{}"}}"#, "x".repeat(70_000));
+    let (text, failed) = asked(&long).await;
+    assert!(failed && text.contains("shorten it to 65536"), "{text}");
+    std::fs::write(user.path().join("MEMORY.md"), [0xff, 0xfe]).unwrap();
+    let (text, failed) = asked(r#"{"file":"MEMORY.md"}"#).await;
+    assert!(failed && text.contains("ask the user to mend"), "{text}");
+    assert_eq!(files.read("SOUL.md").unwrap(), "Be terse.");
+
+    // A memory without identity files has no such tool, and leaves the call to the application.
+    let session = open(16_000).await;
+    assert!(!declared(&session).contains(&"memory_identity".to_owned()));
+    let arguments = RawJson::parse(r#"{"file":"SOUL.md"}"#).unwrap();
+    let reply = Reply::from(Message::tool_call("c", "memory_identity", arguments));
+    session.reply(&reply).await.unwrap();
+    assert!(!session.answer(reply.calls().next().unwrap()).await.unwrap());
 }
 
 #[tokio::test]

@@ -10,6 +10,7 @@
 )]
 
 mod anna;
+mod blocks;
 mod branched;
 mod branches;
 mod clearing;

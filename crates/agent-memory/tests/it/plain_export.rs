@@ -39,6 +39,7 @@ fn one(db: &Connection, sql: &str) -> i64 {
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Raw {
     texts: Vec<String>,
+    reasoning: Vec<String>,
     /// Id, tool and arguments.
     calls: Vec<(String, String, Value)>,
     /// Id of the call, and the text.
@@ -65,7 +66,9 @@ fn raw(path: &Path) -> Raw {
                 }
                 for block in blocks {
                     let text = |key: &str| block[key].as_str().unwrap().to_owned();
-                    if block["type"] == "tool_use" {
+                    if block["type"] == "thinking" {
+                        raw.reasoning.push(text("thinking"));
+                    } else if block["type"] == "tool_use" {
                         let call = (text("id"), text("name"), block["input"].clone());
                         raw.calls.push(call);
                     } else if block["type"] == "tool_result" {
@@ -102,6 +105,7 @@ fn exported(db: &Connection) -> Raw {
     let text = |value: &Value| value.as_str().unwrap().to_owned();
     Raw {
         texts: content("text"),
+        reasoning: content("thinking"),
         calls: json("tool_call")
             .iter()
             .map(|call| (text(&call["id"]), text(&call["tool"]), call["args"].clone()))
@@ -201,7 +205,9 @@ async fn it_holds_what_the_transcript_says() {
     let file = folder.path().join("plain.db");
     let written = memory.export_sqlite(&[], &file).await.unwrap();
     let db = Connection::open(&file).unwrap();
-    assert_eq!(exported(&db), raw(&path));
+    let said = raw(&path);
+    assert!(said.reasoning.len() > 2);
+    assert_eq!(exported(&db), said);
     let (leaves, condensed) = check_figures(&db);
     assert!(leaves > 4 && condensed > 1);
     assert_eq!((leaves + condensed) as u64, written.summaries);
@@ -239,7 +245,13 @@ async fn it_holds_what_the_transcript_says() {
         &db,
         "select tool_input from message_parts where part_type = 'tool' and tool_input is not null",
     );
-    assert_eq!(inputs.len(), raw(&path).calls.len());
+    assert_eq!(inputs.len(), said.calls.len());
+    let thoughts: Vec<String> = rows(
+        &db,
+        "select p.text_content from message_parts p join messages m on m.id = p.message_id
+          where p.part_type = 'reasoning' order by m.seq",
+    );
+    assert_eq!(thoughts, said.reasoning);
     let texts: Vec<Option<String>> = rows(
         &db,
         "select text_content from message_parts where part_type = 'text'",

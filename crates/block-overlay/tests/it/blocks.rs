@@ -41,6 +41,23 @@ fn turns_are_grouped_by_index_and_messages_without_one_are_alone() {
     assert_eq!(last, &record.messages[3..]);
     let legacy = [user("one"), assistant("two"), user("three")];
     assert_eq!(TurnMap::from_messages(&legacy).turn_count(), 3);
+    // Between messages of one turn, a message without an index is alone and ends the turn.
+    let mixed = [
+        user("one").with_turn("a", 0),
+        user("two"),
+        assistant("three").with_turn("a", 0),
+    ];
+    let turns = TurnMap::from_messages(&mixed);
+    assert_eq!(
+        [0, 1, 2, 3].map(|turn| turns.turn_msg_range(turn)),
+        [Some(0..1), Some(1..2), Some(2..3), None]
+    );
+    // Ranges are inclusive, and turns that do not exist have no messages.
+    let of = |start, end| turns.messages_for_range(range(start, end).unwrap(), &mixed);
+    assert_eq!(
+        [of(0, 1), of(1, 2), of(2, 9), of(5, 9)],
+        [&mixed[..2], &mixed[1..], &mixed[2..], &[]]
+    );
 }
 
 #[test]

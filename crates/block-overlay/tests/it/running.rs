@@ -120,6 +120,28 @@ fn usage_that_the_provider_reported_decides() {
 }
 
 #[test]
+fn later_messages_are_estimated_on_top_of_what_the_provider_reported() {
+    let mut agent = list();
+    let estimated = COUNTER.messages(&agent.messages);
+    let (compactor, _) = compactor(estimated);
+    // The estimate alone fills the window, and the provider counted half of it.
+    let usage = Usage {
+        input: estimated / 2,
+        ..Usage::default()
+    };
+    let last = agent.messages.len() as u64 - 1;
+    assert!(agent.usage.observe(last, &usage, ResponseStatus::Completed));
+    let quiet = block_on(compactor.before_request(&mut agent)).unwrap();
+    assert_eq!(quiet, None);
+    let added = user(&"One more. ".repeat(estimated as usize / 5));
+    let cost = COUNTER.messages(std::slice::from_ref(&added));
+    assert!(cost < estimated && estimated / 2 + cost > estimated * 9 / 10);
+    agent.push([added]);
+    let fired = block_on(compactor.before_request(&mut agent)).unwrap();
+    assert!(fired.is_some());
+}
+
+#[test]
 fn a_compaction_tells_counts_and_tokens() {
     let (compactor, recorder) = compactor(100_000);
     let mut agent = agent();

@@ -33,6 +33,14 @@ struct FailureRecord {
     last_failure: String,
 }
 
+impl FailureRecord {
+    /// Returns whether no call is permitted now.
+    fn is_open(&self, policy: BreakerPolicy, now: Duration) -> bool {
+        self.opened
+            .is_some_and(|opened| self.trying || !ripe(policy, opened, now))
+    }
+}
+
 /// The circuit breaker of one session.
 #[derive(Debug, Default)]
 pub(crate) struct Breaker {
@@ -57,8 +65,8 @@ impl Breaker {
         let state = self.lock();
         match state.opened {
             None => BreakerState::Closed,
-            Some(opened) if !state.trying && ripe(policy, opened, now) => BreakerState::HalfOpen,
-            Some(_) => BreakerState::Open,
+            Some(_) if state.is_open(policy, now) => BreakerState::Open,
+            Some(_) => BreakerState::HalfOpen,
         }
     }
 
@@ -75,14 +83,18 @@ impl Breaker {
         *self.lock() = FailureRecord::default();
     }
 
-    /// Records a failure, and opens the breaker after the policy's number of failures in a row.
-    pub(crate) fn fail(&self, policy: BreakerPolicy, now: Duration, text: String) {
+    /// Records a failure, and opens the breaker after the policy's number of failures in a row. Returns whether this
+    /// failure opened it.
+    pub(crate) fn fail(&self, policy: BreakerPolicy, now: Duration, text: String) -> bool {
         let mut state = self.lock();
+        let was_open = state.is_open(policy, now);
         state.last_failure = text;
         state.failures = state.failures.saturating_add(1);
-        if state.failures >= policy.failures.max(1) {
-            state.opened = Some(now);
+        if state.failures < policy.failures.max(1) {
+            return false;
         }
+        state.opened = Some(now);
+        !was_open
     }
 
     /// Permits a call, or returns an error with the time until the next permitted call. The error is `None` if no call
@@ -95,7 +107,7 @@ impl Breaker {
         let mut state = self.lock();
         let trying = match state.opened {
             None => false,
-            Some(opened) if !state.trying && ripe(policy, opened, now) => {
+            Some(_) if !state.is_open(policy, now) => {
                 state.trying = true;
                 true
             }
@@ -181,7 +193,7 @@ mod tests {
     fn recorded_failures_count_like_failed_calls() {
         let (breaker, policy) = (Breaker::default(), UNTIL_RESET);
         for _ in 0..2 {
-            breaker.fail(policy, SECOND, "elsewhere".to_owned());
+            assert!(!breaker.fail(policy, SECOND, "elsewhere".to_owned()));
         }
         assert_eq!(breaker.state(policy, SECOND), BreakerState::Closed);
         breaker
@@ -190,6 +202,20 @@ mod tests {
             .failed(SECOND, "here".to_owned());
         assert_eq!(breaker.state(policy, SECOND), BreakerState::Open);
         assert_eq!(breaker.last_failure(), "here");
+    }
+
+    #[test]
+    fn a_failure_opens_the_breaker_once_and_again_after_a_pause_or_a_reset() {
+        let (breaker, policy) = (Breaker::default(), BreakerPolicy::default());
+        let fail = |now| breaker.fail(policy, now, String::new());
+        let opened: Vec<bool> = (0..5).map(|_| fail(SECOND)).collect();
+        assert_eq!(opened, [false, false, true, false, false]);
+        let later = SECOND * 61;
+        assert_eq!(breaker.state(policy, later), BreakerState::HalfOpen);
+        assert_eq!([fail(later), fail(later)], [true, false]);
+        breaker.reset();
+        let opened: Vec<bool> = (0..4).map(|_| fail(later)).collect();
+        assert_eq!(opened, [false, false, true, false]);
     }
 
     #[test]

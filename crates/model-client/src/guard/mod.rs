@@ -98,12 +98,13 @@ impl Guards {
     }
 
     /// Counts a failure that happened outside of the guards, such as in a call that the application made itself. `text`
-    /// describes the failure. Returns whether the session's breaker is open after the failure.
+    /// describes the failure. Returns whether this failure opened the session's breaker, so that of several failures in
+    /// a row one returns true. [`breaker`](Self::breaker) returns the state.
     pub fn record_failure(&self, session: &SessionGuard, text: impl Into<String>) -> bool {
-        if let Some(policy) = self.policy.breaker {
-            session.breaker.fail(policy, self.timer.now(), text.into());
-        }
-        self.breaker(session) == BreakerState::Open
+        self.policy.breaker.is_some_and(|policy| {
+            let now = self.timer.now();
+            session.breaker.fail(policy, now, text.into())
+        })
     }
 
     /// Returns the state of a session's breaker; `Closed` if the policy has no breaker.

@@ -3,7 +3,7 @@
 use memory_model::{Media, MediaSource, Message, Part, Role};
 use memory_store::Origin;
 use retrieval_tools::mcp::MemoryServer;
-use retrieval_tools::{Retrieval, RetrievalSet};
+use retrieval_tools::{IdentityFiles, Narrowing, Retrieval, RetrievalSet};
 use serde_json::{Value, json};
 use token_estimate::{HeuristicEstimator, TokenEstimator};
 use tokio::io::{
@@ -159,6 +159,69 @@ async fn every_revision_lists_and_calls_the_tools() {
                 .as_str()
                 .unwrap()
                 .contains(RECENT)
+        );
+    }
+}
+
+#[tokio::test]
+async fn identity_files_are_edited_where_the_host_gives_them() {
+    let (world, _) = tree().await;
+    let folder = tempfile::tempdir().unwrap();
+    let editing = world
+        .tools()
+        .with_identity(IdentityFiles::new(folder.path()));
+    // Of several sessions, the tool belongs to none.
+    let set = RetrievalSet::new("main", world.tools()).with("other", editing.clone());
+    for set in [RetrievalSet::new("main", editing.clone()), set] {
+        let mut client = Client::new(MemoryServer::new(set));
+        let listed = client.ask("tools/list", json!({})).await["result"]["tools"].take();
+        let listed = listed.as_array().unwrap();
+        assert_eq!(listed.len(), Retrieval::tools().len() + 1);
+        let tool = listed.last().unwrap();
+        assert_eq!(tool["name"], "memory_identity");
+        assert_eq!(
+            (
+                &tool["annotations"]["readOnlyHint"],
+                &tool["annotations"]["destructiveHint"]
+            ),
+            (&json!(false), &json!(true))
+        );
+        assert_eq!(tool["inputSchema"]["required"], json!(["file"]));
+        let names = &tool["inputSchema"]["properties"]["file"]["enum"];
+        assert_eq!(*names, json!(["SOUL.md", "USER.md", "MEMORY.md"]));
+        let given = json!({"file": "MEMORY.md", "content": "The train is R7.\n"});
+        let answer = client.call("memory_identity", given).await;
+        assert_eq!(answer["isError"], false, "{answer}");
+        let answer = client
+            .call("memory_identity", json!({"file": "memory.md"}))
+            .await;
+        assert_eq!(
+            answer["structuredContent"],
+            json!({"content": "The train is R7.\n", "file": "MEMORY.md"})
+        );
+        let answer = client
+            .call(
+                "memory_identity",
+                json!({"file": "../x.md", "content": "x"}),
+            )
+            .await;
+        assert_eq!(answer["isError"], true, "{answer}");
+        let text = answer["content"][0]["text"].as_str().unwrap();
+        assert!(text.contains("SOUL.md, USER.md or MEMORY.md"), "{text}");
+    }
+    let files = std::fs::read_dir(folder.path()).unwrap();
+    assert_eq!(files.count(), 1);
+    // Without the files there is no such tool, and a narrowed tool set loses it.
+    let narrowed = editing.narrow(&Narrowing::default()).await.unwrap();
+    for tools in [world.tools(), narrowed] {
+        assert!(!tools.has_tool("memory_identity"));
+        let set = RetrievalSet::new("main", tools);
+        assert_eq!(set.tools().len(), Retrieval::tools().len());
+        let answer = set.call("memory_identity", r#"{"file":"SOUL.md"}"#).await;
+        assert!(
+            answer.is_error && answer.text.contains("there is no tool"),
+            "{}",
+            answer.text
         );
     }
 }

@@ -254,17 +254,18 @@ async fn the_error_of_a_bad_call_has_the_next_step() {
     insta::assert_snapshot!("errors", out.replace(&names_of_tools(), "any tool"));
 }
 
-#[test]
-fn the_tools_are_offered_in_the_shape_that_sessions_take() {
+#[tokio::test]
+async fn the_tools_are_offered_in_the_shape_that_sessions_take() {
+    let tools = World::new().await.tools();
     for (declared, defined) in Retrieval::tools().iter().zip(Retrieval::definitions()) {
-        assert!(Retrieval::has_tool(&defined.name));
+        assert!(tools.has_tool(&defined.name));
         assert_eq!(defined.name, declared.name);
         assert_eq!(defined.description.as_deref(), Some(declared.description));
         let schema: serde_json::Value = serde_json::from_str(defined.parameters.as_str()).unwrap();
         assert_eq!(schema, declared.schema());
         assert_eq!(memory_model::ToolDefinition::from(declared), defined);
     }
-    assert!(!Retrieval::has_tool("read_file"));
+    assert!(!tools.has_tool("read_file"));
 }
 
 #[tokio::test]

@@ -1,7 +1,12 @@
 //! Handoffs by koda's rules.
 
+use agent_memory::compaction::COMPACT_PRESERVE_COUNT;
+use agent_memory::model::SpanBody;
+use agent_memory::models::{BreakerState, Guards, SessionGuard};
+use agent_memory::summaries::strip_analysis_block;
+
 use super::*;
-use crate::support::Inspect as _;
+use crate::support::{Inspect as _, both, dump, small};
 
 #[tokio::test]
 async fn a_short_session_and_one_that_waits_for_results_are_passed_over() {
@@ -140,10 +145,7 @@ fn strict(model: &Scripted, breaker: BreakerPolicy) -> Builder {
             ..ladder
         })
         .handoff_above(100, 2)
-        .guards(agent_memory::models::Guards::new(
-            policy,
-            Arc::new(FakeTimer::new()),
-        ))
+        .guards(Guards::new(policy, Arc::new(FakeTimer::new())))
 }
 
 #[tokio::test]
@@ -165,10 +167,11 @@ async fn a_breaker_can_be_asked_and_told() {
     );
     talk(&session, 12).await;
     assert!(!session.guard().is_open());
-    let told: Vec<bool> = (0..3)
+    // Of five failures the third opens the breaker, and only that one says so.
+    let told: Vec<bool> = (0..5)
         .map(|_| session.guard().record_failure("no connection"))
         .collect();
-    assert_eq!(told, [false, false, true]);
+    assert_eq!(told, [false, false, true, false, false]);
     assert!(session.guard().is_open() && !other.guard().is_open());
     let window = Window::new(100_000);
     let session = session.in_window(window).await;
@@ -181,7 +184,147 @@ async fn a_breaker_can_be_asked_and_told() {
     session.guard().reset();
     assert!(!session.guard().is_open());
     assert_eq!(session.before_turn().await.unwrap().published(), 1);
+    let told = [0, 1, 2, 3].map(|_| session.guard().record_failure("again"));
+    assert_eq!(
+        told,
+        [false, false, true, false],
+        "counted anew after a reset"
+    );
     // Without guards there is no breaker to open.
     let free = open(writing("x").handoff(keeping(2))).await;
     assert!((0..5).all(|_| !free.guard().record_failure("x")));
+}
+
+#[test]
+fn the_functions_and_the_constant_work_without_a_session() {
+    let guards = Guards::new(
+        GuardPolicy {
+            breaker: Some(BreakerPolicy {
+                half_open_after_millis: None,
+                ..BreakerPolicy::default()
+            }),
+            ..GuardPolicy::none()
+        },
+        Arc::new(FakeTimer::new()),
+    );
+    let session = SessionGuard::new();
+    let is_open = || guards.breaker(&session) == BreakerState::Open;
+    let told = [0, 1, 2, 3].map(|_| (guards.record_failure(&session, "x"), is_open()));
+    let (quiet, tripped, still) = ((false, false), (true, true), (false, true));
+    assert_eq!(told, [quiet, quiet, tripped, still]);
+    session.reset();
+    assert!(!is_open() && !guards.record_failure(&session, "x"));
+    let answer = "<analysis>\nfirst a, then b\n</analysis>\n<summary>\nAll is done.\n</summary>";
+    assert_eq!(strip_analysis_block(answer), "All is done.");
+    assert_eq!(strip_analysis_block("<analysis>open"), "<analysis>open");
+    let fewest = CutPolicy::LastMessages {
+        messages: COMPACT_PRESERVE_COUNT,
+    };
+    assert_eq!(fewest, CutPolicy::LastMessages { messages: 4 });
+}
+
+#[tokio::test]
+async fn who_changed_a_file_last_survives_each_strategy_and_a_new_opening_of_the_database() {
+    let write = |id: &str, agent: &str, path: &str| {
+        let arguments = format!(r#"{{"file_path":"{path}","content":"x"}}"#);
+        let mut call = call(id, "Write", &arguments);
+        call.name = Some(agent.to_owned());
+        [call, Message::tool_result(id, "written")]
+    };
+    let owners = |files: &FileLedger| -> Vec<(String, String, u32)> {
+        let owners = files.owners().iter();
+        owners
+            .map(|(path, owner)| (path.clone(), owner.agent.clone(), owner.at.0))
+            .collect()
+    };
+    let owner = |path: &str, agent: &str, at: u32| (path.to_owned(), agent.to_owned(), at);
+    for strategy in Strategy::ALL {
+        let build = || small().handoff(keeping(2)).strategy(strategy);
+        for place in both(build).await {
+            let name = format!("{strategy:?} {}", place.name);
+            let session = place.memory.session("s").await.unwrap();
+            talk(&session, 8).await;
+            for (id, agent, path) in [
+                ("1", "coder", "src/a.rs"),
+                ("2", "coder", "src/b.rs"),
+                ("3", "tester", "src/a.rs"),
+            ] {
+                for message in write(id, agent, path) {
+                    say(&session, message).await;
+                }
+            }
+            talk_on(&session, 9, 60).await;
+            let outcome = session.compact(Mode::Full).await.unwrap();
+            assert!(outcome.published.total() > 0, "{name}: {outcome:?}");
+            let spans = session.spans().await.unwrap();
+            let of_calls = spans.iter().rfind(|span| span.range.first <= Seq(13));
+            assert_ne!(of_calls.unwrap().body, SpanBody::Raw, "{name}");
+
+            let place = place.reopen(build()).await;
+            let session = place.memory.get_session("s").await.unwrap();
+            let files = session.files().await.unwrap();
+            let (a, b) = (
+                owner("src/a.rs", "tester", 13),
+                owner("src/b.rs", "coder", 11),
+            );
+            assert_eq!(owners(&files), [a.clone(), b], "{name}");
+            assert_eq!(files.created(), ["src/a.rs", "src/b.rs"], "{name}");
+            if strategy == Strategy::Handoff {
+                // The summary itself holds them.
+                let spans = session.spans().await.unwrap();
+                let id = spans[0].body.summary().unwrap();
+                let store = place.memory.store();
+                let stored = store.summaries(session.id(), &[id.clone()]).await.unwrap();
+                let stored = FileLedger::of(stored[0].as_ref().unwrap()).unwrap();
+                assert_eq!(owners(&stored), owners(&files), "{name}");
+            }
+            // A later change counts, and a call without a result does not.
+            let [again, written] = write("4", "reviewer", "src/b.rs");
+            let [unanswered, _] = write("5", "coder", "src/a.rs");
+            for message in [again, written, unanswered] {
+                say(&session, message).await;
+            }
+            let files = session.files().await.unwrap();
+            let b = owner("src/b.rs", "reviewer", 75);
+            assert_eq!(owners(&files), [a, b], "{name}");
+        }
+    }
+}
+
+/// Archiving and summary are one transaction. A handoff writes to several tables, and here one of these writes fails.
+#[tokio::test]
+async fn a_write_that_fails_within_a_handoff_leaves_neither_the_summary_nor_the_archive() {
+    for (table, write) in [
+        ("span", "insert"),
+        ("view", "insert"),
+        ("publication", "insert"),
+        ("summary", "insert"),
+        ("summary_link", "insert"),
+        ("conversation", "update"),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("memory.db");
+        let build = || writing("All of it.").handoff(keeping(2)).sqlite(&path);
+        let session = open(build()).await;
+        talk(&session, 10).await;
+        let before = dump(session.memory()).await;
+        let change = |sql: &str| {
+            let db = rusqlite::Connection::open(&path).unwrap();
+            db.execute(sql, []).unwrap();
+        };
+        let fails = "begin select raise(abort, 'no room'); end";
+        change(&format!(
+            "create trigger failing before {write} on {table} {fails}"
+        ));
+        let handed = session.hand_over(&HandOver::default()).await;
+        let failed = handed.expect_err(&format!("{write} {table}"));
+        assert!(format!("{failed:?}").contains("no room"), "{failed:?}");
+        change("drop trigger failing");
+        session.memory().close().await.unwrap();
+        let memory = build().open().await.unwrap();
+        assert_eq!(dump(&memory).await, before, "{write} {table}");
+        assert!(memory.verify().await.unwrap().is_ok());
+        let session = memory.get_session("chat").await.unwrap();
+        assert_eq!(done(&session).await.archived, 8);
+    }
 }

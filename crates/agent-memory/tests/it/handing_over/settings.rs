@@ -87,7 +87,7 @@ async fn identity_files_begin_each_context_as_they_are_now() {
     assert!(matches!(error.kind(), ErrorKind::BudgetTooSmall { .. }));
     assert_eq!(
         files.write("ROOT.md", "x").unwrap_err().kind(),
-        ErrorKind::Invalid
+        agent_memory::retrieval::ErrorKind::Invalid
     );
 }
 
