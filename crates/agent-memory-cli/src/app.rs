@@ -143,6 +143,14 @@ impl App {
 
     /// Opens the existing database for reading, like [`open`](Self::open). Searches also use the vectors of `table`.
     pub(crate) async fn open_to_search(&self, table: &Table) -> anyhow::Result<Memory> {
+        self.open_to_read(|| table.builder()).await
+    }
+
+    /// Opens the existing database for reading, like [`open`](Self::open), with the settings of this builder.
+    pub(crate) async fn open_to_read(
+        &self,
+        builder: impl Fn() -> Builder,
+    ) -> anyhow::Result<Memory> {
         let place = self.place()?;
         if !place.exists() {
             let text = format!("there is no database at {}", place.path.display());
@@ -154,10 +162,10 @@ impl App {
                 .into());
         }
         let options = self.options(None).read_only();
-        let opened = self.opened(&place, table.builder(), options.clone()).await;
+        let opened = self.opened(&place, builder(), options.clone()).await;
         match opened {
             Err(error) if is_older(&error) && self.update(&place).await.is_ok() => {
-                self.opened(&place, table.builder(), options).await
+                self.opened(&place, builder(), options).await
             }
             opened => opened,
         }

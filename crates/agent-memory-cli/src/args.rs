@@ -153,6 +153,11 @@ pub(crate) struct Compact {
     /// Compaction policy
     #[command(flatten)]
     pub(crate) policy: Policy,
+    /// Configuration file in TOML: the table [handoff] has max_tokens, the cost above which a handoff is due (0 for
+    /// 80000, -1 for no threshold), and keep_tail, the number of newest messages that stay (0 for 20). --threshold and
+    /// --fresh-tail take precedence
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
     /// Size of the model's window, in tokens, for --threshold
     #[arg(long, value_name = "TOKENS", requires = "threshold", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) window: Option<u64>,
@@ -190,17 +195,18 @@ fn strategy() -> impl TypedValueParser<Value = Strategy> {
 /// The compaction policy.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct Policy {
-    /// Number of newest messages that are not compacted, within a limit of tokens [default: 20]
+    /// Number of newest messages that are not compacted: with dag within a limit of tokens, with handoff exactly. Not
+    /// for blocks [default: 20 with dag, and the newest 16384 tokens with handoff]
     #[arg(long, value_name = "MESSAGES")]
     pub(crate) fresh_tail: Option<usize>,
-    /// Minimum number of messages of a leaf [default: 10]
+    /// Minimum number of messages of a leaf. For dag alone [default: 10]
     #[arg(long, value_name = "MESSAGES", value_parser = at_least_one)]
     pub(crate) leaf_messages: Option<usize>,
-    /// Maximum size of one summary's source, in tokens [default: 20000]
+    /// Maximum size of one summary's source, in tokens. For dag alone [default: 20000]
     #[arg(long, value_name = "TOKENS", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) leaf_tokens: Option<u64>,
-    /// Compact only if the context costs more than this share of --window [default: 0.75 for
-    /// replay; compact has none]
+    /// Compact only if the context costs more than this share of --window, which compact needs then [default: 0.75
+    /// for replay; compact has none]
     #[arg(long, value_name = "SHARE", value_parser = share)]
     pub(crate) threshold: Option<f64>,
 }
@@ -360,6 +366,9 @@ pub(crate) struct Context {
     /// text is shortened
     #[arg(long, value_name = "BYTES")]
     pub(crate) bytes: Option<u64>,
+    /// Have a message of the assistant acknowledge each summary
+    #[arg(long)]
+    pub(crate) acknowledge_summaries: bool,
     /// Strategy with the view to assemble [default: the session's own]
     #[arg(long, value_parser = strategy())]
     pub(crate) strategy: Option<Strategy>,

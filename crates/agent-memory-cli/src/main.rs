@@ -3,6 +3,7 @@
 mod app;
 mod args;
 mod commands;
+mod config;
 mod error;
 mod output;
 mod place;

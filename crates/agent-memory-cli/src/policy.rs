@@ -1,11 +1,13 @@
-//! The compaction policy from the command line.
+//! The compaction policy from the command line and the configuration file.
 
 use agent_memory::{
-    Builder, DagPolicy, TurnPolicy,
-    compaction::{Trigger, WindowUse},
+    Builder, DagPolicy, HandoffPolicy, Strategy, TurnPolicy,
+    compaction::{CutPolicy, Trigger, WindowUse},
 };
 
 use crate::args::Policy;
+use crate::config::Config;
+use crate::error::{Failure, Kind};
 
 impl Policy {
     /// Returns the policy of the DAG planner: `policy` with the options of the command line.
@@ -19,8 +21,46 @@ impl Policy {
         policy
     }
 
-    /// Applies the options to a builder. `default` is the policy of the DAG planner without options.
-    pub(crate) fn apply(&self, mut builder: Builder, default: DagPolicy) -> Builder {
+    /// Returns the policy for handoffs. Options of the command line take precedence over the configuration file.
+    fn handoff(&self, config: &Config) -> HandoffPolicy {
+        let mut policy = config
+            .handoff()
+            .map_or_else(HandoffPolicy::default, Into::into);
+        if let Some(messages) = self.fresh_tail {
+            policy.keep = CutPolicy::LastMessages { messages };
+            policy.min_tokens = 0;
+        }
+        policy
+    }
+
+    /// Returns an error for the first option that has no effect with a strategy.
+    pub(crate) fn check(&self, strategy: Strategy) -> Result<(), Failure> {
+        use Strategy::{Dag, Handoff};
+        let options: [(_, _, &[Strategy]); 3] = [
+            ("--fresh-tail", self.fresh_tail.is_some(), &[Dag, Handoff]),
+            ("--leaf-messages", self.leaf_messages.is_some(), &[Dag]),
+            ("--leaf-tokens", self.leaf_tokens.is_some(), &[Dag]),
+        ];
+        for (option, is_given, strategies) in options {
+            if is_given && !strategies.contains(&strategy) {
+                let others = strategies.iter().map(|other| format!("--strategy {other}"));
+                let others = others.collect::<Vec<_>>().join(" or ");
+                let text = format!("{option} has no effect with the strategy {strategy}");
+                let hint = format!("leave it out, or give {others}");
+                return Err(Failure::new(Kind::Usage, text).hint(hint));
+            }
+        }
+        Ok(())
+    }
+
+    /// Applies the options and a configuration file to a builder. `default` is the policy of the DAG planner without
+    /// options.
+    pub(crate) fn apply(
+        &self,
+        mut builder: Builder,
+        default: DagPolicy,
+        config: &Config,
+    ) -> Builder {
         let mut turns = TurnPolicy::default();
         if let Some(messages) = self.fresh_tail {
             builder = builder.fresh_tail(messages);
@@ -32,20 +72,25 @@ impl Policy {
                 of_window: of_window * 2.0 / 3.0,
             };
         }
+        let builder = builder.handoff(self.handoff(config));
         builder.dag(self.dag(default)).turns(turns)
     }
 
-    /// Returns whether a context of `tokens` tokens crosses the threshold in this window. Returns true without a
-    /// threshold or without a window.
-    pub(crate) fn is_due(&self, tokens: u64, window: Option<u64>) -> bool {
-        let (Some(of_window), Some(window)) = (self.threshold, window) else {
-            return true;
+    /// Returns whether a context of `tokens` tokens crosses the threshold: the share of this window, or the number of
+    /// tokens in the configuration file. Returns true without a threshold.
+    pub(crate) fn is_due(&self, tokens: u64, window: Option<u64>, config: &Config) -> bool {
+        let trigger = match self.threshold {
+            Some(of_window) => Trigger::Fraction { of_window },
+            None => config
+                .handoff()
+                .map_or(Trigger::Never, |setting| TurnPolicy::from(setting).hard),
         };
-        Trigger::Fraction { of_window }.fires(&WindowUse {
-            tokens,
-            window,
-            system_tokens: 0,
-        })
+        trigger == Trigger::Never
+            || trigger.fires(&WindowUse {
+                tokens,
+                window: window.unwrap_or(0),
+                ..WindowUse::default()
+            })
     }
 }
 
@@ -74,8 +119,8 @@ mod tests {
             threshold: Some(0.5),
             ..Policy::default()
         };
-        assert!(!policy.is_due(5_000, Some(10_000)));
-        assert!(policy.is_due(5_001, Some(10_000)));
-        assert!(policy.is_due(0, None) && Policy::default().is_due(0, Some(10_000)));
+        let is_due = |tokens| policy.is_due(tokens, Some(10_000), &Config::default());
+        assert!(!is_due(5_000) && is_due(5_001));
+        assert!(Policy::default().is_due(0, None, &Config::default()));
     }
 }

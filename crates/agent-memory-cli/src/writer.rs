@@ -18,6 +18,7 @@ use agent_memory::{
 
 use crate::app::App;
 use crate::args::{Policy, Prompts, Writing};
+use crate::config::Config;
 use crate::error::{Failure, Kind};
 use crate::progress::Progress;
 
@@ -74,13 +75,16 @@ pub(crate) struct Writers {
     min_retained: Option<f64>,
     /// Compaction policy from the command line.
     policy: Policy,
+    /// Configuration file.
+    config: Config,
     guards: GuardPolicy,
 }
 
 impl Writers {
-    /// Sets the compaction policy.
-    pub(crate) fn with_policy(mut self, policy: &Policy) -> Self {
+    /// Sets the compaction policy and the configuration file.
+    pub(crate) fn with_policy(mut self, policy: &Policy, config: &Config) -> Self {
         self.policy = policy.clone();
+        self.config = config.clone();
         self
     }
 
@@ -99,6 +103,10 @@ impl Writers {
                 ("--min-retained", args.min_retained.is_some()),
                 ("--model-timeout", args.model_timeout.is_some()),
                 ("--model-attempts", args.model_attempts.is_some()),
+                ("--instructions", args.instructions.is_some()),
+                ("--base-url", args.base_url.is_some()),
+                ("--api-key", args.api_key.is_some()),
+                ("--api-key-file", args.api_key_file.is_some()),
             ] {
                 if given {
                     let text = format!("{flag} needs a model");
@@ -131,6 +139,7 @@ impl Writers {
             all,
             min_retained: args.min_retained,
             policy: Policy::default(),
+            config: Config::default(),
             guards: guards(args),
         })
     }
@@ -153,7 +162,9 @@ impl Writers {
 
     /// Adds the summarizers, their guards and the compaction policy to a builder.
     pub(crate) fn apply(&self, mut builder: Builder, progress: &Arc<Progress>) -> Builder {
-        builder = self.policy.apply(builder, DagPolicy::default());
+        builder = self
+            .policy
+            .apply(builder, DagPolicy::default(), &self.config);
         let mut all = self.all.iter().cloned();
         if let Some(first) = all.next() {
             let guards = Guards::from(self.guards.clone());

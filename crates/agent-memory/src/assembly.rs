@@ -46,10 +46,10 @@ impl Session {
     /// assembly policy uses the memory's policy.
     ///
     /// The estimated cost is at most the budget divided by a safety factor. The factor is the budget's, or
-    /// [`SessionUsage::safety_factor`](crate::tokens::SessionUsage::safety_factor) if the budget has none. With the
-    /// policy [`once`](AssemblyPolicy::once), the feature `exact` and a budget without a factor, the tokens are counted
-    /// exactly instead, if this build has the tokenizer of the estimator and no other factor was learned. The context
-    /// is then assembled again to use the budget.
+    /// [`SessionUsage::safety_factor`](crate::tokens::SessionUsage::safety_factor) if the budget has none. With a
+    /// policy like [`once`](AssemblyPolicy::once), the feature `exact` and a budget without a factor, the tokens are
+    /// counted exactly instead, if this build has the tokenizer of the estimator and no other factor was learned. The
+    /// context is then assembled again to use the budget.
     ///
     /// # Errors
     /// `BudgetTooSmall` if the last messages do not fit even if they are shortened, `TooFewBytes` if they do not fit in
@@ -88,12 +88,13 @@ impl Session {
         let is_cut = snapshot.log_tokens > context.receipt.limit;
         let is_estimated = budget.safety_factor().is_none()
             && scaled.safety_factor() == Some(estimator.safety_factor());
-        if *policy != AssemblyPolicy::once() || !is_cut || !is_estimated {
+        let is_live = policy.steps > 0 || policy.whole_tail.is_some();
+        if is_live || !is_cut || !is_estimated {
             return Ok(context);
         }
         match ExactCounter::of(estimator) {
             Some(counter) => {
-                self.assemble_exactly(snapshot, &preamble, scaled, context, &counter)
+                self.assemble_exactly(snapshot, &preamble, (scaled, policy), context, &counter)
                     .await
             }
             None => Ok(context),

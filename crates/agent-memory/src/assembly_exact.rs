@@ -52,14 +52,13 @@ impl Session {
         &self,
         snapshot: &Snapshot,
         preamble: &Preamble<'_>,
-        within: Budget,
+        (within, policy): (Budget, &AssemblyPolicy),
         context: Context,
         counter: &ExactCounter,
     ) -> Result<Context> {
         let budget = context.budget;
         let counted = counter.count(&context);
         let mut factor = counted as f64 / estimated(&context).max(1) as f64;
-        let policy = AssemblyPolicy::once();
         let mut input = None;
         let mut newest = context.clone();
         for _ in 0..ROUNDS {
@@ -69,9 +68,9 @@ impl Session {
             // Later rounds have less room, so the input of the first round is sufficient for them.
             let input = match &input {
                 Some(input) => input,
-                None => input.insert(self.input(snapshot, preamble, within, &policy).await?),
+                None => input.insert(self.input(snapshot, preamble, within, policy).await?),
             };
-            newest = assemble(input, preamble, within, &policy, self.accounting())?;
+            newest = assemble(input, preamble, within, policy, self.accounting())?;
             let counted = counter.count(&newest);
             if counted <= budget {
                 return Ok(newest);

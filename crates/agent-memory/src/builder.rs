@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use block_overlay::planner::{BlockPolicy, Digest};
 use compaction_plan::Planner;
-use compaction_runner::{CancellationToken, Hooks, InFlight, NoHooks, RunnerPolicy, Trigger};
+use compaction_runner::{CancellationToken, Hooks, InFlight, NoHooks, RunnerPolicy};
 use context_assembler::AssemblyPolicy;
 use dag_compactor::DagPolicy;
 use handoff_compactor::{HandoffPolicy, LiveHandoffPolicy};
@@ -17,6 +17,7 @@ use token_estimate::{TokenEstimator, default_estimator};
 use turn_map::{ClearPolicy, CutPolicy};
 
 use crate::activity::Activities;
+use crate::auto_handoff::AutoHandoff;
 use crate::error::{Error, ErrorKind, Result};
 use crate::identity::Identity;
 use crate::memory::{Inner, Memory};
@@ -25,7 +26,7 @@ use crate::process_owner::{self, SystemProcesses};
 use crate::requests::Requests;
 use crate::spawner::{Background, Prefetches};
 use crate::strategy::{Planners, Strategy};
-use crate::turn_policy::{Action, LiveTurnPolicy, TurnPolicy};
+use crate::turn_policy::{LiveTurnPolicy, TurnPolicy};
 use crate::writers::Writers;
 
 /// Returns a summarizer that extracts lines without a model. With the feature `import`, it recognizes the tools of the
@@ -220,30 +221,11 @@ impl Builder {
         self.strategy(Strategy::Handoff)
     }
 
-    /// Compacts sessions by handoff before a turn if the view (the compacted log) costs more than `max_tokens` tokens.
-    /// The turn waits for the model that writes the summary. The last `keep_tail` messages are kept unchanged. A zero
-    /// selects the default: 80,000 tokens, and 20 messages. A negative `max_tokens` disables automatic handoffs;
-    /// [`Session::hand_over`](crate::Session::hand_over) still works.
-    pub fn handoff_above(self, max_tokens: i64, keep_tail: usize) -> Self {
-        let hard = match u64::try_from(max_tokens) {
-            Err(_) => Trigger::Never,
-            Ok(0) => Trigger::Absolute { tokens: 80_000 },
-            Ok(tokens) => Trigger::Absolute { tokens },
-        };
-        let messages = if keep_tail == 0 { 20 } else { keep_tail };
-        let handoff = HandoffPolicy {
-            keep: CutPolicy::LastMessages { messages },
-            split_turns: false,
-            max_source_tokens: None,
-            min_tokens: 0,
-            list_files: false,
-            ..HandoffPolicy::default()
-        };
-        self.handoff(handoff).turns(TurnPolicy {
-            hard,
-            before_turn: Action::Compact,
-            ..TurnPolicy::manual()
-        })
+    /// Compacts sessions by handoff before a turn, if the view (the compacted log) costs more than this setting allows.
+    /// The turn waits for the model that writes the summary. Sets both the policy for handoffs and the policy for turns.
+    pub fn auto_handoff(self, setting: AutoHandoff) -> Self {
+        self.handoff(HandoffPolicy::from(setting))
+            .turns(TurnPolicy::from(setting))
     }
 
     /// Compacts sessions by blocks with this policy. A block shows one run of an agent (such as a prompt and the turns

@@ -4,6 +4,7 @@ mod activity;
 mod assembly;
 mod assembly_exact;
 mod assembly_input;
+mod auto_handoff;
 mod builder;
 mod by_runner;
 mod compact;
@@ -110,6 +111,7 @@ pub mod compaction {
     };
     pub use turn_map::{ClearPolicy, TrimPolicy};
 
+    pub use crate::auto_handoff::AutoHandoff;
     pub use crate::compact::{CallGuards, RedoRequest};
     pub use crate::deferred::Recovery;
     pub use crate::handing_over::{HandOver, HandOverOutcome, HandOverSkip, Handoff};

@@ -1,6 +1,7 @@
-//! Sessions in the format of session files: the summary of the last handoff, and the messages after it.
+//! Sessions in the format of session files: the summary of the last handoff, and the messages after it. The lines of such
+//! a file are also what an estimate over stored lines counts.
 
-use memory_model::{EntryKind, Message, Seq, SeqRange, Summary, Timestamp};
+use memory_model::{EntryKind, Message, SeqRange, Span, SpanBody, Summary, Timestamp};
 use message_formats::SessionFile;
 
 use crate::error::Result;
@@ -8,7 +9,7 @@ use crate::handing_over::TURN_CONTEXT;
 use crate::session::Session;
 use crate::strategy::Strategy;
 
-/// Contents of a session file.
+/// Contents of a session file: a view's summaries, and its messages.
 struct Contents {
     created_at: Timestamp,
     summary: Option<String>,
@@ -23,10 +24,36 @@ impl Session {
     /// # Errors
     /// `Store` if the store fails.
     pub async fn session_file(&self) -> Result<String> {
-        let contents = self.contents().await?;
+        let handoffs = self.clone().with_strategy(Strategy::Handoff);
+        let contents = handoffs.contents().await?;
         let mut lines = self.file(&contents).lines().join("\n");
         lines.push('\n');
         Ok(lines)
+    }
+
+    /// Returns the text of the session's last handoff; `None` if the session was never handed over. If the kept messages
+    /// began inside a turn, a summary of that turn's beginning follows.
+    ///
+    /// # Errors
+    /// `Store` if the store fails.
+    pub async fn handoff_summary(&self) -> Result<Option<String>> {
+        let handoffs = self.clone().with_strategy(Strategy::Handoff);
+        let spans = handoffs.spans().await?;
+        handoffs.summary_of(&spans).await
+    }
+
+    /// Returns the estimate over the stored lines of the session's view, in tokens: their bytes divided by 4. Reads all
+    /// messages that the view shows unchanged.
+    pub(crate) async fn stored_tokens(&self) -> Result<u64> {
+        let contents = self.contents().await?;
+        Ok(self.file(&contents).tokens(|line| line.len() as u64) / 4)
+    }
+
+    /// Returns the texts of the summaries that these spans show, as one text.
+    async fn summary_of(&self, spans: &[Span]) -> Result<Option<String>> {
+        let summaries = self.summaries_in(spans).await?;
+        let texts: Vec<&str> = summaries.iter().map(Summary::text).collect();
+        Ok((!texts.is_empty()).then(|| texts.join(TURN_CONTEXT)))
     }
 
     fn file<'a>(&'a self, contents: &'a Contents) -> SessionFile<'a> {
@@ -40,24 +67,22 @@ impl Session {
 
     async fn contents(&self) -> Result<Contents> {
         let conversation = self.info().await?.conversation;
-        let handoffs = self.clone().with_strategy(Strategy::Handoff);
-        let spans = handoffs.spans().await?;
-        let summaries = self.summaries_in(&spans).await?;
-        let texts: Vec<&str> = summaries.iter().map(Summary::text).collect();
-        let last = summaries
-            .last()
-            .map_or(Seq::NONE, |summary| summary.range.last);
+        let spans = self.spans().await?;
         let mut messages = Vec::new();
-        let mut rest = SeqRange::new(last.next(), conversation.head);
-        while let Some(range) = rest {
-            let page = self.entries_in(range).await?;
-            let said = page.items.into_iter().map(|entry| entry.message);
-            messages.extend(said.filter(|message| message.kind == EntryKind::Message));
-            rest = page.next;
+        let shown = |span: &&Span| matches!(span.body, SpanBody::Raw | SpanBody::Trimmed(_));
+        for Span { range, .. } in spans.iter().filter(shown) {
+            let last = range.last.unwrap_or(conversation.head);
+            let mut rest = SeqRange::new(range.first, last);
+            while let Some(range) = rest {
+                let page = self.entries_in(range).await?;
+                let said = page.items.into_iter().map(|entry| entry.message);
+                messages.extend(said.filter(|message| message.kind == EntryKind::Message));
+                rest = page.next;
+            }
         }
         Ok(Contents {
             created_at: conversation.created_at,
-            summary: (!texts.is_empty()).then(|| texts.join(TURN_CONTEXT)),
+            summary: self.summary_of(&spans).await?,
             messages,
         })
     }

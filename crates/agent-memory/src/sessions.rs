@@ -1,5 +1,6 @@
 //! Opening, finding, listing and exporting the sessions of a memory.
 
+use compaction_runner::Trigger;
 use memory_model::SessionKey;
 use memory_store::{Conversation, ConversationFilter, ConversationRef, Origin, read_conversations};
 use token_estimate::EstimatorId;
@@ -76,15 +77,22 @@ impl Memory {
         })
     }
 
-    /// Returns whether a session's view (its compacted log) costs more than `tokens` tokens and a compaction would
+    /// Returns whether a session's view (its compacted log) costs more than a number of tokens and a compaction would
     /// change it. Returns false if the session does not exist. If the view costs less, the call takes a few look-ups,
     /// regardless of the length of the log. Otherwise it plans a compaction, as [`Session::compact`] does.
     ///
+    /// Instead of a number, `trigger` may be a [`Trigger`]. [`Trigger::StoredLines`] reads all messages that the view
+    /// shows unchanged. A trigger that depends on a window never fires, because the call has no window.
+    ///
     /// # Errors
     /// `Store` if the store fails.
-    pub async fn needs_compaction(&self, key: impl Into<SessionKey>, tokens: u64) -> Result<bool> {
+    pub async fn needs_compaction(
+        &self,
+        key: impl Into<SessionKey>,
+        trigger: impl Into<Trigger>,
+    ) -> Result<bool> {
         match self.find_session(key).await? {
-            Some(session) => session.needs_compaction(tokens).await,
+            Some(session) => session.needs_compaction(&trigger.into()).await,
             None => Ok(false),
         }
     }

@@ -149,6 +149,7 @@ impl Load {
         let saved = self.snapshot.tokens().saturating_sub(tokens);
         WindowUse {
             tokens: estimated.max(self.reported.saturating_sub(saved)),
+            stored_tokens: self.usage.stored_tokens.saturating_sub(saved),
             ..self.usage
         }
     }
@@ -372,6 +373,7 @@ impl Session {
                 tokens: 0,
                 window: window.tokens,
                 system_tokens: window.system_tokens,
+                stored_tokens: 0,
             },
             budget,
             snapshot,
@@ -391,6 +393,7 @@ impl Session {
             load.reported = before.reported.saturating_sub(saved);
             load.usage = load.usage_at(load.snapshot.tokens());
         }
+        load.usage.stored_tokens = before.usage_at(load.snapshot.tokens()).stored_tokens;
         load
     }
 
@@ -411,6 +414,8 @@ impl Session {
             return Ok((report, None));
         }
         let mut load = self.load(window).await?;
+        let triggers = [&policy.soft, &policy.hard, &policy.warn];
+        load.usage.stored_tokens = self.stored_tokens_for(triggers).await?;
         report.usage = load.usage;
         report.warned = policy.warn.fires(&load.usage) && !policy.hard.fires(&load.usage);
         if action == Action::Nothing {

@@ -1,7 +1,7 @@
 //! Token usage that providers report, and the safety factor that is learned from it. Stored token counts never change:
 //! budgets are divided by the factor instead.
 
-use compaction_runner::CancellationToken;
+use compaction_runner::{CancellationToken, Trigger, WindowUse};
 use context_assembler::{Budget, Context};
 use memory_model::{Accounting as _, RawJson, Seq, SeqRange, ViewName};
 use memory_store::{LogRead, Snapshot};
@@ -211,12 +211,37 @@ impl Session {
         })
     }
 
-    /// Returns whether the session's view costs more than `tokens` tokens and a compaction would change it.
-    pub(crate) async fn needs_compaction(&self, tokens: u64) -> Result<bool> {
-        if self.usage().await?.context.tokens() <= tokens {
+    /// Returns whether a trigger fires for the session's view and a compaction would change the view.
+    pub(crate) async fn needs_compaction(&self, trigger: &Trigger) -> Result<bool> {
+        let usage = WindowUse {
+            tokens: self.usage().await?.context.tokens(),
+            stored_tokens: self.stored_tokens_for([trigger]).await?,
+            ..WindowUse::default()
+        };
+        if !trigger.fires(&usage) {
             return Ok(false);
         }
         Ok(self.compaction(CancellationToken::new()).has_work().await?)
+    }
+
+    /// Returns the estimate over the session's stored lines if one of these triggers asks for it, otherwise 0.
+    pub(crate) async fn stored_tokens_for<'a>(
+        &self,
+        triggers: impl IntoIterator<Item = &'a Trigger>,
+    ) -> Result<u64> {
+        let mut triggers = triggers.into_iter();
+        match triggers.any(|trigger| matches!(trigger, Trigger::StoredLines { .. })) {
+            true => self.stored_tokens().await,
+            false => Ok(0),
+        }
+    }
+
+    #[cfg(not(feature = "import"))]
+    async fn stored_tokens(&self) -> Result<u64> {
+        Err(Error::new(
+            ErrorKind::Invalid,
+            "the trigger `StoredLines` needs the feature `import`: enable it, or use another trigger",
+        ))
     }
 
     /// Returns the budget with a safety factor: the budget's own factor if it has one, otherwise the session's.

@@ -11,6 +11,9 @@ pub struct WindowUse {
     pub window: u64,
     /// Cost of the system prompt and the definitions of tools, in tokens. 0 if it is not known.
     pub system_tokens: u64,
+    /// Estimate over the session's stored lines, in tokens: their bytes divided by 4. 0 unless a
+    /// [`Trigger::StoredLines`] asks for it.
+    pub stored_tokens: u64,
 }
 
 impl WindowUse {
@@ -23,13 +26,13 @@ impl WindowUse {
 /// Condition on the use of a model's window under which a compaction is due.
 ///
 /// Shares, percentages and reserves of the window are compared with the whole request ([`WindowUse::request_tokens`]).
-/// Absolute thresholds are compared with the context alone.
+/// Absolute thresholds are compared with the context alone. A number of tokens converts into an absolute threshold.
 ///
 /// ```
 /// use compaction_runner::{Trigger, WindowUse};
 ///
 /// let trigger = Trigger::default();
-/// let usage = |tokens| WindowUse { tokens, window: 100_000, system_tokens: 0 };
+/// let usage = |tokens| WindowUse { tokens, window: 100_000, ..WindowUse::default() };
 /// assert!(!trigger.fires(&usage(75_000)));
 /// assert!(trigger.fires(&usage(75_001)));
 /// ```
@@ -42,6 +45,13 @@ pub enum Trigger {
     /// Fires if the messages cost more than a number of tokens.
     Absolute {
         /// Maximum cost of the messages, in tokens.
+        tokens: u64,
+    },
+    /// Fires if the estimate over the session's stored lines is more than a number of tokens. The estimate is the number
+    /// of bytes divided by 4, with the names and marks of JSON, the summaries and the header. Each check reads all
+    /// messages that the view shows unchanged, so it takes longer than the check of any other trigger.
+    StoredLines {
+        /// Maximum estimate, in tokens.
         tokens: u64,
     },
     /// Fires if the request costs more than a share of the window. Default 0.75.
@@ -78,6 +88,13 @@ impl Default for Trigger {
     }
 }
 
+impl From<u64> for Trigger {
+    /// Returns an absolute threshold.
+    fn from(tokens: u64) -> Self {
+        Self::Absolute { tokens }
+    }
+}
+
 impl Trigger {
     /// Returns whether a compaction is due. A window of 0 tokens means that its size is not known. Triggers that depend
     /// on the window then do not fire.
@@ -86,6 +103,7 @@ impl Trigger {
         match self {
             Self::Never => false,
             Self::Absolute { tokens: most } => usage.tokens > *most,
+            Self::StoredLines { tokens: most } => usage.stored_tokens > *most,
             _ if window == 0 => false,
             Self::Fraction { of_window } => above(request, *of_window, 0.0, window),
             Self::Reserve { tokens: reserve } => request > window.saturating_sub(*reserve),
@@ -125,8 +143,19 @@ mod tests {
         WindowUse {
             tokens,
             window,
-            system_tokens: 0,
+            ..WindowUse::default()
         }
+    }
+
+    #[test]
+    fn stored_lines_are_compared_with_their_own_estimate() {
+        let trigger = Trigger::StoredLines { tokens: 80_000 };
+        let lines = |stored_tokens| WindowUse {
+            stored_tokens,
+            ..usage(1_000_000, 100_000)
+        };
+        assert!(!trigger.fires(&lines(80_000)) && trigger.fires(&lines(80_001)));
+        assert!(!trigger.fires(&lines(0)), "no other figure counts");
     }
 
     #[test]
@@ -147,8 +176,8 @@ mod tests {
         // With a window of 100,000 tokens and a system prompt of 4,000, the trigger fires above 81,000.
         let at = |tokens| WindowUse {
             tokens,
-            window: 100_000,
             system_tokens: 4_000,
+            ..usage(0, 100_000)
         };
         assert!(!HEADROOM.fires(&at(81_000)));
         assert!(HEADROOM.fires(&at(81_001)));
@@ -181,8 +210,8 @@ mod tests {
     fn every_share_of_the_window_counts_the_system_prompt_once() {
         let at = |tokens| WindowUse {
             tokens,
-            window: 100_000,
             system_tokens: 40_000,
+            ..usage(0, 100_000)
         };
         for (trigger, last_quiet) in [
             (Trigger::default(), 35_000),

@@ -14,6 +14,7 @@ use crate::marks::render_state;
 use crate::media::{MediaLimits, bytes, limit_media};
 use crate::policy::{AssemblyPolicy, Budget};
 use crate::preamble::Preamble;
+use crate::render::is_acknowledgement;
 use crate::shorten::shorten;
 
 /// Assembles a context from a view of a conversation. The cost of the context, together with the overhead of a request,
@@ -126,7 +127,8 @@ fn assemble_within(
         requested: input.requested.clone(),
         ..Receipt::default()
     };
-    let mut blocks = blocks(input, accounting, &mut receipt);
+    let acknowledge = policy.acknowledge_summaries;
+    let mut blocks = blocks(input, acknowledge, accounting, &mut receipt);
     receipt.media_left_out = limit_media(&mut blocks, media, policy.steps > 0, accounting);
     let newest = newest(&blocks);
     let mut messages = preamble.messages(accounting);
@@ -174,6 +176,7 @@ fn assemble_within(
     if newest.and_then(|index| shown.get(index)) == Some(&ShownAs::Nothing) {
         return Err(too_small(&blocks));
     }
+    without_double_answers(&mut messages);
     receipt.dropped = dropped(&blocks, &shown);
     receipt.boundary = boundary(&blocks, &shown);
     Ok(Context {
@@ -182,6 +185,21 @@ fn assemble_within(
         budget: budget.get(),
         receipt,
     })
+}
+
+/// Removes acknowledgements of summaries before other messages of the assistant, so that the roles alternate. A provider
+/// would join the two messages, and refuse text before reasoning.
+fn without_double_answers(messages: &mut Vec<ContextMessage>) {
+    let next: Vec<Option<Role>> = messages
+        .iter()
+        .skip(1)
+        .map(|next| Some(next.role))
+        .collect();
+    let mut next = next.into_iter().chain([None]);
+    messages.retain(|message| {
+        let answered = next.next().flatten() == Some(Role::Assistant);
+        !(answered && is_acknowledgement(message))
+    });
 }
 
 /// Returns the message that describes the current state of the conversation; `None` if the input has no description or
@@ -238,9 +256,7 @@ fn least_tokens(block: &Block<'_>, accounting: &dyn Accounting) -> u64 {
         Err(needed) => needed.min(block.tokens),
     };
     match block.content {
-        Content::Summary(summary) => {
-            least.min(Forms::new(0, summary, block.tokens, accounting).tokens(0))
-        }
+        Content::Summary(summary) => least.min(Forms::of(0, summary, block, accounting).tokens(0)),
         _ => least,
     }
 }

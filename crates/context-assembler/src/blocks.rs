@@ -11,7 +11,9 @@ use crate::fit::Fitted;
 use crate::group::render_atom;
 use crate::input::{AssemblyInput, Item, Remark};
 use crate::marks::{escape_part, note};
-use crate::render::{message_pointer, render_omitted, render_summary};
+use crate::render::{
+    acknowledgement, is_acknowledgement, message_pointer, render_omitted, render_summary,
+};
 
 /// Content of a block, the unit that a context shows, shortens or leaves out.
 #[derive(Debug, Clone, Copy)]
@@ -68,6 +70,12 @@ impl Block<'_> {
         matches!(self.content, Content::Unread)
     }
 
+    /// Returns the assistant's acknowledgement of the block's summary. `None` if there is none.
+    pub(crate) fn acknowledgement(&self) -> Option<&ContextMessage> {
+        let last = self.fitted.messages.last()?;
+        is_acknowledgement(last).then_some(last)
+    }
+
     /// Returns the cost of the block in the context, in tokens.
     pub(crate) fn shown_tokens(&self) -> u64 {
         self.tokens.min(self.limit)
@@ -87,9 +95,11 @@ impl Block<'_> {
     }
 }
 
-/// Returns the blocks (summaries and groups of messages) of the input, oldest first.
+/// Returns the blocks (summaries and groups of messages) of the input, oldest first. If `acknowledge` is true, the
+/// block of each summary ends with the assistant's acknowledgement.
 pub(crate) fn blocks<'a>(
     input: &'a AssemblyInput,
+    acknowledge: bool,
     accounting: &dyn Accounting,
     receipt: &mut Receipt,
 ) -> Vec<Block<'a>> {
@@ -127,7 +137,10 @@ pub(crate) fn blocks<'a>(
     for item in &input.items {
         match item {
             Item::Summary(summary) => {
-                let (content, messages) = (Content::Summary(summary), render_summary(summary));
+                let (content, mut messages) = (Content::Summary(summary), render_summary(summary));
+                if acknowledge && summary.messages.is_none() {
+                    messages.push(acknowledgement(summary));
+                }
                 push(other(content, summary.range, summary.tokens, messages));
             }
             Item::Omitted(range) => {

@@ -30,7 +30,10 @@ pub(crate) enum ChosenForm {
 
 /// A rendered short form of a summary.
 pub(crate) struct ShortForm {
-    pub(crate) message: ContextMessage,
+    /// The form, and its acknowledgement if there is one.
+    pub(crate) messages: Vec<ContextMessage>,
+    /// Cost of the messages, in tokens.
+    pub(crate) tokens: u64,
     pub(crate) lines: usize,
     pub(crate) of_lines: usize,
 }

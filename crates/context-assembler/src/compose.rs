@@ -46,10 +46,10 @@ pub(crate) fn compose(
                         lines: form.lines,
                         of_lines: form.of_lines,
                         from_tokens: block.tokens,
-                        to_tokens: form.message.tokens,
+                        to_tokens: form.tokens,
                     });
                 }
-                messages.push(form.message);
+                messages.extend(form.messages);
                 ShownAs::Kept
             }
             ChosenForm::Digest(message) => {

@@ -4,7 +4,10 @@
 use memory_model::{Accounting, Summary};
 
 use crate::accounting::cost;
+use crate::blocks::Block;
 use crate::choose::{Choice, ChosenForm, ShortForm};
+use crate::context::ContextMessage;
+use crate::degrade::total;
 use crate::marks::escape_summary;
 use crate::render::render_summary_form;
 
@@ -28,6 +31,8 @@ pub(crate) struct Forms<'a> {
     short: Vec<u64>,
     /// Cost of the whole summary, in tokens.
     whole: u64,
+    /// The assistant's acknowledgement, which follows each form. `None` if there is none.
+    acknowledgement: Option<ContextMessage>,
 }
 
 /// A line of a summary, with the shortest form that contains it.
@@ -40,12 +45,22 @@ struct SummaryLine<'a> {
 }
 
 impl<'a> Forms<'a> {
-    /// Creates the forms in which a summary that costs `whole` tokens can be shown: selections of its lines, up to the
-    /// whole summary. Counts the cost of each line once.
-    pub(crate) fn new(
+    /// Creates the forms in which the summary of a block can be shown: selections of its lines, up to the whole
+    /// summary. Counts the cost of each line once. `index` is the index of the block.
+    pub(crate) fn of(
         index: usize,
         summary: &'a Summary,
-        whole: u64,
+        block: &Block<'_>,
+        accounting: &dyn Accounting,
+    ) -> Self {
+        let acknowledgement = block.acknowledgement().cloned();
+        Self::new(index, summary, (block.tokens, acknowledgement), accounting)
+    }
+
+    fn new(
+        index: usize,
+        summary: &'a Summary,
+        (whole, acknowledgement): (u64, Option<ContextMessage>),
         accounting: &dyn Accounting,
     ) -> Self {
         let mut forms = Self {
@@ -54,6 +69,7 @@ impl<'a> Forms<'a> {
             lines: Vec::new(),
             short: Vec::new(),
             whole,
+            acknowledgement,
         };
         if summary.messages.is_some() {
             return forms;
@@ -85,7 +101,7 @@ impl<'a> Forms<'a> {
             return (Choice::whole(self.index), self.whole);
         }
         let form = self.short_form(form, accounting);
-        let tokens = form.message.tokens;
+        let tokens = form.tokens;
         (Choice::one(self.index, ChosenForm::Form(form)), tokens)
     }
 
@@ -98,9 +114,9 @@ impl<'a> Forms<'a> {
                 *added = added.saturating_add(line.tokens);
             }
         }
-        let headline = self.short_form(0, accounting).message.tokens;
+        let headline = self.short_form(0, accounting).tokens;
         // The cost of a text is not exactly the sum of the costs of its lines.
-        let all = self.short_form(last, accounting).message.tokens;
+        let all = self.short_form(last, accounting).tokens;
         let text = all.saturating_sub(headline);
         let lines = added.iter().skip(1).copied().fold(0, u64::saturating_add);
         let mut sum = 0_u64;
@@ -135,8 +151,11 @@ impl<'a> Forms<'a> {
         let of_lines = self.lines.len();
         let mut message = render_summary_form(self.summary, &text, (lines, of_lines));
         message.tokens = cost(accounting, &message);
+        let mut messages = vec![message];
+        messages.extend(self.acknowledgement.clone());
         ShortForm {
-            message,
+            tokens: total(&messages),
+            messages,
             lines,
             of_lines,
         }
@@ -195,8 +214,9 @@ mod tests {
             body.unwrap_or_default(),
         );
         let accounting = ContextAccounting::new(Arc::new(HeuristicEstimator::Bytes4));
-        let forms = Forms::new(0, &summary, 1_000, &accounting);
-        let Some(Part::Text { text }) = forms.short_form(0, &accounting).message.parts.pop() else {
+        let forms = Forms::new(0, &summary, (1_000, None), &accounting);
+        let form = forms.short_form(0, &accounting);
+        let [Part::Text { text }] = &*form.messages[0].parts else {
             panic!("no text");
         };
         let shown: Vec<&str> = text.lines().skip(1).collect();

@@ -1,7 +1,6 @@
 #![doc = include_str!("../README.md")]
 
 mod accounting;
-mod acknowledged;
 mod allotment;
 mod assemble;
 mod blocks;

@@ -125,6 +125,10 @@ pub struct AssemblyPolicy {
     /// summaries are then included whole if they fit, latest first. With `None`, the default, the budget is never
     /// exceeded, and content is shortened before it is left out.
     pub whole_tail: Option<usize>,
+    /// Whether a message of the assistant acknowledges each summary, so that summaries read as a part of the
+    /// conversation. Default false. The budget includes these messages. An acknowledgement is left out if the assistant
+    /// speaks next anyway, and after a summary that consists of messages.
+    pub acknowledge_summaries: bool,
 }
 
 impl Default for AssemblyPolicy {
@@ -132,6 +136,7 @@ impl Default for AssemblyPolicy {
         Self {
             steps: 4,
             whole_tail: None,
+            acknowledge_summaries: false,
         }
     }
 }

@@ -13,6 +13,9 @@ use crate::marks::{escape_marks, escape_part, escape_summary, quoted, remark};
 /// version. Costs under different versions must not be compared.
 pub const SUMMARY_RENDERING: &str = "summary-xml@3";
 
+/// Text of the assistant's message after a summary.
+const ACKNOWLEDGEMENT: &str = "Understood. I will continue from this summary.";
+
 /// Returns the argument with which the expand tool shows the whole message at `seq`, such as `message:7`.
 pub fn message_pointer(seq: Seq) -> String {
     format!("message:{seq}")
@@ -40,6 +43,19 @@ pub fn render_summary(summary: &Summary) -> Vec<ContextMessage> {
     }
     let parts = vec![Part::text(summary_xml(summary))];
     vec![ContextMessage::new(Role::User, source, parts)]
+}
+
+/// Returns the assistant's acknowledgement of a summary.
+pub(crate) fn acknowledgement(summary: &Summary) -> ContextMessage {
+    let parts = vec![Part::text(ACKNOWLEDGEMENT)];
+    ContextMessage::new(Role::Assistant, origin(summary), parts)
+}
+
+/// Returns whether a message acknowledges a summary.
+pub(crate) fn is_acknowledgement(message: &ContextMessage) -> bool {
+    matches!(message.source, MessageOrigin::Summary { .. })
+        && message.role == Role::Assistant
+        && matches!(&*message.parts, [Part::Text { text }] if text == ACKNOWLEDGEMENT)
 }
 
 fn origin(summary: &Summary) -> MessageOrigin {

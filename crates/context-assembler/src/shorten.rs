@@ -376,7 +376,7 @@ impl Shortening<'_, '_> {
     /// Returns the cost of the chosen blocks, in tokens. Each is shown whole or in a short form.
     fn cost(&self, choices: &[Choice]) -> u64 {
         let costs = choices.iter().map(|choice| match &choice.shown {
-            ChosenForm::Form(form) => form.message.tokens,
+            ChosenForm::Form(form) => form.tokens,
             ChosenForm::Digest(message) => message.tokens,
             ChosenForm::Within(_) => self
                 .slice(&choice.blocks)

@@ -70,7 +70,7 @@ impl<'a> Skeleton<'a> {
             }
             let piece = match block.content {
                 Content::Summary(summary) => {
-                    SkeletonPiece::Summary(Forms::new(index, summary, block.tokens, accounting))
+                    SkeletonPiece::Summary(Forms::of(index, summary, block, accounting))
                 }
                 _ if block.is_requested && Some(index) != kept => {
                     SkeletonPiece::Small(index..index + 1, block.tokens)

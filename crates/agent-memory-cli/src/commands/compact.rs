@@ -7,9 +7,10 @@ use std::sync::Arc;
 use agent_memory::CompactRequest;
 use agent_memory::transcripts::Transcript;
 use agent_memory::{
-    Budget, ErrorKind, Memory, Session, VerifyReport,
+    Budget, Builder, ErrorKind, Memory, Session, Strategy, VerifyReport,
     compaction::{LabelCounts, Measure, ModelReport, Outcome, Plan, StopReason},
     model::SummaryId,
+    store::InMemoryStore,
 };
 use serde::Serialize;
 
@@ -19,6 +20,7 @@ use super::show;
 use super::verify::Verified;
 use crate::app::App;
 use crate::args::Compact;
+use crate::config::Config;
 use crate::error::{self, Failure, Kind};
 use crate::output::{count, note, number, percent, table};
 use crate::progress::Progress;
@@ -68,6 +70,9 @@ struct CompactionResult {
     summaries: SummaryCounts,
     /// Id of the last published summary; `None` if none was published.
     summary: Option<SummaryId>,
+    /// Text of the handoff; `None` for another strategy, or if none was published.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    summary_text: Option<String>,
     calls: u64,
     /// Duration of the compaction, in milliseconds.
     duration_ms: u64,
@@ -86,6 +91,7 @@ impl CompactionResult {
         Self {
             summaries: SummaryCounts::default(),
             summary: None,
+            summary_text: None,
             calls: 0,
             duration_ms: 0,
             stop_reason,
@@ -99,6 +105,7 @@ impl CompactionResult {
         Self {
             summaries: SummaryCounts::new(&outcome.published),
             summary: outcome.summaries.last().cloned(),
+            summary_text: None,
             calls: outcome.calls,
             duration_ms: u64::try_from(outcome.elapsed.as_millis()).unwrap_or(u64::MAX),
             stop_reason: outcome.stop_reason,
@@ -173,7 +180,17 @@ pub(crate) async fn run(app: &mut App, args: &Compact) -> anyhow::Result<()> {
         let hint = "give --budget 1000 or more, or leave it out";
         return Err(Failure::new(Kind::BudgetTooSmall, text).hint(hint).into());
     }
-    let writers = Writers::find(&args.writing)?.with_policy(&args.policy);
+    if args.policy.threshold.is_some() && args.window.is_none() {
+        let text = "--threshold has no effect without --window";
+        let hint = "give the size of the model's window, such as --window 200000, or leave it out";
+        return Err(Failure::new(Kind::Usage, text).hint(hint).into());
+    }
+    let config = match &args.config {
+        Some(path) => Config::read(path)?,
+        None => Config::default(),
+    };
+    check(args, &config, args.strategy)?;
+    let writers = Writers::find(&args.writing)?.with_policy(&args.policy, &config);
     let progress = Arc::new(Progress::new(app.json));
     let path = Path::new(&args.target);
     // A link to a missing file is a file that cannot be read, not the name of a session. A directory cannot
@@ -183,15 +200,16 @@ pub(crate) async fn run(app: &mut App, args: &Compact) -> anyhow::Result<()> {
         let session = app.session(&memory, &args.target).await;
         let session = session.map_err(|error| neither(app, error, &args.target))?;
         if args.dry_run {
-            return dry_run(app, &planned(session, args).await?).await;
+            return dry_run(app, args, &config, &planned(session, args).await?).await;
         }
-        return compact(app, args, &session, None, &progress).await;
+        return compact(app, args, &config, &session, None, &progress).await;
     }
     progress.say(&format!("reading {}", args.target));
     let transcript = import::read(path, None)?;
     if args.dry_run {
-        let session = open_for_dry_run(app, &transcript, &args.target).await?;
-        return dry_run(app, &planned(session, args).await?).await;
+        let builder = || writers.apply(Memory::builder(), &progress);
+        let session = open_for_dry_run(app, builder, &transcript, &args.target).await?;
+        return dry_run(app, args, &config, &planned(session, args).await?).await;
     }
     let memory = app
         .open_for_writing(&progress, |builder| writers.apply(builder, &progress))
@@ -202,7 +220,20 @@ pub(crate) async fn run(app: &mut App, args: &Compact) -> anyhow::Result<()> {
     drop(transcript);
     let main = main.ok_or_else(|| empty(&args.target))?;
     let session = memory.get_session(main).await?;
-    compact(app, args, &session, Some(imported), &progress).await
+    compact(app, args, &config, &session, Some(imported), &progress).await
+}
+
+/// Returns an error for an option that has no effect with a session's strategy. `None` is a strategy that is not known
+/// yet.
+fn check(args: &Compact, config: &Config, strategy: Option<Strategy>) -> Result<(), Failure> {
+    let Some(strategy) = strategy else {
+        return Ok(());
+    };
+    args.policy.check(strategy)?;
+    match args.config {
+        Some(_) => config.check(strategy),
+        None => Ok(()),
+    }
 }
 
 /// Opens an existing database: for reading in a dry run, otherwise for writing.
@@ -213,8 +244,10 @@ async fn open(
     progress: &Arc<Progress>,
 ) -> anyhow::Result<Memory> {
     if args.dry_run || !app.place()?.exists() {
-        let opened = app.open().await;
-        return opened.map_err(|error| neither(app, error, &args.target));
+        let opened = app.open_to_read(|| writers.apply(Memory::builder(), progress));
+        return opened
+            .await
+            .map_err(|error| neither(app, error, &args.target));
     }
     app.open_for_writing(progress, |builder| writers.apply(builder, progress))
         .await
@@ -251,17 +284,19 @@ async fn planned(session: Session, args: &Compact) -> agent_memory::Result<Sessi
 async fn compact(
     app: &mut App,
     args: &Compact,
+    config: &Config,
     session: &Session,
     imported: Option<import::ImportedFiles>,
     progress: &Progress,
 ) -> anyhow::Result<()> {
+    check(args, config, args.strategy.or(session.strategy()))?;
     let session = &match args.strategy {
         Some(strategy) => session.use_strategy(strategy).await?,
         None => session.clone(),
     };
     progress.say("compacting");
     let cost = session.usage().await?.context.tokens();
-    let outcome = if args.policy.is_due(cost, args.window) {
+    let outcome = if args.policy.is_due(cost, args.window, config) {
         let (_holding, cancel) = app.stop.holding();
         Some(
             session
@@ -297,7 +332,11 @@ async fn compact(
             }
             held = outcome.held.clone();
             let view = ViewChange::new(session, outcome.before, outcome.after, report);
-            (view, CompactionResult::new(outcome))
+            let mut run = CompactionResult::new(outcome);
+            if session.strategy() == Some(Strategy::Handoff) && run.summary.is_some() {
+                run.summary_text = session.handoff_summary().await?;
+            }
+            (view, run)
         }
         None => {
             let size = session.current_view().await?.measure();
@@ -391,6 +430,12 @@ async fn print(
         app.out.line("")?;
         dropped::print(app, key, dropped)?;
     }
+    if let Some(text) = &answer.run.summary_text {
+        app.out.line("")?;
+        app.out.line("The handoff's summary:")?;
+        let lines = text.lines().map(|line| format!("  {line}\n"));
+        app.out.text(&lines.collect::<String>())?;
+    }
     app.out.line("")?;
     let tree = show::tree(session).await?;
     app.out.text(&tree)?;
@@ -437,11 +482,12 @@ fn why(stop: StopReason) -> &'static str {
 /// Opens the session of a file for a dry run: the stored session, or a session that is imported into RAM only.
 async fn open_for_dry_run(
     app: &App,
+    builder: impl Fn() -> Builder,
     transcript: &Transcript,
     file: &str,
 ) -> anyhow::Result<Session> {
     if app.place()?.exists() {
-        let memory = app.open().await?;
+        let memory = app.open_to_read(&builder).await?;
         if let Some(stored) = memory.session_of(transcript).await? {
             let (session, new) = (stored.session, stored.new_entries);
             if new > 0 {
@@ -453,7 +499,7 @@ async fn open_for_dry_run(
             return Ok(session);
         }
     }
-    let memory = Memory::in_memory().await?;
+    let memory = builder().store(InMemoryStore::new()).open().await?;
     let main = memory.import(transcript).await?.main;
     let main = main.ok_or_else(|| empty(file))?;
     Ok(memory.get_session(main).await?)
@@ -464,8 +510,19 @@ fn empty(file: &str) -> Failure {
     Failure::new(Kind::Empty, format!("{file} is empty"))
 }
 
-async fn dry_run(app: &mut App, session: &Session) -> anyhow::Result<()> {
-    let plan = session.plan().await?;
+async fn dry_run(
+    app: &mut App,
+    args: &Compact,
+    config: &Config,
+    session: &Session,
+) -> anyhow::Result<()> {
+    check(args, config, session.strategy())?;
+    let cost = session.usage().await?.context.tokens();
+    let is_due = args.policy.is_due(cost, args.window, config);
+    let mut plan = session.plan().await?;
+    if !is_due {
+        plan.jobs.clear();
+    }
     let report = session.verify().await?;
     let size = session.current_view().await?.measure();
     let view = ViewChange::new(session, size, size, report);
@@ -473,7 +530,10 @@ async fn dry_run(app: &mut App, session: &Session) -> anyhow::Result<()> {
         return Ok(app.out.json(&CompactReport {
             view,
             imported: None,
-            run: CompactionResult::none(StopReason::DryRun),
+            run: CompactionResult::none(match is_due {
+                true => StopReason::DryRun,
+                false => StopReason::BelowThreshold,
+            }),
             dropped: None,
             plan: Some(plan),
         })?);
@@ -486,6 +546,11 @@ async fn dry_run(app: &mut App, session: &Session) -> anyhow::Result<()> {
         count(view.before.messages, "message", "messages"),
         count(view.after.spans, "span", "spans"),
     ))?;
+    if !is_due {
+        return Ok(app
+            .out
+            .line("Nothing would be done: the threshold is not reached.")?);
+    }
     if plan.jobs.is_empty() {
         return Ok(app.out.line("Nothing is left to do.")?);
     }

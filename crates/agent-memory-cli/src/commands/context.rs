@@ -43,7 +43,11 @@ pub(crate) async fn run(app: &mut App, args: &args::Context) -> anyhow::Result<(
     let budget = Budget::tokens(args.budget)
         .with_pictures(args.pictures)
         .with_bytes(args.bytes);
-    let request = AssembleRequest::new(budget, AssemblyPolicy::once());
+    let policy = AssemblyPolicy {
+        acknowledge_summaries: args.acknowledge_summaries,
+        ..AssemblyPolicy::once()
+    };
+    let request = AssembleRequest::new(budget, policy);
     let context = view.assemble(request).await?;
     if let Some(provider) = args.form.provider() {
         return Ok(app.out.json(&context.to_request(provider))?);

@@ -11,6 +11,7 @@ use serde::Serialize;
 use super::import;
 use crate::app::App;
 use crate::args;
+use crate::config::Config;
 use crate::error::{Failure, Kind};
 use crate::output::{clip, count, number, one_line, table};
 use crate::progress::Progress;
@@ -69,6 +70,7 @@ struct ReplayTotals {
 }
 
 pub(crate) async fn run(app: &mut App, args: &args::Replay) -> anyhow::Result<()> {
+    args.policy.check(args.strategy)?;
     let transcript = import::read(Path::new(&args.file), args.session.as_deref())?;
     let window = Window::new(args.window);
     let progress = Arc::new(Progress::new(app.json));
@@ -79,7 +81,7 @@ pub(crate) async fn run(app: &mut App, args: &args::Replay) -> anyhow::Result<()
     let usual = DagPolicy::for_window(args.window);
     let memory = args
         .policy
-        .apply(builder, usual)
+        .apply(builder, usual, &Config::default())
         .handoff(HandoffPolicy::for_window(window.budget().get()))
         .strategy(args.strategy)
         .background(Background::off())

@@ -123,7 +123,7 @@ fn pasted_commands_work() {
 }
 
 #[test]
-fn modes_and_instructions_are_taken() {
+fn modes_are_taken() {
     let home = Home::new();
     let file = fixture("claude-code/release-week");
     let one = home.json(&[
@@ -131,8 +131,6 @@ fn modes_and_instructions_are_taken() {
         &file,
         "--mode",
         "incremental",
-        "--instructions",
-        "Keep all decisions.",
         "--strategy",
         "dag",
         "--summarizer",

@@ -246,7 +246,7 @@ async fn retention_prompts_and_window_are_settings() {
 fn invalid_summarizers_are_usage_errors() {
     let home = Home::new();
     let file = fixture("claude-code/release-week");
-    let wrong: [(&[&str], &str); 10] = [
+    let wrong: [(&[&str], &str); 13] = [
         (&["--summarizer", "llama"], "there is no summarizer llama"),
         (&["--summarizer", "nobody:m"], "openai, ollama, compatible"),
         (&["--summarizer", "openai:"], "there is no summarizer"),
@@ -260,6 +260,12 @@ fn invalid_summarizers_are_usage_errors() {
         (&["--prompts", "checkpoint"], "--prompts needs a model"),
         (&["--model-window", "9000"], "--model-window needs a model"),
         (&["--min-retained", "0.5"], "--min-retained needs a model"),
+        (
+            &["--instructions", "Be brief."],
+            "--instructions needs a model",
+        ),
+        (&["--base-url", "http://x"], "--base-url needs a model"),
+        (&["--api-key", "k"], "--api-key needs a model"),
     ];
     for (arguments, expected) in wrong {
         let ran = home.run(&[&["--json", "compact", &file][..], arguments].concat());

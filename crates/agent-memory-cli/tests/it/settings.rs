@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::support::{Home, fixture, is, words};
+use crate::support::{Home, fixture, is, tells, words};
 
 /// Returns the first position of the first raw span in a session's view.
 fn raw_from(home: &Home, session: &str) -> u64 {
@@ -12,10 +12,8 @@ fn raw_from(home: &Home, session: &str) -> u64 {
     raw["first"].as_u64().unwrap()
 }
 
-/// Compacts a transcript of 60 short messages with these options. Returns the number of summaries, and the position at
-/// which the uncompacted messages begin.
-fn compacted(options: &[&str]) -> (u64, u64) {
-    let home = Home::new();
+/// Writes a transcript of 60 short messages.
+fn walks(home: &Home) -> String {
     let lines: String = (0..60)
         .map(|n| {
             let content = format!("Message {n}: ") + &"they walked along the shore for a while. ".repeat(6);
@@ -25,11 +23,15 @@ fn compacted(options: &[&str]) -> (u64, u64) {
         })
         .collect();
     let file = home.file("s.jsonl", lines);
-    let arguments = [
-        &["compact", file.to_str().unwrap(), "--mode", "incremental"],
-        options,
-    ]
-    .concat();
+    file.to_str().unwrap().to_owned()
+}
+
+/// Compacts the transcript with these options. Returns the number of leaves, and the position at which the uncompacted
+/// messages begin.
+fn compacted(options: &[&str]) -> (u64, u64) {
+    let home = Home::new();
+    let file = walks(&home);
+    let arguments = [&["compact", &file, "--mode", "incremental"], options].concat();
     let compact = home.json(&arguments);
     assert_eq!(compact["verify"]["ok"], true);
     assert!(compact["duration_ms"].is_u64(), "{compact}");
@@ -80,6 +82,259 @@ fn the_threshold_is_a_setting() {
         );
     }
     home.fails(&["compact", session, "--window", "1000"], 2);
+    let ran = home.fails(&["compact", session, "--threshold", "0.5"], 2);
+    ran.says("--threshold has no effect without --window");
+    // A dry run has the threshold too.
+    let far = [
+        "compact",
+        session,
+        "--dry-run",
+        "--threshold",
+        "1",
+        "--window",
+        &window,
+    ];
+    is(
+        &home.json(&far),
+        json!({"stop_reason": "below_threshold", "plan": {"jobs": []}}),
+    );
+}
+
+#[test]
+fn a_handoff_keeps_so_many_messages_and_returns_its_text() {
+    let home = Home::new();
+    let file = walks(&home);
+    let handoff = [
+        "compact",
+        &file,
+        "--strategy",
+        "handoff",
+        "--fresh-tail",
+        "4",
+    ];
+    let plan = home.json(&[&handoff[..], &["--dry-run"]].concat());
+    is(
+        &plan["plan"]["jobs"][0],
+        json!({"range": {"first": 1, "last": 56}}),
+    );
+    let done = home.json(&handoff);
+    is(&done, json!({"summaries": {"handoff": 1}}));
+    assert_eq!(raw_from(&home, "s"), 57);
+    let text = done["summary_text"].as_str().unwrap();
+    let described = home.json(&["describe", "s", done["summary"].as_str().unwrap()]);
+    assert_eq!(described["content"], text);
+    // None is a number too, and the text is shown whole to people.
+    let all = [&handoff[..5], &["0"]].concat();
+    let shown = home.ok(&all);
+    shown.shows("The handoff's summary:\n  ");
+    assert_eq!(
+        home.json(&["view", "s"])["spans"].as_array().unwrap().len(),
+        1
+    );
+    let again = home.json(&all);
+    assert!(
+        again.get("summary_text").is_none() && again["summary"].is_null(),
+        "{again}"
+    );
+    // Summaries of other strategies have an id alone.
+    let dag = home.json(&["compact", &file, "--strategy", "dag"]);
+    assert!(dag.get("summary_text").is_none() && dag["summary"].is_string());
+}
+
+#[test]
+fn an_option_without_effect_is_an_error_that_names_the_strategy() {
+    let home = Home::new();
+    let file = walks(&home);
+    let config = home.file("memory.toml", "[handoff]\n");
+    let config = config.to_str().unwrap();
+    let options: [(&[&str], &[&str]); 5] = [
+        (&["--fresh-tail", "30"], &["dag", "handoff"]),
+        (&["--leaf-messages", "5"], &["dag"]),
+        (&["--leaf-tokens", "500"], &["dag"]),
+        (&["--config", config], &["handoff"]),
+        (
+            &["--threshold", "1", "--window", "99999999"],
+            &["dag", "handoff", "blocks"],
+        ),
+    ];
+    let mut refused = 0;
+    for strategy in ["dag", "handoff", "blocks"] {
+        for (option, strategies) in options {
+            let given = [&["compact", &file, "--strategy", strategy], option].concat();
+            if strategies.contains(&strategy) {
+                home.json(&given);
+                continue;
+            }
+            let error = home
+                .run(&[&["--json"], &given[..]].concat())
+                .ended(2)
+                .error();
+            let expected = format!("{} has no effect with the strategy {strategy}", option[0]);
+            tells(&error["message"], &expected);
+            tells(&error["hint"], &format!("--strategy {}", strategies[0]));
+            home.fails(&[&given[..], &["--dry-run"]].concat(), 2);
+            if option[0] != "--config" {
+                let replay = [&["replay", &file, "--strategy", strategy], option].concat();
+                home.fails(&replay, 2).says(&expected);
+            }
+            refused += 1;
+        }
+        // The session's own strategy counts as much as one that is given.
+        home.json(&["compact", &file, "--strategy", strategy]);
+        let own = home.run(&["compact", "s", "--leaf-tokens", "500"]);
+        assert_eq!(
+            own.code,
+            if strategy == "dag" { 0 } else { 2 },
+            "{}",
+            own.err
+        );
+    }
+    assert_eq!(refused, 7);
+}
+
+#[test]
+fn a_configuration_file_says_when_a_session_is_handed_over_and_what_stays() {
+    let home = Home::new();
+    let file = walks(&home);
+    home.ok(&["import", &file]);
+    let tokens = home.json(&["sessions"])["sessions"][0]["tokens"]
+        .as_u64()
+        .unwrap();
+    let compact = |table: &str, options: &[&str]| {
+        let config = home.file("memory.toml", table);
+        let config = [
+            "--config",
+            config.to_str().unwrap(),
+            "--strategy",
+            "handoff",
+        ];
+        home.json(&[&["compact", "s"], &config[..], options].concat())
+    };
+    // The threshold is exclusive, and by default 80,000 tokens.
+    for threshold in [
+        format!("max_tokens = {tokens}"),
+        "max_tokens = 0".to_owned(),
+        String::new(),
+    ] {
+        let idle = compact(&format!("[handoff]\n{threshold}\nkeep_tail = 9\n"), &[]);
+        is(
+            &idle,
+            json!({"stop_reason": "below_threshold", "summary": null}),
+        );
+    }
+    let above = format!("[handoff]\nmax_tokens = {}\nkeep_tail = 9\n", tokens - 1);
+    is(
+        &compact(&above, &["--dry-run"])["plan"]["jobs"][0],
+        json!({"range": {"last": 51}}),
+    );
+    assert!(compact(&above, &[])["summary_text"].is_string());
+    assert_eq!(raw_from(&home, "s"), 52);
+    // Without a threshold a person's command compacts at once; 20 messages stay by default.
+    home.json(&["view", "s", "--revert-to", "0"]);
+    assert!(compact("[handoff]\nmax_tokens = -1\n", &[])["summary_text"].is_string());
+    assert_eq!(raw_from(&home, "s"), 41);
+    // The command line takes precedence.
+    assert!(
+        compact(
+            &above,
+            &[
+                "--fresh-tail",
+                "2",
+                "--threshold",
+                "0.01",
+                "--window",
+                "2000"
+            ]
+        )["summary_text"]
+            .is_string()
+    );
+    assert_eq!(raw_from(&home, "s"), 59);
+}
+
+#[test]
+fn an_error_of_a_configuration_file_names_file_key_and_values() {
+    let home = Home::new();
+    let file = walks(&home);
+    for (text, expected) in [
+        (
+            "[handoff]\nkeep_tall = 3\n",
+            "line 2, `keep_tall = 3`: unknown field",
+        ),
+        (
+            "[handoff]\nmax_tokens = \"many\"\n",
+            "line 2, `max_tokens = \"many\"`: invalid type",
+        ),
+        (
+            "[handoff]\nkeep_tail = -3\n",
+            "line 2, `keep_tail = -3`: invalid value",
+        ),
+        ("[handover]\n", "line 1, `[handover]`: unknown field"),
+        (
+            "handoff = 3\n",
+            "line 1, `handoff = 3`: invalid type: integer `3`, expected a table",
+        ),
+        ("[handoff\n", "line 1, `[handoff`: "),
+    ] {
+        let config = home.file("memory.toml", text);
+        let config = config.to_str().unwrap();
+        let ran = home.run(&[
+            "--json",
+            "compact",
+            &file,
+            "--strategy",
+            "handoff",
+            "--config",
+            config,
+        ]);
+        let error = ran.ended(4).error();
+        tells(&error["message"], &format!("{config}, {expected}"));
+        tells(
+            &error["hint"],
+            "max_tokens, a number of tokens (0 for 80000, -1 for no threshold)",
+        );
+        tells(&error["hint"], "keep_tail, a number of messages (0 for 20)");
+    }
+    let gone = home.fails(&["compact", &file, "--config", "gone.toml"], 4);
+    gone.says("cannot read gone.toml");
+    assert!(!home.database().exists(), "nothing was imported");
+}
+
+#[test]
+fn summaries_are_acknowledged_if_asked_for() {
+    let home = Home::new();
+    let file = walks(&home);
+    home.ok(&[
+        "compact",
+        &file,
+        "--strategy",
+        "handoff",
+        "--fresh-tail",
+        "4",
+    ]);
+    let context =
+        |options: &[&str]| home.json(&[&["context", "s", "--budget", "2000"], options].concat());
+    let roles = |context: &serde_json::Value| {
+        let messages = context["messages"].as_array().unwrap().iter();
+        let of = |message: &serde_json::Value| {
+            (
+                message["role"].clone(),
+                message["source"]["kind"] == "summary",
+            )
+        };
+        messages.map(of).collect::<Vec<_>>()
+    };
+    let (plain, pair) = (context(&[]), context(&["--acknowledge-summaries"]));
+    assert!(pair["tokens"].as_u64().unwrap() <= 2_000, "{pair}");
+    let (plain, pair) = (roles(&plain), roles(&pair));
+    assert_eq!(plain.iter().filter(|(_, summary)| *summary).count(), 1);
+    assert_eq!(
+        pair[..2],
+        [(json!("user"), true), (json!("assistant"), true)]
+    );
+    assert!(
+        pair.windows(2).all(|pair| pair[0].0 != pair[1].0),
+        "{pair:?}"
+    );
 }
 
 #[test]

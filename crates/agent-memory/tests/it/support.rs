@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
+use agent_memory::compaction::Trigger;
 use agent_memory::testing::memory;
 use agent_memory::{
     Builder, DagPolicy, Memory, Message, RawJson, Session, SessionKey, compaction::Outcome,
@@ -213,7 +214,7 @@ pub(crate) trait Inspect {
     ) -> agent_memory::Result<Vec<Option<agent_memory::model::Summary>>>;
     async fn tree(&self, depth: usize) -> agent_memory::Result<agent_memory::view::Tree>;
     async fn view_name(&self) -> ViewName;
-    async fn needs_compaction(&self, tokens: u64) -> agent_memory::Result<bool>;
+    async fn needs_compaction(&self, trigger: impl Into<Trigger>) -> agent_memory::Result<bool>;
     /// Opens the same session with a window.
     async fn in_window(&self, window: agent_memory::Window) -> Session;
 }
@@ -242,9 +243,9 @@ impl Inspect for Session {
         self.snapshot().await.unwrap().view
     }
 
-    async fn needs_compaction(&self, tokens: u64) -> agent_memory::Result<bool> {
+    async fn needs_compaction(&self, trigger: impl Into<Trigger>) -> agent_memory::Result<bool> {
         let key = self.key().clone();
-        self.memory().needs_compaction(key, tokens).await
+        self.memory().needs_compaction(key, trigger).await
     }
 
     async fn in_window(&self, window: agent_memory::Window) -> Session {

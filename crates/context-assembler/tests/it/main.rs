@@ -7,6 +7,7 @@
     missing_docs
 )]
 
+mod acknowledged;
 mod budget;
 mod degrading;
 mod examples;

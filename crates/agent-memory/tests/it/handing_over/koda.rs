@@ -144,7 +144,7 @@ fn strict(model: &Scripted, breaker: BreakerPolicy) -> Builder {
             on_error: OnError::Fail,
             ..ladder
         })
-        .handoff_above(100, 2)
+        .auto_handoff(above(100, 2))
         .guards(Guards::new(policy, Arc::new(FakeTimer::new())))
 }
 

@@ -23,11 +23,11 @@ use agent_memory::{
     Budget, Builder, ErrorKind, HandoffPolicy, Memory, Message, Mode, Part, RawJson, Role, Seq,
     Session, Strategy, Summarizer, TurnPolicy, Window,
     compaction::{
-        Action, CancellationToken, CompactionReason, Event, HandOver, HandOverOutcome,
+        Action, AutoHandoff, CancellationToken, CompactionReason, Event, HandOver, HandOverOutcome,
         HandOverSkip, Handoff, HookList, Hooks, JobDecision, LiveTurnPolicy, PlannedJob, Recorder,
         Recovery, Runner, Trigger,
     },
-    context::{IdentityFiles, MessageOrigin},
+    context::{AssemblyPolicy, IdentityFiles, MessageOrigin},
     models::{BreakerPolicy, GuardPolicy},
     retrieval::ExpandArgs,
     summaries::{Ladder, SummarizerResponse, SummaryRequest},
@@ -44,6 +44,13 @@ fn keeping(messages: usize) -> HandoffPolicy {
         min_tokens: 0,
         split_turns: false,
         ..HandoffPolicy::default()
+    }
+}
+
+fn above(max_tokens: i64, keep_tail: usize) -> AutoHandoff {
+    AutoHandoff {
+        max_tokens,
+        keep_tail,
     }
 }
 

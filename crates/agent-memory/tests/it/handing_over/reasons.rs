@@ -88,7 +88,7 @@ async fn every_reason_to_do_nothing_has_a_name_and_changes_nothing() {
 async fn a_threshold_is_a_reason_too() {
     let recorder = Recorder::new();
     let builder = writing("All of it.")
-        .handoff_above(100, 4)
+        .auto_handoff(above(100, 4))
         .hooks(Arc::new(recorder.clone()));
     let session = open(builder).await;
     talk(&session, 12).await;

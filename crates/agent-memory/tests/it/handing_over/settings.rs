@@ -95,7 +95,7 @@ async fn identity_files_begin_each_context_as_they_are_now() {
 async fn one_setting_says_when_sessions_are_handed_over_and_what_stays() {
     let handed_over = async |max_tokens, keep_tail, messages: usize| {
         let builder = writing("All of it.").estimator(Arc::new(HeuristicEstimator::Bytes4));
-        let session = open(builder.handoff_above(max_tokens, keep_tail)).await;
+        let session = open(builder.auto_handoff(above(max_tokens, keep_tail))).await;
         for _ in 0..messages {
             let message = Message::user("word".repeat(1_000));
             let _ = session.ingest(message).await.unwrap();
@@ -108,6 +108,11 @@ async fn one_setting_says_when_sessions_are_handed_over_and_what_stays() {
             .unwrap();
         (report.published(), shown(&session).await.1.len())
     };
+    // A file may leave out both fields, or one of them.
+    let read = |json| serde_json::from_str::<AutoHandoff>(json);
+    assert_eq!(read("{}").unwrap(), above(80_000, 20));
+    assert_eq!(read(r#"{"keep_tail": 7}"#).unwrap(), above(80_000, 7));
+    assert!(read(r#"{"keep_tall": 7}"#).is_err() && read(r#"{"keep_tail": -1}"#).is_err());
     // 0 stands for 80,000 tokens and 20 messages, -1 for never.
     for (max_tokens, keep_tail, messages, expected) in [
         (-1, 0, 81, (0, 81)),
@@ -120,4 +125,67 @@ async fn one_setting_says_when_sessions_are_handed_over_and_what_stays() {
         let found = handed_over(max_tokens, keep_tail, messages).await;
         assert_eq!(found, expected, "{max_tokens} {keep_tail} {messages}");
     }
+}
+
+#[tokio::test]
+async fn with_the_threshold_off_a_request_still_hands_over() {
+    let session = open(writing("All of it.").auto_handoff(above(-1, 4))).await;
+    talk(&session, 12).await;
+    assert_eq!(done(&session).await.summary, "All of it.");
+    assert_eq!(shown(&session).await.1.len(), 4);
+    assert_eq!(
+        session.handoff_summary().await.unwrap().unwrap(),
+        "All of it."
+    );
+}
+
+#[tokio::test]
+async fn the_estimate_over_stored_lines_triggers() {
+    let builder = |tokens| {
+        let turns = TurnPolicy {
+            hard: Trigger::StoredLines { tokens },
+            before_turn: Action::Compact,
+            ..TurnPolicy::manual()
+        };
+        writing("All of it.").handoff(keeping(4)).turns(turns)
+    };
+    let session = open(builder(0)).await;
+    talk(&session, 12).await;
+    let file = session.session_file().await.unwrap();
+    let bytes: usize = file.lines().map(str::len).sum();
+    let estimate = bytes as u64 / 4;
+    let usage = session.usage().await.unwrap().context.tokens();
+    assert!(
+        usage < estimate,
+        "names and marks count: {usage} {estimate}"
+    );
+    for (tokens, fires) in [(estimate - 1, true), (estimate, false)] {
+        let trigger = Trigger::StoredLines { tokens };
+        assert_eq!(session.needs_compaction(trigger).await.unwrap(), fires);
+        let session = open(builder(tokens)).await;
+        talk(&session, 12).await;
+        let session = session.in_window(Window::new(100_000)).await;
+        let report = session.before_turn().await.unwrap();
+        assert_eq!(report.usage.stored_tokens, estimate);
+        assert_eq!(report.published(), u64::from(fires));
+        if fires {
+            // The summary takes the place of eight messages, and the lines are fewer.
+            assert_eq!(session.before_turn().await.unwrap().published(), 0);
+            let trigger = Trigger::StoredLines { tokens };
+            assert!(!session.needs_compaction(trigger).await.unwrap());
+        }
+    }
+}
+
+#[tokio::test]
+async fn the_check_comes_before_the_users_message_and_waits_for_the_summary() {
+    let session = open(writing("All of it.").auto_handoff(above(100, 4))).await;
+    talk(&session, 12).await;
+    let session = session.in_window(Window::new(100_000)).await;
+    let report = session.user("Go on.").await.unwrap();
+    assert_eq!((report.published(), report.prefetching), (1, false));
+    // Four of the earlier messages stay, and the new one follows them.
+    let (summary, messages) = shown(&session).await;
+    assert!(summary.contains("All of it."), "{summary}");
+    assert_eq!(messages, [9, 10, 11, 12, 13]);
 }
