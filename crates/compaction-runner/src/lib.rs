@@ -31,6 +31,7 @@ mod report;
 mod sources;
 mod state;
 mod summary;
+mod supplied;
 mod tally;
 mod trigger;
 mod view_reader;
@@ -42,7 +43,9 @@ pub use atoms::{atom_start, newest_entries};
 pub use cancel::CancellationToken;
 pub use environment::Compaction;
 pub use error::{Error, Result};
-pub use events::{Event, Hooks, JobDecision, NoHooks, Recorder, SkipReason};
+pub use events::{
+    CompactionDecision, Event, Hooks, JobDecision, NoHooks, Recorder, SkipReason,
+};
 pub use hook_list::HookList;
 pub use in_flight::InFlight;
 pub use outcome::{Measure, Outcome};

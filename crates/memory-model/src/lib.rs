@@ -19,7 +19,7 @@ mod view;
 pub use accounting::{Accounting, summary_overhead};
 pub use hash::{FieldHasher, Hash};
 pub use ids::{
-    ConversationId, RangeEnds, RenderingId, Seq, SeqRange, SessionKey, SummaryId, TrimPolicyId,
+    ConversationId, EntryRef, RangeEnds, RenderingId, Seq, SeqRange, SessionKey, SummaryId, TrimPolicyId,
     ViewName, ViewVersion,
 };
 pub use json::{RawJson, decoded_strings};
