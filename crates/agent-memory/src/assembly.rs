@@ -1,8 +1,6 @@
 //! Assembling a session's contexts.
 
-use context_assembler::{
-    AssemblyInput, AssemblyPolicy, Budget, Context, Item, Preamble, assemble,
-};
+use context_assembler::{AssemblyInput, AssemblyPolicy, Budget, Context, Item, Preamble, assemble};
 use handoff_compactor::FileLedger;
 use memory_model::Accounting as _;
 use memory_store::Snapshot;

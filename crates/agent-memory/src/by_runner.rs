@@ -10,6 +10,7 @@ use summarize_escalation::{
 };
 
 use crate::error::Result;
+use crate::handing_over::EMPTY;
 use crate::runner::Runner;
 
 /// A summarizer that sends its prompts to the agent's own [`Runner`].
@@ -43,7 +44,7 @@ impl Summarizer for AskRunner {
         let answer = self.runner.generate(&prompt.system, &prompt.user).await;
         let text = answer.map_err(|failure| SummarizerError::provider(&self.id, failure))?;
         if text.trim().is_empty() {
-            let failure = Failure::new(FailureKind::Empty, "empty summary response");
+            let failure = Failure::new(FailureKind::Empty, EMPTY);
             return Err(SummarizerError::provider(&self.id, failure));
         }
         Ok(SummarizerResponse::new(self.prompts.read(&text)))

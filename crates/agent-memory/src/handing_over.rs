@@ -21,6 +21,9 @@ use crate::strategy::Strategy;
 /// summary of the beginning of the last turn. The coding agent pi writes the same separator.
 pub(crate) const TURN_CONTEXT: &str = "\n\n---\n\n**Turn Context (split turn):**\n\n";
 
+/// Reason for a failed handoff if the model's answer is empty, in the words of the agent anna.
+pub(crate) const EMPTY: &str = "empty summary response";
+
 /// Returns a ladder on which only the model writes summaries, and a failure is an error.
 pub(crate) fn model_only(on_empty: OnEmpty) -> Ladder {
     Ladder {
@@ -152,7 +155,10 @@ impl Session {
     pub async fn hand_over(&self, request: &HandOver) -> Result<HandOverOutcome> {
         let mut compaction = self.compaction(request.cancel.clone());
         compaction.reason = request.reason;
-        match self.run_handoff(compaction, request, (1, &|_| false)).await? {
+        match self
+            .run_handoff(compaction, request, (1, &|_| false))
+            .await?
+        {
             HandoffRun::Skipped(skip) => Ok(HandOverOutcome::Skipped(skip)),
             HandoffRun::Ran { outcome, restarted } => {
                 restarted?;
@@ -189,7 +195,9 @@ impl Session {
             writer.begin().await?;
         }
         let outcome = compaction.run_until(most, is_enough).await;
-        let published = outcome.as_ref().map_or(0, |outcome| outcome.published.total());
+        let published = outcome
+            .as_ref()
+            .map_or(0, |outcome| outcome.published.total());
         let restarted = match &writer {
             Some(writer) => writer.end(published > 0).await,
             None => Ok(()),
@@ -350,13 +358,14 @@ fn failure_label(outcome: &Outcome) -> String {
     let mut causes = outcome.model.causes.iter();
     let is_empty = causes.any(|count| count.cause.kind == "empty_answer");
     let why = match is_empty {
-        true => Some("empty summary response"),
+        true => Some(EMPTY),
         false => outcome.failure.as_deref(),
     };
     label(outcome.failed_kind.as_ref(), why)
 }
 
-fn label(kind: Option<&Label>, why: Option<&str>) -> String {
+/// Returns the label of a summary that failed, with the reason.
+pub(crate) fn label(kind: Option<&Label>, why: Option<&str>) -> String {
     let what = match kind {
         Some(kind) if *kind == TURN_PREFIX => "Turn prefix summarization failed",
         _ => "Summarization failed",

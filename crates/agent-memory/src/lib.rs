@@ -79,15 +79,15 @@ pub mod compaction {
     pub use block_overlay::planner::{BlockPlanner, BlockPolicy, Digest};
     pub use compaction_plan::{
         AtomReader, BoxError, CLEAR, CLEAR_TO_FIT, ClearFigures, ClearingPlanner, CompactionResult,
-        Details, EntryReader, Goal, InMemoryView, Job, JobSink, JobSource, Label, LabelCounts, Live,
-        Overlay, PassInput, Plan, Planner, Prompts, Request, Room, SpanReader, StopReason, Tail,
-        ViewSource, Work, WrittenText,
+        Details, EntryReader, Goal, InMemoryView, Job, JobSink, JobSource, Label, LabelCounts,
+        Live, Overlay, PassInput, Plan, Planner, Prompts, Request, Room, SpanReader, StopReason,
+        Tail, ViewSource, Work, WrittenText,
     };
     pub use compaction_runner::{
-        CancellationToken, Cause, CauseCount, CompactionDecision, CompactionReason, Event, HookList, Hooks,
-        JobDecision, LeaseHolder, Measure, ModelReport, Outcome, PlannedJob, PrefetchReport,
-        Recorder, RedoCandidate, RedoFailure, RedoPlan, RedoPolicy, RedoReport, RedoStop,
-        ReplacedSummary, RunnerPolicy, SkipReason, Trigger, WindowUse,
+        CancellationToken, Cause, CauseCount, CompactionDecision, CompactionReason, Event,
+        HookList, Hooks, JobDecision, LeaseHolder, Measure, ModelReport, Outcome, PlannedJob,
+        PrefetchReport, Recorder, RedoCandidate, RedoFailure, RedoPlan, RedoPolicy, RedoReport,
+        RedoStop, ReplacedSummary, RunnerPolicy, SkipReason, Trigger, WindowUse,
     };
     pub use dag_compactor::{DagPlanner, FreshTail};
     pub use handoff_compactor::{
@@ -121,9 +121,9 @@ pub mod context {
 pub mod model {
     pub use memory_model::conventions::{AgentConventions, GenericConventions};
     pub use memory_model::{
-        Accounting, Child, Clock, ConversationId, EntryKind, EntryRef, Hash, LogEntry, Media, MediaSource,
-        Purpose, ResultContent, Span, SpanBody, StepClock, Summary, SummaryBody, SummaryId,
-        SystemClock, Timestamp, TurnId, View, ViewName, ViewVersion,
+        Accounting, Child, Clock, ConversationId, EntryKind, EntryRef, Hash, LogEntry, Media,
+        MediaSource, Purpose, ResultContent, Span, SpanBody, StepClock, Summary, SummaryBody,
+        SummaryId, SystemClock, Timestamp, TurnId, View, ViewName, ViewVersion,
     };
 }
 

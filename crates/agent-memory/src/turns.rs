@@ -8,7 +8,8 @@ use std::ops::Deref;
 
 use compaction_plan::Mode;
 use compaction_runner::{
-    CancellationToken, Compaction, CompactionReason, ModelReport, Outcome, PrefetchReport, Trigger, WindowUse,
+    CancellationToken, Compaction, CompactionReason, ModelReport, Outcome, PrefetchReport, Trigger,
+    WindowUse,
 };
 use context_assembler::{Budget, Context};
 use memory_model::{Accounting as _, Message, Reply, ToolCall};

@@ -3,7 +3,7 @@
 use compaction_plan::CompactionResult;
 use context_assembler::ContextAccounting;
 use futures::future::try_join;
-use handoff_compactor::Preparation;
+use handoff_compactor::{HANDOFF, Preparation, TURN_PREFIX};
 use memory_model::{
     Accounting as _, Child, EntryRef, Purpose, RawJson, SeqRange, Summary, summary_overhead,
 };
@@ -12,7 +12,7 @@ use summarize_escalation::{Ladder, Source, Summarizer, SummaryRequest, escalate_
 
 use crate::builder::default_extractive;
 use crate::error::{Error, ErrorKind, Result};
-use crate::handing_over::TURN_CONTEXT;
+use crate::handing_over::{EMPTY, TURN_CONTEXT, label};
 
 /// Writes the summaries of a prepared handoff, without a store: see [`prepare`](crate::compaction::prepare). They are
 /// written as in [`Session::hand_over`](crate::Session::hand_over), with the same prompts, lengths and ladder. If a turn
@@ -34,10 +34,7 @@ pub async fn compact(
         };
         let (previous, entries) = match purpose {
             Purpose::TurnPrefix => (None, &preparation.turn_prefix_entries),
-            _ => (
-                preparation.previous.as_ref(),
-                &preparation.history_entries,
-            ),
+            _ => (preparation.previous.as_ref(), &preparation.history_entries),
         };
         let source: Vec<Source<'_>> = previous
             .into_iter()
@@ -50,9 +47,17 @@ pub async fn compact(
         let prompts = prompts
             .transpose()
             .map_err(|error| Error::new(ErrorKind::Invalid, error.to_string()))?;
-        let children = [Child::Messages { range }];
+        let earlier = previous.map(|summary| Child::Summary {
+            range: summary.range,
+            id: summary.id.clone(),
+        });
+        let all = previous.and_then(|summary| SeqRange::new(summary.range.first, range.last));
+        let children: Vec<Child> = earlier
+            .into_iter()
+            .chain([Child::Messages { range }])
+            .collect();
         let request = SummaryRequest {
-            overhead_tokens: summary_overhead(accounting, range, 0, &children),
+            overhead_tokens: summary_overhead(accounting, all.unwrap_or(range), 0, &children),
             purpose,
             target_tokens: asked.target_tokens,
             max_tokens: asked.max_tokens,
@@ -61,7 +66,8 @@ pub async fn compact(
             ..SummaryRequest::new(&source, accounting.estimator())
         };
         let extractive = default_extractive();
-        let written = escalate_with(summarizer, &extractive, ladder, &request).await?;
+        let written = escalate_with(summarizer, &extractive, ladder, &request).await;
+        let written = written.map_err(|error| failed(purpose, error))?;
         Ok(Some(written.text))
     };
     let (history, prefix) = try_join(
@@ -86,4 +92,20 @@ pub async fn compact(
     Ok(result
         .with_tokens_before(preparation.tokens_before)
         .with_details(RawJson::from_value(&details)?))
+}
+
+/// Returns the error for a summary that could not be written, with the label that a handoff of a session has.
+fn failed(purpose: Purpose, error: summarize_escalation::Error) -> Error {
+    let is_empty = error.kind() == summarize_escalation::ErrorKind::Empty;
+    let error = Error::from(error);
+    let why = match std::error::Error::source(&error) {
+        _ if is_empty => EMPTY.to_owned(),
+        Some(cause) => format!("{error}: {cause}"),
+        None => error.to_string(),
+    };
+    let kind = match purpose {
+        Purpose::TurnPrefix => TURN_PREFIX,
+        _ => HANDOFF,
+    };
+    Error::new(error.kind(), label(Some(&kind), Some(&why)))
 }

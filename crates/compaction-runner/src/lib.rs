@@ -43,9 +43,7 @@ pub use atoms::{atom_start, newest_entries};
 pub use cancel::CancellationToken;
 pub use environment::Compaction;
 pub use error::{Error, Result};
-pub use events::{
-    CompactionDecision, Event, Hooks, JobDecision, NoHooks, Recorder, SkipReason,
-};
+pub use events::{CompactionDecision, Event, Hooks, JobDecision, NoHooks, Recorder, SkipReason};
 pub use hook_list::HookList;
 pub use in_flight::InFlight;
 pub use outcome::{Measure, Outcome};

@@ -184,14 +184,13 @@ pub(crate) async fn publish_ready(env: &Compaction<'_>) -> Result<Outcome> {
         if ask_once(ready, &jobs, &mut tally).await {
             let done = with_drafts(ready, &list, &mut made, &watch).await?;
             let is_ready = |done: &Done<'_>| {
-                matches!(
-                    done.prepared,
-                    Prepared::Summary(_) | Prepared::Replacement
-                )
+                matches!(done.prepared, Prepared::Summary(_) | Prepared::Replacement)
             };
             let is_whole = !env.policy.whole_passes
                 || done.iter().all(is_ready)
-                || !done.iter().any(|done| is_split(std::slice::from_ref(done.job)));
+                || !done
+                    .iter()
+                    .any(|done| is_split(std::slice::from_ref(done.job)));
             match is_whole {
                 true => conclude(ready, done, &mut tally).await?,
                 false => give_up(ready, done).await?,

@@ -86,7 +86,9 @@ async fn publish(
             result.kept_from
         )));
     };
-    let tokens = result.tokens_before.map(|tokens| RawJson::from_value(&tokens));
+    let tokens = result
+        .tokens_before
+        .map(|tokens| RawJson::from_value(&tokens));
     let facts: BTreeMap<String, RawJson> = [
         ("supplied", result.details.clone()),
         ("tokens_before", tokens.and_then(std::result::Result::ok)),

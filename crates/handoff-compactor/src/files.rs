@@ -296,7 +296,9 @@ impl FileLedger {
             let rest = left.checked_sub(accounting.text(line) + 1);
             rest.inspect(|rest| left = *rest).is_some()
         });
-        let has_footer = TAGS.iter().any(|tag| body.text().contains(&format!("<{tag}>")));
+        let has_footer = TAGS
+            .iter()
+            .any(|tag| body.text().contains(&format!("<{tag}>")));
         if footer.is_empty() || has_footer {
             return None;
         }
@@ -319,7 +321,12 @@ impl FileLedger {
                 return String::new();
             }
             let mut lines: Vec<String> = Vec::new();
-            lines.extend(paths.into_iter().take_while(|path| fits(path)).map(str::to_owned));
+            lines.extend(
+                paths
+                    .into_iter()
+                    .take_while(|path| fits(path))
+                    .map(str::to_owned),
+            );
             let left = all - lines.len();
             lines.extend((left > 0).then(|| format!("and {left} more")));
             format!("\n\n<{tag}>\n{}\n</{tag}>", lines.join("\n"))
