@@ -1,6 +1,7 @@
 //! Assembling a session's contexts.
 
-use context_assembler::{AssemblyInput, AssemblyPolicy, Budget, Context, Preamble, assemble};
+use context_assembler::{AssemblyInput, AssemblyPolicy, Budget, Context, Item, Preamble, assemble};
+use handoff_compactor::FileLedger;
 use memory_model::Accounting as _;
 use memory_store::Snapshot;
 
@@ -9,9 +10,14 @@ use crate::assembly_input::{fill, quote, read_all, read_hidden_beginning, read_v
 use crate::error::Result;
 use crate::requests::Request;
 use crate::session::Session;
+use crate::strategy::Strategy;
 
 /// Divisor of the room. A live session's whole log is shown only if this part of the room stays free for new messages.
 const ROOM_TO_GROW: u64 = 4;
+
+/// Divisor of the room. The lists of files may cost this part of the room, but at most [`MOST_FILES`] tokens.
+const FILES_SHARE: u64 = 16;
+const MOST_FILES: u64 = 1_000;
 
 /// Options for assembling a context: see [`Session::assemble`]. A [`Budget`] converts into a request.
 #[derive(Debug, Clone)]
@@ -140,7 +146,32 @@ impl Session {
             _ => Vec::new(),
         };
         self.add_state(snapshot, room, policy, &beginning, &mut input);
+        self.add_files(room, &mut input);
         Ok(input)
+    }
+
+    /// Adds the lists of files that the conversation read and modified to the last summary of handoffs. The lists cost
+    /// at most a part of `room` tokens.
+    fn add_files(&self, room: u64, input: &mut AssemblyInput) {
+        let policy = || self.memory().inner.planners.handoff_policy();
+        if self.strategy() != Some(Strategy::Handoff) || !policy().list_files {
+            return;
+        }
+        let summaries = input.items.iter_mut().filter_map(|item| match item {
+            Item::Summary(summary) => Some(summary),
+            _ => None,
+        });
+        let (mut files, mut last) = (FileLedger::default(), None);
+        for summary in summaries {
+            files.add_ledger(&FileLedger::of(summary).unwrap_or_default());
+            last = Some(summary);
+        }
+        let most = (room / FILES_SHARE).min(MOST_FILES);
+        if let Some(summary) = last
+            && let Some(body) = files.with_footer(&summary.body, most, self.accounting())
+        {
+            summary.body = body;
+        }
     }
 
     /// Reads the whole log of a live session, for a context that shows shortened messages in place of summaries.

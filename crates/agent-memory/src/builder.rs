@@ -12,13 +12,14 @@ use memory_model::{Clock, SystemClock};
 use memory_search::{Embedder, Search, SegmentSearch};
 use memory_store::{FullStore, InMemoryStore};
 use model_client::guard::Guards;
-use summarize_escalation::{ExtractiveSummarizer, Ladder, Summarizer};
+use summarize_escalation::{ExtractiveSummarizer, Ladder, OnEmpty, Summarizer};
 use token_estimate::{TokenEstimator, default_estimator};
 use turn_map::{ClearPolicy, CutPolicy};
 
 use crate::activity::Activities;
 use crate::auto_handoff::AutoHandoff;
 use crate::error::{Error, ErrorKind, Result};
+use crate::handing_over::{HandOver, model_only};
 use crate::identity::Identity;
 use crate::memory::{Inner, Memory};
 use crate::per_session::PerSession;
@@ -31,7 +32,7 @@ use crate::writers::Writers;
 
 /// Returns a summarizer that extracts lines without a model. With the feature `import`, it recognizes the tools of the
 /// agents whose transcripts this crate imports.
-fn default_extractive() -> ExtractiveSummarizer {
+pub(crate) fn default_extractive() -> ExtractiveSummarizer {
     #[cfg(feature = "import")]
     let extracts =
         ExtractiveSummarizer::new().with_conventions(Arc::new(message_formats::KnownAgents));
@@ -71,6 +72,9 @@ pub struct Builder {
     fallbacks: Vec<Arc<dyn Summarizer>>,
     guards: Option<Guards>,
     ladder: Ladder,
+    /// Whether a handoff fails if its model fails, in place of the ladder.
+    model_only: bool,
+    automatic: HandOver,
     dag: DagPolicy,
     handoff: LiveHandoffPolicy,
     blocks: Option<BlockPolicy>,
@@ -99,6 +103,8 @@ impl Default for Builder {
             fallbacks: Vec::new(),
             guards: None,
             ladder: Ladder::default(),
+            model_only: false,
+            automatic: HandOver::default(),
             dag: DagPolicy::default(),
             handoff: HandoffPolicy::default().into(),
             blocks: None,
@@ -202,6 +208,7 @@ impl Builder {
     /// Sets the ladder: the methods of summarizing that are tried in order until a summary is accepted.
     pub fn ladder(mut self, ladder: Ladder) -> Self {
         self.ladder = ladder;
+        self.model_only = false;
         self
     }
 
@@ -223,9 +230,22 @@ impl Builder {
 
     /// Compacts sessions by handoff before a turn, if the view (the compacted log) costs more than this setting allows.
     /// The turn waits for the model that writes the summary. Sets both the policy for handoffs and the policy for turns.
-    pub fn auto_handoff(self, setting: AutoHandoff) -> Self {
+    ///
+    /// If a model writes summaries, no extract replaces a summary that failed or is empty: the session stays unchanged.
+    /// A later call of [`ladder`](Self::ladder) sets another rule.
+    pub fn auto_handoff(mut self, setting: AutoHandoff) -> Self {
+        self.model_only = true;
         self.handoff(HandoffPolicy::from(setting))
             .turns(TurnPolicy::from(setting))
+    }
+
+    /// Sets the options of automatic handoffs: those of [`Action::Compact`], of a
+    /// [requested compaction](crate::Session::request_compaction), and after an overflow. With a
+    /// [`runner`](HandOver::runner), the agent's own runner writes the summaries and is then reset. `reason` and
+    /// `cancel` have no effect.
+    pub fn handoff_options(mut self, request: HandOver) -> Self {
+        self.automatic = request;
+        self
     }
 
     /// Compacts sessions by blocks with this policy. A block shows one run of an agent (such as a prompt and the turns
@@ -369,6 +389,13 @@ impl Builder {
         let summarizer = self
             .summarizer
             .unwrap_or_else(|| Arc::new(extractive.clone()));
+        let by_model = !summarizer.provisional()
+            || self.automatic.runner.is_some()
+            || self.automatic.summarizer.is_some();
+        let ladder = match self.model_only && by_model {
+            true => model_only(OnEmpty::Fail),
+            false => self.ladder,
+        };
         let blocks = self.blocks.unwrap_or_else(|| BlockPolicy {
             digest: match summarizer.provisional() {
                 true => Digest::Summarizer,
@@ -403,7 +430,8 @@ impl Builder {
             estimator: self.estimator,
             writers: Writers::new(summarizer, self.fallbacks, self.guards.map(Arc::new)),
             extractive,
-            ladder: self.ladder,
+            ladder,
+            automatic: self.automatic,
             planners,
             assembly,
             runner,

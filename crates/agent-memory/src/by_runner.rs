@@ -10,15 +10,18 @@ use summarize_escalation::{
 };
 
 use crate::error::Result;
-use crate::handing_over::{HandOver, HandOverOutcome};
+use crate::handing_over::EMPTY;
 use crate::runner::Runner;
-use crate::session::Session;
 
 /// A summarizer that sends its prompts to the agent's own [`Runner`].
 #[derive(Debug)]
-struct AskRunner {
+pub(crate) struct AskRunner {
     id: String,
     runner: Arc<dyn Runner>,
+    /// Model that the runner uses for the handoff; `None` for its current model.
+    fast_model: Option<String>,
+    /// Model of the runner before the handoff.
+    usual: Option<String>,
     model: Option<String>,
     prompts: PromptSet,
 }
@@ -41,47 +44,49 @@ impl Summarizer for AskRunner {
         let answer = self.runner.generate(&prompt.system, &prompt.user).await;
         let text = answer.map_err(|failure| SummarizerError::provider(&self.id, failure))?;
         if text.trim().is_empty() {
-            let failure = Failure::new(FailureKind::Empty, "empty summary response");
+            let failure = Failure::new(FailureKind::Empty, EMPTY);
             return Err(SummarizerError::provider(&self.id, failure));
         }
         Ok(SummarizerResponse::new(self.prompts.read(&text)))
     }
 }
 
-impl Session {
-    /// Hands the session over with a summary by the agent's own runner, and restores the runner's model afterwards.
-    /// After a completed handoff, a runner that is not stateful is reset once. If the handoff is skipped or fails, no
-    /// runner is reset.
-    pub(crate) async fn hand_over_by(
-        &self,
-        runner: &Arc<dyn Runner>,
-        request: &HandOver,
-    ) -> Result<HandOverOutcome> {
-        let fast_model = request.runner_model.as_deref();
+impl AskRunner {
+    /// Creates a summarizer that asks this runner, with this model; `None` for the runner's current model.
+    pub(crate) fn new(runner: &Arc<dyn Runner>, fast_model: Option<&str>) -> Self {
         let usual = runner.model();
-        if let Some(model) = fast_model {
-            runner.set_model(model).await?;
-        }
         let model = fast_model.map(str::to_owned).or(usual.clone());
         let prompts = PromptSet::handoff_sections();
-        let writer = AskRunner {
+        Self {
             id: format!(
                 "runner:{}/{}",
                 model.as_deref().unwrap_or("own"),
                 prompts.id
             ),
             runner: Arc::clone(runner),
+            fast_model: fast_model.map(str::to_owned),
+            usual,
             model,
             prompts,
-        };
-        let outcome = self.hand_over_with(request, &writer).await;
-        if let (Some(usual), Some(_)) = (usual, fast_model) {
-            runner.set_model(&usual).await?;
         }
-        let outcome = outcome?;
-        if matches!(outcome, HandOverOutcome::Done(_)) && !runner.stateful() {
-            runner.reset().await?;
+    }
+
+    /// Gives the runner the model for the handoff.
+    pub(crate) async fn begin(&self) -> Result<()> {
+        match &self.fast_model {
+            Some(model) => Ok(self.runner.set_model(model).await?),
+            None => Ok(()),
         }
-        Ok(outcome)
+    }
+
+    /// Gives the runner its previous model again. After a completed handoff, resets a runner that is not stateful.
+    pub(crate) async fn end(&self, is_done: bool) -> Result<()> {
+        if let (Some(usual), Some(_)) = (&self.usual, &self.fast_model) {
+            self.runner.set_model(usual).await?;
+        }
+        if is_done && !self.runner.stateful() {
+            self.runner.reset().await?;
+        }
+        Ok(())
     }
 }

@@ -6,6 +6,7 @@ use model_client::guard::{BreakerState, Spent};
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::session::Session;
+use crate::strategy::Strategy;
 
 /// Options for a compaction: see [`Session::compact`]. A [`Mode`] converts into a request.
 #[derive(Debug, Clone, Default)]
@@ -168,6 +169,8 @@ impl Session {
         );
         compaction.extractive = &inner.extractive;
         compaction.policy = inner.runner.clone();
+        // Either both summaries of a split turn are published or none of them.
+        compaction.policy.whole_passes |= self.strategy() == Some(Strategy::Handoff);
         compaction.hooks = &*inner.hooks;
         compaction.in_flight = inner.in_flight.clone();
         compaction.liveness = &*inner.liveness;

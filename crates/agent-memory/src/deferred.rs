@@ -4,7 +4,9 @@ use compaction_plan::Mode;
 use compaction_runner::{CancellationToken, CompactionReason, Outcome};
 
 use crate::error::Result;
+use crate::handing_over::{HandoffRun, Rounds};
 use crate::session::Session;
+use crate::strategy::Strategy;
 
 /// Outcome of compacting after a provider refused a context as too long.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -49,7 +51,20 @@ impl Session {
         let room = (budget / 4 * 3).min(before.saturating_sub(before / 4));
         let mut compaction = self.compaction_within(CancellationToken::new(), room);
         compaction.reason = CompactionReason::Overflow;
-        let mut outcome = self.run(&compaction, Mode::Full).await?;
+        let mut outcome = match self.strategy() {
+            Some(Strategy::Handoff) => {
+                let request = &self.memory().inner.automatic;
+                let all: Rounds<'_> = (u32::MAX, &|_| false);
+                match self.run_handoff(compaction.clone(), request, all).await? {
+                    HandoffRun::Ran { outcome, restarted } => {
+                        restarted?;
+                        *outcome
+                    }
+                    HandoffRun::Skipped(_) => compaction.extract_to_fit(self.room(room)).await?,
+                }
+            }
+            _ => self.run(&compaction, Mode::Full).await?,
+        };
         if outcome.after.tokens > room {
             let more = compaction.extract_to_fit(self.room(room)).await?;
             self.index_summaries(more.published.total()).await;

@@ -3,23 +3,42 @@
 
 use std::sync::Arc;
 
-use compaction_plan::{Label, Mode, StopReason};
+use compaction_plan::{CompactionResult, Label, StopReason};
 use compaction_runner::{CancellationToken, Compaction, CompactionReason, Outcome};
 use handoff_compactor::{FileLedger, TURN_PREFIX};
-use memory_model::{EntryKind, Purpose, RawJson, Seq, SeqRange, SpanBody, Summary, SummaryId};
-use summarize_escalation::{Ladder, OnError, Summarizer, Tier};
+use memory_model::{
+    EntryKind, EntryRef, Purpose, RawJson, Seq, SeqRange, SpanBody, Summary, SummaryId,
+};
+use summarize_escalation::{Ladder, OnEmpty, OnError, Summarizer, Tier};
 
+use crate::by_runner::AskRunner;
 use crate::error::{Error, ErrorKind, Result};
 use crate::runner::Runner;
 use crate::session::Session;
 use crate::strategy::Strategy;
-use crate::supplied;
 
 /// Separator between two texts of a handoff summary in a session file: the summary of the earlier turns, and the
 /// summary of the beginning of the last turn. The coding agent pi writes the same separator.
 pub(crate) const TURN_CONTEXT: &str = "\n\n---\n\n**Turn Context (split turn):**\n\n";
 
-/// Options for a handoff: see [`Session::hand_over`].
+/// Reason for a failed handoff if the model's answer is empty, in the words of the agent anna.
+pub(crate) const EMPTY: &str = "empty summary response";
+
+/// Returns a ladder on which only the model writes summaries, and a failure is an error.
+pub(crate) fn model_only(on_empty: OnEmpty) -> Ladder {
+    Ladder {
+        tiers: vec![Tier::Normal],
+        on_error: OnError::Fail,
+        on_empty,
+        gate: None,
+        ..Ladder::default()
+    }
+}
+
+/// Options for a handoff: see [`Session::hand_over`]. With [`Builder::handoff_options`], automatic handoffs use the
+/// same options.
+///
+/// [`Builder::handoff_options`]: crate::Builder::handoff_options
 #[derive(Debug, Clone, Default)]
 pub struct HandOver {
     /// Instructions of the user for the summary; `None` for no instructions.
@@ -31,7 +50,11 @@ pub struct HandOver {
     /// Minimum number of messages that contexts show, not counting summaries. A session with fewer messages is skipped.
     /// Default 0.
     pub min_messages: u64,
-    /// The agent's own runner, to write the summary; `None` for the memory's summarizer. No other model and no extract
+    /// Summarizer that writes the summary; `None` for the memory's summarizer. No other summarizer and no extract
+    /// replaces it: if it fails, the session stays unchanged. For a chat model, give an
+    /// [`LlmSummarizer`](crate::summaries::LlmSummarizer).
+    pub summarizer: Option<Arc<dyn Summarizer>>,
+    /// The agent's own runner, to write the summary in place of any summarizer; `None` for no runner. No other model and no extract
     /// replaces the runner: if the runner fails, the session stays unchanged. After a handoff, a runner that is not
     /// [stateful](Runner::stateful) is reset once.
     pub runner: Option<Arc<dyn Runner>>,
@@ -70,6 +93,22 @@ pub enum HandOverSkip {
     Cancelled,
     /// Another process is handing the session over, or has just handed it over.
     Busy,
+}
+
+/// Maximum number of iterations of a handoff, and whether a view of this cost, in tokens, needs no further iteration.
+pub(crate) type Rounds<'r> = (u32, &'r (dyn Fn(u64) -> bool + Send + Sync));
+
+/// Outcome of running a handoff.
+#[derive(Debug)]
+pub(crate) enum HandoffRun {
+    /// The handoff was run.
+    Ran {
+        outcome: Box<Outcome>,
+        /// Error if the runner did not get its model back, or could not be started again.
+        restarted: Result<()>,
+    },
+    /// The session was skipped.
+    Skipped(HandOverSkip),
 }
 
 /// Report of a completed handoff.
@@ -111,85 +150,102 @@ impl Session {
     ///
     /// # Errors
     /// `Invalid` if the session has another strategy: see [`Session::use_strategy`]. `Model` if the summary could not
-    /// be written; the error's text gives the reason, and the session is unchanged. `Store` if the store fails.
+    /// be written, and the session is unchanged; the error's text gives the reason. `Model` too if the handoff stands
+    /// and the runner could not be started again. `Store` if the store fails.
     pub async fn hand_over(&self, request: &HandOver) -> Result<HandOverOutcome> {
-        if let Some(runner) = &request.runner {
-            return self.hand_over_by(runner, request).await;
-        }
-        self.run_handoff(self.compaction(request.cancel.clone()), request)
-            .await
-    }
-
-    /// Hands the session over like [`Session::hand_over`], with a summary by this summarizer. If the summarizer fails,
-    /// no other summarizer is asked.
-    pub(crate) async fn hand_over_with(
-        &self,
-        request: &HandOver,
-        summarizer: &dyn Summarizer,
-    ) -> Result<HandOverOutcome> {
-        let ladder = Ladder {
-            tiers: vec![Tier::Normal],
-            on_error: OnError::Fail,
-            gate: None,
-            ..Ladder::default()
-        };
         let mut compaction = self.compaction(request.cancel.clone());
-        compaction.summarizer = summarizer;
-        compaction.ladder = &ladder;
-        self.run_handoff(compaction, request).await
+        compaction.reason = request.reason;
+        match self
+            .run_handoff(compaction, request, (1, &|_| false))
+            .await?
+        {
+            HandoffRun::Skipped(skip) => Ok(HandOverOutcome::Skipped(skip)),
+            HandoffRun::Ran { outcome, restarted } => {
+                restarted?;
+                self.handed_over(*outcome).await
+            }
+        }
     }
 
-    async fn run_handoff(
+    /// Runs a handoff in at most `most` iterations, until `is_enough` returns true for the cost of the view in tokens.
+    /// The request decides which summarizer writes the summary.
+    pub(crate) async fn run_handoff(
         &self,
         mut compaction: Compaction<'_>,
         request: &HandOver,
-    ) -> Result<HandOverOutcome> {
+        (most, is_enough): Rounds<'_>,
+    ) -> Result<HandoffRun> {
         self.must_hand_over()?;
         if let Some(skip) = self.skip(request).await? {
-            return Ok(HandOverOutcome::Skipped(skip));
+            return Ok(HandoffRun::Skipped(skip));
         }
-        // Either both summaries of a split turn are published or none of them.
-        compaction.policy.whole_passes = true;
-        compaction.reason = request.reason;
         compaction.instructions.clone_from(&request.instructions);
-        let outcome = compaction.run(Mode::Incremental).await?;
-        self.handed_over(outcome).await
+        let runner = request.runner.as_ref();
+        let writer = runner.map(|runner| AskRunner::new(runner, request.runner_model.as_deref()));
+        let ladder = match &writer {
+            Some(_) => model_only(OnEmpty::NextTier),
+            None => model_only(OnEmpty::Fail),
+        };
+        let own = writer.as_ref().map(|writer| writer as &dyn Summarizer);
+        if let Some(own) = own.or(request.summarizer.as_deref()) {
+            compaction.summarizer = own;
+            compaction.ladder = &ladder;
+        }
+        if let Some(writer) = &writer {
+            writer.begin().await?;
+        }
+        let outcome = compaction.run_until(most, is_enough).await;
+        let published = outcome
+            .as_ref()
+            .map_or(0, |outcome| outcome.published.total());
+        let restarted = match &writer {
+            Some(writer) => writer.end(published > 0).await,
+            None => Ok(()),
+        };
+        self.index_summaries(published).await;
+        let mut outcome = outcome?;
+        if outcome.failure.is_some() {
+            outcome.failure = Some(failure_label(&outcome));
+        }
+        let outcome = Box::new(outcome);
+        Ok(HandoffRun::Ran { outcome, restarted })
     }
 
-    /// Hands the session over with a summary that the caller supplies: `summary` replaces all messages before position
-    /// `kept_from`. `details` are stored with the summary.
+    /// Hands the session over with a summary that the caller supplies. It replaces everything before the first kept
+    /// entry, also if it is longer. The details are stored with the summary.
     ///
     /// # Errors
-    /// `Invalid` if the session has another strategy, if the text is blank or costs as much as the messages that it
-    /// replaces, or if the position would separate a tool call from its result. `Store` if the store fails.
-    pub async fn append_compaction(
-        &self,
-        summary: &str,
-        kept_from: Seq,
-        details: Option<RawJson>,
-    ) -> Result<Handoff> {
+    /// `Invalid` if the session has another strategy, if the text is blank, or if the first kept entry does not exist,
+    /// is the first of the log, or was already handed over. `Store` if the store fails.
+    pub async fn append_compaction(&self, result: &CompactionResult) -> Result<Handoff> {
         self.must_hand_over()?;
         let invalid = |what: String| Error::new(ErrorKind::Invalid, what);
-        if summary.trim().is_empty() {
+        if result.summary.trim().is_empty() {
             return Err(invalid(format!(
                 "the summary of the session {} is empty: give a text",
                 self.key()
             )));
         }
-        if kept_from <= Seq::FIRST {
+        let kept_from = match &result.kept_from {
+            EntryRef::Position(seq) => Some(*seq),
+            EntryRef::External(id) => self.position(id).await?,
+        };
+        if kept_from.is_none_or(|seq| seq <= Seq::FIRST) {
             return Err(invalid(format!(
-                "nothing stands before message {kept_from} of the session {}: give the first message \
+                "nothing stands before message {} of the session {}, or it does not exist: give the first message \
                  that is kept",
+                result.kept_from,
                 self.key()
             )));
         }
-        let planner = self.memory().inner.planners.handoff();
-        let outcome = supplied::publish(self, planner, kept_from, summary, details).await?;
+        let compaction = self.compaction(CancellationToken::new());
+        let outcome = compaction.publish_result(result).await?;
+        self.index_summaries(outcome.published.total()).await;
         match self.handed_over(outcome).await? {
             HandOverOutcome::Done(handoff) => Ok(*handoff),
             HandOverOutcome::Skipped(skip) => Err(invalid(format!(
-                "the summary of the session {} was not published ({skip:?}): it must cost less than what it \
-                 replaces",
+                "the summary of the session {} was not published ({skip:?}): the first kept message must come \
+                 after the messages of the last handoff",
                 self.key()
             ))),
         }
@@ -255,13 +311,14 @@ impl Session {
         for ledger in summaries.iter().filter_map(FileLedger::of) {
             files.add_ledger(&ledger);
         }
+        let given = summaries.iter().rev().find_map(supplied_tokens_before);
         let texts: Vec<&str> = summaries.iter().map(Summary::text).collect();
         Ok(HandOverOutcome::Done(Box::new(Handoff {
             summary: texts.join(TURN_CONTEXT),
             kept_from,
             kept_from_id: kept.and_then(|entry| entry.message.external_id),
             is_split_turn: summaries.iter().any(is_turn_prefix),
-            tokens_before: outcome.before.tokens,
+            tokens_before: given.unwrap_or(outcome.before.tokens),
             tokens_after: outcome.after.tokens,
             archived: outcome.messages_compacted,
             summary_tokens: summaries.iter().map(|summary| summary.tokens).sum(),
@@ -280,7 +337,7 @@ impl Session {
         Ok(match outcome.stop_reason {
             StopReason::SummarizerFailed if too_long => HandOverSkip::HistoryTooLarge,
             StopReason::SummarizerFailed => {
-                let label = failure_label(outcome.failed_kind.as_ref(), outcome.failure.as_deref());
+                let label = outcome.failure.as_deref().unwrap_or("Unknown error");
                 return Err(Error::new(
                     ErrorKind::Model(model_client::FailureKind::Other),
                     format!("{label}; nothing changed, so it can be tried again"),
@@ -295,14 +352,36 @@ impl Session {
     }
 }
 
-/// Returns a description of a failure with its reason, in the words of the coding agent pi.
-fn failure_label(kind: Option<&Label>, why: Option<&str>) -> String {
+/// Returns a description of a run's failure with its reason, in the words of the coding agent pi, and of the agent anna
+/// for an empty answer.
+fn failure_label(outcome: &Outcome) -> String {
+    let mut causes = outcome.model.causes.iter();
+    let is_empty = causes.any(|count| count.cause.kind == "empty_answer");
+    let why = match is_empty {
+        true => Some(EMPTY),
+        false => outcome.failure.as_deref(),
+    };
+    label(outcome.failed_kind.as_ref(), why)
+}
+
+/// Returns the label of a summary that failed, with the reason.
+pub(crate) fn label(kind: Option<&Label>, why: Option<&str>) -> String {
     let what = match kind {
         Some(kind) if *kind == TURN_PREFIX => "Turn prefix summarization failed",
         _ => "Summarization failed",
     };
     let why = why.map(str::trim).filter(|why| !why.is_empty());
     format!("{what}: {}", why.unwrap_or("Unknown error"))
+}
+
+/// Returns the cost before the handoff that was given with a supplied summary, in tokens.
+fn supplied_tokens_before(summary: &Summary) -> Option<u64> {
+    #[derive(serde::Deserialize)]
+    struct Meta {
+        tokens_before: Option<u64>,
+    }
+    let meta = summary.meta.as_ref().map(RawJson::as_str)?;
+    serde_json::from_str::<Meta>(meta).ok()?.tokens_before
 }
 
 /// Returns whether a summary covers the beginning of a turn whose end is kept unchanged.
@@ -336,7 +415,7 @@ mod tests {
             ),
             (None, None, "Summarization failed: Unknown error"),
         ] {
-            assert_eq!(failure_label(kind, why), label);
+            assert_eq!(super::label(kind, why), label);
         }
     }
 }

@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use compaction_plan::CompactionResult;
+use compaction_runner::CancellationToken;
 use memory_model::{Accounting as _, EntryKind, Message, Seq, SessionKey, SpanBody};
 use memory_store::{EntryOutcome, Origin};
 use message_formats::{SessionLog, SourceScope, SourceSummary, Transcript};
@@ -12,7 +14,6 @@ use crate::ingest::IngestReport;
 use crate::memory::Memory;
 use crate::session::Session;
 use crate::strategy::Strategy;
-use crate::supplied;
 
 /// Report of importing one transcript: the sessions, and the lines that were skipped.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
@@ -292,7 +293,8 @@ impl Session {
             },
             _ => None,
         };
-        let Some(kept_from) = kept_from.filter(|seq| *seq > Seq::FIRST) else {
+        let kept_from = kept_from.filter(|seq| *seq > Seq::FIRST);
+        let Some(kept_from) = kept_from.filter(|_| !summary.text.trim().is_empty()) else {
             return Ok(false);
         };
         // The summary may repeat erased words.
@@ -312,9 +314,10 @@ impl Session {
         if is_covered {
             return Ok(false);
         }
-        let planner = self.memory().inner.planners.handoff();
-        let details = summary.details.clone();
-        let outcome = supplied::publish(self, planner, kept_from, &summary.text, details).await?;
+        let mut result = CompactionResult::new(&*summary.text, kept_from);
+        result.details.clone_from(&summary.details);
+        let compaction = handoffs.compaction(CancellationToken::new());
+        let outcome = compaction.publish_result(&result).await?;
         Ok(outcome.published.total() > 0)
     }
 

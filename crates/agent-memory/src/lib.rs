@@ -43,7 +43,6 @@ mod spawner;
 mod state;
 mod strategy;
 pub mod summaries;
-mod supplied;
 mod system_prompt;
 #[cfg(feature = "testing")]
 pub mod testing;
@@ -52,6 +51,7 @@ mod turn_policy;
 mod turns;
 mod usage;
 mod verify;
+mod without_store;
 mod writers;
 
 pub use builder::Builder;
@@ -93,21 +93,21 @@ pub mod blocks {
 pub mod compaction {
     pub use block_overlay::planner::{BlockPlanner, BlockPolicy, Digest};
     pub use compaction_plan::{
-        AtomReader, BoxError, CLEAR, CLEAR_TO_FIT, ClearFigures, ClearingPlanner, Details,
-        EntryReader, Goal, InMemoryView, Job, JobSink, JobSource, Label, LabelCounts, Live,
-        Overlay, PassInput, Plan, Planner, Prompts, Request, Room, SpanReader, StopReason, Tail,
-        ViewSource, Work, WrittenText,
+        AtomReader, BoxError, CLEAR, CLEAR_TO_FIT, ClearFigures, ClearingPlanner, CompactionResult,
+        Details, EntryReader, Goal, InMemoryView, Job, JobSink, JobSource, Label, LabelCounts,
+        Live, Overlay, PassInput, Plan, Planner, Prompts, Request, Room, SpanReader, StopReason,
+        Tail, ViewSource, Work, WrittenText,
     };
     pub use compaction_runner::{
-        CancellationToken, Cause, CauseCount, CompactionReason, Event, HookList, Hooks,
-        JobDecision, LeaseHolder, Measure, ModelReport, Outcome, PlannedJob, PrefetchReport,
-        Recorder, RedoCandidate, RedoFailure, RedoPlan, RedoPolicy, RedoReport, RedoStop,
-        ReplacedSummary, RunnerPolicy, SkipReason, Trigger, WindowUse,
+        CancellationToken, Cause, CauseCount, CompactionDecision, CompactionReason, Event,
+        HookList, Hooks, JobDecision, LeaseHolder, Measure, ModelReport, Outcome, PlannedJob,
+        PrefetchReport, Recorder, RedoCandidate, RedoFailure, RedoPlan, RedoPolicy, RedoReport,
+        RedoStop, ReplacedSummary, RunnerPolicy, SkipReason, Trigger, WindowUse,
     };
     pub use dag_compactor::{DagPlanner, FreshTail};
     pub use handoff_compactor::{
         COMPACT_PRESERVE_COUNT, CutPolicy, FileLedger, FileOwner, HandoffPlanner, LeftOut,
-        LiveHandoffPolicy,
+        LiveHandoffPolicy, Preparation, prepare,
     };
     pub use turn_map::{ClearPolicy, TrimPolicy};
 
@@ -119,6 +119,7 @@ pub mod compaction {
     pub use crate::runner::Runner;
     pub use crate::spawner::{Background, Task};
     pub use crate::turn_policy::{Action, LiveTurnPolicy};
+    pub use crate::without_store::compact;
 }
 
 /// Assembly of contexts from views: policies, budgets and receipts.
@@ -138,9 +139,9 @@ pub mod context {
 pub mod model {
     pub use memory_model::conventions::{AgentConventions, GenericConventions};
     pub use memory_model::{
-        Accounting, Child, Clock, ConversationId, EntryKind, Hash, LogEntry, Media, MediaSource,
-        Purpose, ResultContent, Span, SpanBody, StepClock, Summary, SummaryBody, SummaryId,
-        SystemClock, Timestamp, TurnId, View, ViewName, ViewVersion,
+        Accounting, Child, Clock, ConversationId, EntryKind, EntryRef, Hash, LogEntry, Media,
+        MediaSource, Purpose, ResultContent, Span, SpanBody, StepClock, Summary, SummaryBody,
+        SummaryId, SystemClock, Timestamp, TurnId, View, ViewName, ViewVersion,
     };
 }
 

@@ -14,6 +14,7 @@ use token_estimate::{EstimatorId, TokenEstimator, estimator};
 
 use crate::activity::Activities;
 use crate::error::Result;
+use crate::handing_over::HandOver;
 use crate::identity::Identity;
 use crate::per_session::PerSession;
 use crate::requests::Requests;
@@ -42,6 +43,8 @@ pub(crate) struct Inner {
     /// Summarizer of the ladder's extractive tier, which needs no model.
     pub(crate) extractive: ExtractiveSummarizer,
     pub(crate) ladder: Ladder,
+    /// Options of automatic handoffs.
+    pub(crate) automatic: HandOver,
     pub(crate) planners: Planners,
     pub(crate) assembly: AssemblyPolicy,
     pub(crate) runner: RunnerPolicy,

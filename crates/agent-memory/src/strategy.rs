@@ -7,7 +7,7 @@ use std::sync::Arc;
 use block_overlay::planner::{BlockPlanner, BlockPolicy};
 use compaction_plan::{ClearingPlanner, Planner};
 use dag_compactor::{DagPlanner, DagPolicy};
-use handoff_compactor::{HandoffPlanner, LiveHandoffPolicy};
+use handoff_compactor::{HandoffPlanner, HandoffPolicy, LiveHandoffPolicy};
 use memory_model::RawJson;
 use memory_store::FullStore;
 use serde::{Deserialize, Serialize};
@@ -82,8 +82,7 @@ pub(crate) struct Planners {
     pub(crate) default: Arc<dyn Planner>,
     dag: Arc<dyn Planner>,
     handoff: Arc<dyn Planner>,
-    /// Planner for handoffs that does not replace tool results by placeholders.
-    plain_handoff: Arc<HandoffPlanner>,
+    handoff_policy: LiveHandoffPolicy,
     blocks: Arc<dyn Planner>,
 }
 
@@ -103,11 +102,11 @@ impl Planners {
             }
         };
         let dag = clearing(Arc::new(DagPlanner::new(dag)));
-        let handoff = HandoffPlanner::live(handoff);
+        let handoff_policy = handoff;
+        let handoff = HandoffPlanner::live(handoff_policy.clone());
         #[cfg(feature = "import")]
         let handoff = handoff.with_conventions(Arc::new(message_formats::KnownAgents));
-        let plain_handoff = Arc::new(handoff);
-        let handoff = clearing(plain_handoff.clone());
+        let handoff = clearing(Arc::new(handoff));
         let blocks = clearing(Arc::new(BlockPlanner::new(blocks)));
         let default = match (custom, strategy) {
             (Some(custom), _) => clearing(custom),
@@ -119,14 +118,14 @@ impl Planners {
             default,
             dag,
             handoff,
-            plain_handoff,
+            handoff_policy,
             blocks,
         }
     }
 
-    /// Returns the planner for handoffs that does not replace tool results by placeholders.
-    pub(crate) fn handoff(&self) -> HandoffPlanner {
-        (*self.plain_handoff).clone()
+    /// Returns the current policy of handoffs.
+    pub(crate) fn handoff_policy(&self) -> HandoffPolicy {
+        self.handoff_policy.get()
     }
 
     pub(crate) fn planner(&self, strategy: Strategy) -> Arc<dyn Planner> {

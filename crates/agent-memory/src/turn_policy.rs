@@ -120,7 +120,8 @@ pub enum Action {
     /// as drafts, which a later action publishes. The prefetch runs in a background task if the memory can start one
     /// ([`Builder::background`](crate::Builder::background)), otherwise before the call of the session returns.
     Prefetch,
-    /// Compacts if the hard threshold is crossed, and waits for the model.
+    /// Compacts if the hard threshold is crossed, and waits for the model. Sessions of the strategy handoff are handed
+    /// over by [`Builder::handoff_options`](crate::Builder::handoff_options).
     Compact,
 }
 

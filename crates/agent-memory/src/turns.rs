@@ -8,7 +8,8 @@ use std::ops::Deref;
 
 use compaction_plan::Mode;
 use compaction_runner::{
-    CancellationToken, CompactionReason, ModelReport, Outcome, PrefetchReport, Trigger, WindowUse,
+    CancellationToken, Compaction, CompactionReason, ModelReport, Outcome, PrefetchReport, Trigger,
+    WindowUse,
 };
 use context_assembler::{Budget, Context};
 use memory_model::{Accounting as _, Message, Reply, ToolCall};
@@ -16,9 +17,11 @@ use memory_store::Snapshot;
 use retrieval_tools::RetrievalLimits;
 
 use crate::error::Result;
+use crate::handing_over::{HandoffRun, Rounds};
 use crate::sent::SentContext;
 use crate::session::Session;
 use crate::spawner::PrefetchResult;
+use crate::strategy::Strategy;
 use crate::turn_policy::{Action, TurnPolicy, Window};
 use crate::usage::{ObservedUsage, StoredUsage};
 
@@ -86,11 +89,25 @@ impl TurnReport {
         match result {
             Ok(outcome) => Some(outcome),
             Err(error) => {
-                tracing::warn!(session = %session.key(), %error, "a compaction failed");
-                self.failure = Some(error.to_string());
+                self.fail(session, error.to_string());
                 None
             }
         }
+    }
+
+    /// Records and logs the error of a compaction.
+    fn fail(&mut self, session: &Session, error: String) {
+        tracing::warn!(session = %session.key(), %error, "a compaction failed");
+        self.failure = Some(error);
+    }
+
+    /// Adds the outcome of a compaction.
+    fn add(&mut self, session: &Session, outcome: Outcome) {
+        if let Some(error) = outcome.failure.clone() {
+            self.fail(session, error);
+        }
+        self.model.merge(&outcome.model);
+        self.compactions.push(outcome);
     }
 }
 
@@ -314,13 +331,47 @@ impl Session {
         report.usage = load.usage;
         let mut compaction = self.compaction_within(CancellationToken::new(), load.room);
         compaction.instructions = instructions;
-        let result = self.run(&compaction, Mode::Full).await;
-        if let Some(outcome) = report.outcome_of(self, result) {
-            report.failure = outcome.failure.clone();
-            report.model.merge(&outcome.model);
-            report.compactions.push(outcome);
+        let outcome = match self.strategy() {
+            Some(Strategy::Handoff) => {
+                let all: Rounds<'_> = (u32::MAX, &|_| false);
+                self.hand_over_in_turn(compaction, all, &mut report).await
+            }
+            _ => {
+                let result = self.run(&compaction, Mode::Full).await;
+                report.outcome_of(self, result)
+            }
+        };
+        if let Some(outcome) = outcome {
+            report.add(self, outcome);
         }
         Ok(report)
+    }
+
+    /// Runs an automatic handoff by the request of the builder: see [`Session::run_handoff`]. Adds an error to the
+    /// report. Returns `None` if the session was skipped.
+    async fn hand_over_in_turn(
+        &self,
+        compaction: Compaction<'_>,
+        rounds: Rounds<'_>,
+        report: &mut TurnReport,
+    ) -> Option<Outcome> {
+        let mut request = self.memory().inner.automatic.clone();
+        request.instructions = compaction.instructions.clone().or(request.instructions);
+        let error = match self.run_handoff(compaction, &request, rounds).await {
+            Ok(HandoffRun::Skipped(skip)) => {
+                tracing::info!(session = %self.key(), ?skip, "an automatic handoff was skipped");
+                return None;
+            }
+            Ok(HandoffRun::Ran { outcome, restarted }) => {
+                if let Err(error) = restarted {
+                    report.fail(self, error.to_string());
+                }
+                return Some(*outcome);
+            }
+            Err(error) => error,
+        };
+        report.fail(self, error.to_string());
+        None
     }
 
     /// Writes the summaries that the next compaction needs, and stores them as drafts. Contexts do not show a draft
@@ -433,19 +484,28 @@ impl Session {
                     false => !policy.hard.fires(&usage),
                 }
             };
-            let result = match action == Action::Compact || self.needs_no_model() {
-                true => compaction.run_until(MAX_ROUNDS, &is_enough).await,
-                false => compaction.publish_ready().await,
+            let is_handoff = self.strategy() == Some(Strategy::Handoff);
+            let outcome = match action {
+                Action::Compact if is_handoff => {
+                    let rounds: Rounds<'_> = (MAX_ROUNDS, &is_enough);
+                    self.hand_over_in_turn(compaction, rounds, &mut report)
+                        .await
+                }
+                _ => {
+                    let result = match action == Action::Compact || self.needs_no_model() {
+                        true => compaction.run_until(MAX_ROUNDS, &is_enough).await,
+                        false => compaction.publish_ready().await,
+                    };
+                    report.outcome_of(self, result)
+                }
             };
-            let Some(outcome) = report.outcome_of(self, result) else {
+            let Some(outcome) = outcome else {
                 return Ok((report, Some(load)));
             };
             if outcome.published.total() > 0 {
                 load = self.load_after(&load, &outcome);
             }
-            report.failure = outcome.failure.clone().or(report.failure.take());
-            report.model.merge(&outcome.model);
-            report.compactions.push(outcome);
+            report.add(self, outcome);
         }
         if action == Action::Prefetch && load.crosses_soft(policy) {
             self.start_prefetch(load.room, &mut report).await;

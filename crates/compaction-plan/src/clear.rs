@@ -1,9 +1,10 @@
 //! A planner that wraps another planner and replaces old tool results by placeholders.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use memory_model::{Summary, ViewName};
+use memory_model::{RawJson, Seq, Summary, ViewName};
 use serde::Serialize;
 use turn_map::ClearPolicy;
 
@@ -87,6 +88,14 @@ impl Planner for ClearingPlanner {
 
     fn details(&self, written: &WrittenText<'_>) -> Details {
         self.inner.details(written)
+    }
+
+    fn keeping(
+        &self,
+        kept_from: Seq,
+        facts: &BTreeMap<String, RawJson>,
+    ) -> Option<Box<dyn Planner>> {
+        self.inner.keeping(kept_from, facts)
     }
 
     fn request_again(&self, summary: &Summary) -> Option<Request> {

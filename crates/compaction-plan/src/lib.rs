@@ -8,6 +8,7 @@ mod label;
 mod live;
 mod overlay;
 mod planner;
+mod result;
 mod source;
 
 pub use clear::{CLEAR, CLEAR_TO_FIT, ClearFigures, ClearingPlanner};
@@ -18,4 +19,5 @@ pub use label::{Label, LabelCounts};
 pub use live::Live;
 pub use overlay::Overlay;
 pub use planner::{Goal, Mode, PassInput, Planner, Room};
+pub use result::CompactionResult;
 pub use source::{AtomReader, BoxError, EntryReader, JobSink, SpanReader, Tail, ViewSource};

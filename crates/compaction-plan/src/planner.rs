@@ -1,9 +1,10 @@
 //! The trait for planners of compactions.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 use async_trait::async_trait;
-use memory_model::{Accounting, Seq, Summary, ViewName};
+use memory_model::{Accounting, RawJson, Seq, Summary, ViewName};
 use serde::{Deserialize, Serialize};
 
 use crate::details::{Details, WrittenText};
@@ -111,6 +112,16 @@ pub trait Planner: Send + Sync + fmt::Debug {
     /// names a rule. Must return the same details for the same arguments.
     fn details(&self, _written: &WrittenText<'_>) -> Details {
         Details::default()
+    }
+
+    /// Returns a planner that plans one summary for everything before `kept_from`, with these additional fields in the
+    /// summary's metadata. `None`, the default, if this planner's views have no such summary.
+    fn keeping(
+        &self,
+        _kept_from: Seq,
+        _facts: &BTreeMap<String, RawJson>,
+    ) -> Option<Box<dyn Planner>> {
+        None
     }
 
     /// Returns the request for rewriting one of this planner's summaries from its sources. `None` requests a summary of

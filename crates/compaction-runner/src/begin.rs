@@ -85,15 +85,7 @@ async fn ask_hooks<'j>(
     let mut supplied: BTreeMap<usize, String> = BTreeMap::new();
     let view = env.view();
     for (index, &job) in jobs.iter().enumerate() {
-        let planned = PlannedJob {
-            job,
-            jobs,
-            conversation: env.conversation,
-            reason: env.reason,
-            instructions: env.instructions.as_deref(),
-            view: &view,
-            store: env.store,
-        };
+        let planned = PlannedJob::new(env, job, jobs, &view);
         let answer = env.hooks.before(&planned);
         let answer = watch.unless_stopped(&env.cancel, answer).await;
         if let Ok(JobDecision::Fail(error)) = &answer {

@@ -1,6 +1,6 @@
 //! The methods that run the compaction of one conversation.
 
-use compaction_plan::{Mode, Plan, Room};
+use compaction_plan::{CompactionResult, Mode, Plan, Room};
 
 use crate::environment::Compaction;
 use crate::error::Result;
@@ -10,6 +10,7 @@ use crate::iterate::{Iterations, run_iterations};
 use crate::outcome::Outcome;
 use crate::prefetch::{self, PrefetchReport};
 use crate::redo::{self, RedoPlan, RedoPolicy, RedoReport};
+use crate::supplied::run_supplied;
 use crate::view_reader::ViewReader;
 
 impl Compaction<'_> {
@@ -57,6 +58,16 @@ impl Compaction<'_> {
         };
         let is_enough = &|_| false;
         run_iterations(self, &Iterations { most, is_enough }).await
+    }
+
+    /// Publishes a summary that the caller wrote, in place of everything before the first kept entry. The summary may
+    /// have any length. Calls no model.
+    ///
+    /// # Errors
+    /// Errors of the store. An error if the planner does not plan handoffs, if the text is blank, or if the first kept
+    /// entry does not exist or is the first of the log.
+    pub async fn publish_result(&self, result: &CompactionResult) -> Result<Outcome> {
+        run_supplied(self, result).await
     }
 
     /// Runs incremental iterations until `is_enough` returns true, at most `most` iterations. `is_enough` is called

@@ -78,6 +78,8 @@ pub(crate) enum Stage {
     Prepare,
     /// Publishes changes of the view that are already prepared. Calls no summarizer.
     PublishReady,
+    /// Publishes one summary of any length that the caller or a hook supplied. Calls no summarizer.
+    Supplied,
     /// Publishes extracts (summaries written without a model) until the view fits its maximum cost. Calls only the
     /// extractive summarizer.
     Fit,

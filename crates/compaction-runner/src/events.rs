@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
 use auto_impl::auto_impl;
-use compaction_plan::{Label, StopReason};
+use compaction_plan::{CompactionResult, Label, StopReason};
 use memory_model::{ConversationId, SeqRange, Summary, SummaryId, ViewName};
 
 use crate::planned_job::PlannedJob;
@@ -128,11 +128,33 @@ pub enum JobDecision {
     Fail(String),
 }
 
+/// Decision of a hook about a whole compaction that is about to begin.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum CompactionDecision {
+    /// Carry out the compaction.
+    #[default]
+    Proceed,
+    /// Carry out no compaction. Nothing is written, and no model is called.
+    Cancel,
+    /// Publish this result in place of the planned changes, without calling a model. The compaction fails if its
+    /// planner does not plan handoffs, if the text is blank, or if the first kept entry does not exist.
+    Supply(Box<CompactionResult>),
+}
+
 /// Callbacks that observe a compaction and may prevent its jobs: single changes of the view (the compacted log), such
 /// as a summary. The default implementations allow all jobs and ignore events.
 #[async_trait]
 #[auto_impl(Arc)]
 pub trait Hooks: Send + Sync + std::fmt::Debug {
+    /// Called once before a compaction changes the view (the compacted log) or calls a model. `first` is its first job
+    /// (a planned change of the view), and [`PlannedJob::jobs`] has all jobs that begin together: those of a handoff
+    /// are complete. Returns whether the compaction is carried out, and may supply its whole result. Not called for
+    /// summaries that are only written in advance, but before they are published.
+    async fn before_compaction(&self, _first: &PlannedJob<'_>) -> CompactionDecision {
+        CompactionDecision::Proceed
+    }
+
     /// Called before a job (a planned change of the view) begins. Returns whether the job is carried out, and may
     /// supply the text of its summary.
     async fn before(&self, _job: &PlannedJob<'_>) -> JobDecision {

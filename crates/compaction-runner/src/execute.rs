@@ -9,13 +9,16 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use compaction_plan::Job;
 use futures::future::{BoxFuture, Either, select};
 use futures::{FutureExt as _, Stream, StreamExt as _};
+use memory_model::Purpose;
 
 use crate::begin::begin;
 use crate::conclude::{conclude, give_up};
 use crate::environment::Compaction;
 use crate::error::{Error, Result};
+use crate::leases::hand_back;
 use crate::prepared::Done;
 use crate::sources::Entries;
+use crate::supplied::ask_once;
 use crate::tally::{Tally, job_id};
 use crate::watch::Watch;
 use crate::write::write;
@@ -38,8 +41,17 @@ pub(crate) async fn execute(
         let id = job_id(job);
         !tally.refused.contains(&id) && !tally.vetoed.contains(&id)
     };
-    let jobs: Vec<&Job> = jobs.iter().filter(wanted).collect();
+    let all = jobs.len();
+    let is_split = env.policy.whole_passes && is_split(jobs);
+    let mut jobs: Vec<&Job> = jobs.iter().filter(wanted).collect();
+    if is_split && jobs.len() < all {
+        jobs.clear();
+    }
     tally.planned += jobs.len() as u64;
+    if !ask_once(env, &jobs, tally).await {
+        return Ok(());
+    }
+    let (put_off, ready) = (tally.put_off.len(), tally.ready.len());
     let concurrency = env.policy.concurrency();
     let size = match env.summarizer.provisional() {
         true => MOST,
@@ -51,7 +63,20 @@ pub(crate) async fn execute(
             break;
         }
     }
+    let made = tally.put_off.len() + tally.ready.len() - put_off - ready;
+    if is_split && made < jobs.len() {
+        tally.ready.truncate(ready);
+        let partial = tally.put_off.split_off(put_off);
+        hand_back(env, partial.into_iter().filter_map(|one| one.fence)).await?;
+    }
     Ok(())
+}
+
+/// Returns whether jobs contain the summary of the beginning of a turn that is split. With whole passes, it is written
+/// together with the summary of the earlier turns, or not at all.
+pub(crate) fn is_split(jobs: &[Job]) -> bool {
+    let mut requests = jobs.iter().filter_map(|job| job.request.as_ref());
+    requests.any(|request| request.purpose == Purpose::TurnPrefix)
 }
 
 /// Prepares and publishes one batch of jobs (changes of the view).

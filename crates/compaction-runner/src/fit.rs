@@ -13,6 +13,7 @@ use crate::exhausted::{is_exhausted, remember_exhausted};
 use crate::lifecycle;
 use crate::outcome::Outcome;
 use crate::pass::run_pass;
+use crate::supplied::publish_supplied;
 use crate::tally::Tally;
 use crate::view_reader::ViewReader;
 
@@ -35,7 +36,10 @@ pub(crate) async fn extract_to_fit(env: &Compaction<'_>, room: Room) -> Result<O
         () if start.tokens() <= tokens => StopReason::Fits,
         () if !env.ladder.tiers.contains(&Tier::Extractive) => StopReason::NothingEligible,
         () if is_exhausted(env, &start).await? => StopReason::Exhausted,
-        () => shrink(env, tokens, &start, &mut tally).await?,
+        () => {
+            let stop = shrink(env, tokens, &start, &mut tally).await?;
+            publish_supplied(env, stop, &mut tally).await?
+        }
     };
     if matches!(stop, StopReason::Exhausted | StopReason::NothingEligible)
         && let Some(tried) = &tally.seen

@@ -5,13 +5,13 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use memory_model::Summary;
 
-use crate::events::{Event, Hooks, JobDecision};
+use crate::events::{CompactionDecision, Event, Hooks, JobDecision};
 use crate::planned_job::PlannedJob;
 
 /// Several hooks, called one after the other.
 ///
-/// If a hook cancels a job (a planned change of the view), the later hooks are not asked about the job. If several
-/// hooks supply a text, the last text is used. If a hook fails, all hooks receive [`Event::HookFailed`], and the later
+/// If a hook cancels a compaction or a job (a planned change of the view), the later hooks are not asked about it. If
+/// several hooks supply a result or a text, the last one is used. If a hook fails, all hooks receive [`Event::HookFailed`], and the later
 /// hooks are still asked.
 #[derive(Debug, Clone, Default)]
 pub struct HookList(Vec<Arc<dyn Hooks>>);
@@ -32,6 +32,18 @@ impl HookList {
 
 #[async_trait]
 impl Hooks for HookList {
+    async fn before_compaction(&self, first: &PlannedJob<'_>) -> CompactionDecision {
+        let mut decision = CompactionDecision::Proceed;
+        for hooks in &self.0 {
+            match hooks.before_compaction(first).await {
+                CompactionDecision::Proceed => {}
+                CompactionDecision::Cancel => return CompactionDecision::Cancel,
+                supplied => decision = supplied,
+            }
+        }
+        decision
+    }
+
     async fn before(&self, planned: &PlannedJob<'_>) -> JobDecision {
         let mut decision = JobDecision::Proceed;
         for hooks in &self.0 {

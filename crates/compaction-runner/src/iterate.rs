@@ -11,6 +11,7 @@ use crate::exhausted::{is_exhausted, remember_exhausted};
 use crate::lifecycle;
 use crate::outcome::Outcome;
 use crate::pass::run_pass;
+use crate::supplied::publish_supplied;
 use crate::tally::Tally;
 use crate::view_reader::ViewReader;
 
@@ -33,7 +34,8 @@ pub(crate) async fn run_iterations(
     let stop = if is_exhausted(env, &start).await? {
         StopReason::Exhausted
     } else {
-        iterate(env, iterations, start.clone(), &mut tally).await?
+        let stop = iterate(env, iterations, start.clone(), &mut tally).await?;
+        publish_supplied(env, stop, &mut tally).await?
     };
     if stop == StopReason::Exhausted
         && let Some(tried) = &tally.seen
@@ -43,7 +45,8 @@ pub(crate) async fn run_iterations(
     lifecycle::end(env, (&start, began), tally, stop).await
 }
 
-async fn iterate(
+/// Repeats the passes (planning rounds) until they plan no change or the view is small enough.
+pub(crate) async fn iterate(
     env: &Compaction<'_>,
     iterations: &Iterations<'_>,
     start: Snapshot,

@@ -21,7 +21,8 @@ pub struct RunnerPolicy {
     /// log), a quarter of that cost is used if it is lower.
     pub prefetch_min_tokens: u64,
     /// Whether the summaries of a pass (planning round) are published together. If true and one summary cannot be
-    /// written, none is published, and the others are kept for the next run. If false, each summary is published as
+    /// written, none is published, and the others are kept for the next run. Of the two summaries of a split turn, none
+    /// is published either if one is skipped. If false, each summary is published as
     /// soon as it and the summaries before it are ready. Default false.
     pub whole_passes: bool,
     /// Name under which leases (exclusive claims on summaries to write) are taken. Two compactions that may run at the

@@ -16,12 +16,13 @@ use crate::conclude::{conclude, give_up, skip};
 use crate::environment::{Compaction, Stage};
 use crate::error::Result;
 use crate::events::{NoHooks, SkipReason};
-use crate::execute::execute;
+use crate::execute::{execute, is_split};
 use crate::lifecycle;
 use crate::outcome::Outcome;
 use crate::prepared::{Done, Prepared};
 use crate::report::ModelReport;
 use crate::sources::Entries;
+use crate::supplied::{ask_once, publish_supplied};
 use crate::tally::Tally;
 use crate::view_reader::ViewReader;
 use crate::waiting::{
@@ -89,8 +90,7 @@ async fn prepare_on_top(
     let mut is_read = false;
     while tally.ready.len() < env.policy.prefetch_jobs && tally.must_stop().is_none() {
         let done = tally.ready.len();
-        let mut jobs = jobs_to_prefetch(env, reader).await?;
-        jobs.truncate(env.policy.prefetch_jobs - done);
+        let jobs = jobs_to_prefetch(env, reader, env.policy.prefetch_jobs - done).await?;
         let mut sources = jobs.iter().flat_map(|job| job.sources());
         let builds_on = sources.any(|c| c.summary().is_some_and(|id| waiting.contains(id)));
         if builds_on && !is_read {
@@ -108,9 +108,13 @@ async fn prepare_on_top(
     Ok(())
 }
 
-/// Plans summaries over the reader's view. Returns the jobs with sources that cost enough to be prefetched. The jobs do
+/// Plans summaries over the reader's view. Returns at most `most` jobs, with sources that cost enough to be prefetched. The jobs do
 /// not overlap.
-async fn jobs_to_prefetch(env: &Compaction<'_>, reader: &ViewReader<'_>) -> Result<Vec<Job>> {
+async fn jobs_to_prefetch(
+    env: &Compaction<'_>,
+    reader: &ViewReader<'_>,
+    most: usize,
+) -> Result<Vec<Job>> {
     // If the maximum cost of the view is small, a source rarely costs more than a quarter of it.
     let quarter = env.room.map_or(u64::MAX, |room| room.tokens / 4);
     let least = env.policy.prefetch_min_tokens.min(quarter);
@@ -120,7 +124,12 @@ async fn jobs_to_prefetch(env: &Compaction<'_>, reader: &ViewReader<'_>) -> Resu
         last.is_some_and(|source| source.summary().is_none()) && job.source_tokens < least
     };
     let mut jobs = reader.all_jobs().await?;
-    jobs.retain(|job: &Job| !grows(job));
+    match env.policy.whole_passes && is_split(&jobs) {
+        true if jobs.len() > most || jobs.iter().all(grows) => jobs.clear(),
+        true => {}
+        false => jobs.retain(|job: &Job| !grows(job)),
+    }
+    jobs.truncate(most);
     Ok(jobs)
 }
 
@@ -171,8 +180,22 @@ pub(crate) async fn publish_ready(env: &Compaction<'_>) -> Result<Outcome> {
         let ready = &env.at_stage(Stage::PublishReady);
         tally.planned += list.jobs.len() as u64;
         let (watch, mut made) = (Arc::clone(&tally.watch), BTreeMap::new());
-        let done = with_drafts(ready, &list, &mut made, &watch).await?;
-        conclude(ready, done, &mut tally).await?;
+        let jobs: Vec<&Job> = list.jobs.iter().map(|waiting| &waiting.job).collect();
+        if ask_once(ready, &jobs, &mut tally).await {
+            let done = with_drafts(ready, &list, &mut made, &watch).await?;
+            let is_ready = |done: &Done<'_>| {
+                matches!(done.prepared, Prepared::Summary(_) | Prepared::Replacement)
+            };
+            let is_whole = !env.policy.whole_passes
+                || done.iter().all(is_ready)
+                || !done
+                    .iter()
+                    .any(|done| is_split(std::slice::from_ref(done.job)));
+            match is_whole {
+                true => conclude(ready, done, &mut tally).await?,
+                false => give_up(ready, done).await?,
+            }
+        }
         if !tally.cancelled {
             remove_list(env, revision).await?;
         }
@@ -182,5 +205,6 @@ pub(crate) async fn publish_ready(env: &Compaction<'_>) -> Result<Outcome> {
         () if tally.published > 0 => StopReason::PassesDone,
         () => tally.in_vain().unwrap_or(StopReason::NothingEligible),
     };
+    let stop = publish_supplied(env, stop, &mut tally).await?;
     lifecycle::end(env, (&start, began), tally, stop).await
 }

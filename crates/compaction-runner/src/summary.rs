@@ -7,7 +7,7 @@ use memory_model::{Hash, RankedLine, RawJson, Recipe, Summary, SummaryBody, Summ
 use serde::{Deserialize, Serialize};
 use summarize_escalation::{cut_to_tokens, rank_lines, rank_of};
 
-use crate::environment::Compaction;
+use crate::environment::{Compaction, Stage};
 use crate::report::Cause;
 use crate::sources::Sources;
 
@@ -27,8 +27,8 @@ pub(crate) struct Written {
     pub(crate) cause: Option<Cause>,
 }
 
-/// Makes a summary from a text that a summarizer wrote. A context shows the summary with fewer tokens than its sources.
-/// `None` if this is impossible.
+/// Makes a summary from a text that a summarizer wrote. A context shows the summary with fewer tokens than its sources,
+/// unless the caller supplied it. `None` if this is impossible.
 pub(crate) fn summary_of(
     env: &Compaction<'_>,
     job: &Job,
@@ -56,7 +56,7 @@ pub(crate) fn summary_of(
     };
     sign(env, &mut summary);
     // The ladder counted the plain text, and escaping may have made it longer.
-    while summary.tokens >= summary.source_tokens {
+    while env.stage != Stage::Supplied && summary.tokens >= summary.source_tokens {
         summary.body = ranked(env, shorter(env, &summary)?.into());
         sign(env, &mut summary);
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use compaction_plan::{Job, Label, LabelCounts, StopReason};
+use compaction_plan::{CompactionResult, Job, Label, LabelCounts, StopReason};
 use memory_model::{SeqRange, SpanBody, Summary, SummaryId};
 use memory_store::Snapshot;
 
@@ -48,6 +48,10 @@ pub(crate) struct Tally {
     /// Whether a change of this iteration was lost because another writer changed the same spans of the view first.
     pub(crate) lost: bool,
     pub(crate) cancelled: bool,
+    /// Whether the hooks were asked about the whole run.
+    pub(crate) asked: bool,
+    /// Result that a hook supplied in place of the jobs (planned changes of the view).
+    pub(crate) supplied: Option<Box<CompactionResult>>,
     /// State of the view at the beginning of this iteration.
     pub(crate) seen: Option<Snapshot>,
     /// Current state of the view; `None` if it was not read since the last publication.
@@ -84,6 +88,7 @@ impl Tally {
         match () {
             () if self.cancelled => Some(StopReason::Cancelled),
             () if self.failure.is_some() => Some(StopReason::SummarizerFailed),
+            () if self.supplied.is_some() => Some(StopReason::PassesDone),
             () => None,
         }
     }

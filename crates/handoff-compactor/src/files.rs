@@ -4,10 +4,17 @@ use std::collections::BTreeMap;
 
 use compaction_plan::JobSource;
 use memory_model::conventions::{AgentConventions, ToolAction, ToolUse};
-use memory_model::{Accounting, LogEntry, Part, RawJson, Role, Seq, Summary};
+use memory_model::{
+    Accounting, LogEntry, Part, RankedLine, RawJson, Role, Seq, Summary, SummaryBody,
+};
 use serde::{Deserialize, Serialize};
 
 use crate::removals::removed;
+
+/// Tags around the lists of a footer: of files that were only read, and of modified files.
+const TAGS: [&str; 2] = ["read-files", "modified-files"];
+/// Beginning of the line of files that the text of a summary does not name.
+const FILES: &str = "Files: ";
 
 /// Record of the files that a conversation read, created, changed and deleted, over all of its handoffs.
 ///
@@ -272,16 +279,61 @@ impl FileLedger {
     /// Returns the ledger as text for the end of a summary: between tags, one sorted list of the files that were only
     /// read and one of the files that were modified. The text is empty if the ledger records no file.
     pub fn footer(&self) -> String {
-        let mut out = String::new();
-        for (tag, paths) in [
-            ("read-files", self.read()),
-            ("modified-files", self.modified()),
-        ] {
-            if !paths.is_empty() {
-                out.push_str(&format!("\n\n<{tag}>\n{}\n</{tag}>", paths.join("\n")));
-            }
+        self.lists(|_| true)
+    }
+
+    /// Returns a summary's body that ends with the [`footer`](Self::footer) in place of its line of files. The footer
+    /// costs at most `most` tokens: it has as many paths as fit, modified files first, and the number of the others.
+    /// If the body is shortened, the footer is dropped first. `None` if there is no footer, or if the text has one.
+    pub fn with_footer(
+        &self,
+        body: &SummaryBody,
+        most: u64,
+        accounting: &dyn Accounting,
+    ) -> Option<SummaryBody> {
+        let mut left = most;
+        let footer = self.lists(|line| {
+            let rest = left.checked_sub(accounting.text(line) + 1);
+            rest.inspect(|rest| left = *rest).is_some()
+        });
+        let has_footer = TAGS
+            .iter()
+            .any(|tag| body.text().contains(&format!("<{tag}>")));
+        if footer.is_empty() || has_footer {
+            return None;
         }
-        out
+        let mut lines: Vec<RankedLine<'_>> = body.lines().collect();
+        lines.pop_if(|line| line.text.starts_with(FILES));
+        let rank = lines.iter().map(|line| line.rank).min().unwrap_or_default();
+        let text = footer.trim_start();
+        let end = ["", text].map(|text| RankedLine {
+            text,
+            rank: rank.saturating_sub(1),
+        });
+        Some(SummaryBody::ranked(lines.into_iter().chain(end)))
+    }
+
+    /// Returns the lists of files between tags. A list ends before the first line for which `fits` returns false.
+    fn lists(&self, mut fits: impl FnMut(&str) -> bool) -> String {
+        let mut list = |tag: &str, paths: Vec<&str>| {
+            let all = paths.len();
+            if all == 0 || !fits(&format!("<{tag}>\nand {all} more\n</{tag}>")) {
+                return String::new();
+            }
+            let mut lines: Vec<String> = Vec::new();
+            lines.extend(
+                paths
+                    .into_iter()
+                    .take_while(|path| fits(path))
+                    .map(str::to_owned),
+            );
+            let left = all - lines.len();
+            lines.extend((left > 0).then(|| format!("and {left} more")));
+            format!("\n\n<{tag}>\n{}\n</{tag}>", lines.join("\n"))
+        };
+        let [read, modified] = TAGS;
+        let modified = list(modified, self.modified());
+        list(read, self.read()) + &modified
     }
 
     /// Returns a line with the paths of files that a text does not name. Modified files come first. The line has as
@@ -305,7 +357,7 @@ impl FileLedger {
         ];
         let room = room.unwrap_or(u64::MAX);
         let (mut sections, mut left) = (Vec::new(), 0_usize);
-        let count = |left: usize| format!("Files: ; and {left} more");
+        let count = |left: usize| format!("{FILES}; and {left} more");
         let mut spent = accounting.text(&count(self.files.len()));
         for (what, paths) in lists {
             let mut listed: Vec<&str> = Vec::new();
@@ -326,6 +378,6 @@ impl FileLedger {
         if left > 0 {
             sections.push(format!("and {left} more"));
         }
-        (!sections.is_empty()).then(|| format!("Files: {}", sections.join("; ")))
+        (!sections.is_empty()).then(|| format!("{FILES}{}", sections.join("; ")))
     }
 }

@@ -118,22 +118,13 @@ impl Handoff<'_> {
         if !worth && !self.is_forced {
             return None;
         }
-        let (kind, most) = match purpose {
-            Purpose::TurnPrefix => (TURN_PREFIX, self.policy.prefix_tokens),
-            _ => (HANDOFF, self.policy.summary_tokens),
+        let kind = match purpose {
+            Purpose::TurnPrefix => TURN_PREFIX,
+            _ => HANDOFF,
         };
-        // The target length is the length of the previous summary plus a third of the new messages, if there is room. A
-        // fifth of the room is reserved for the list of files and for a model that writes more than requested.
-        let target = before
-            .saturating_add(new / 3)
-            .clamp(10, (most * 4 / 5).max(10));
         let request = Request {
-            purpose,
-            target_tokens: target,
-            max_tokens: most.max(10),
             details: Some(self.rule.to_owned()),
-            prompts: self.policy.prompts.clone(),
-            ..Request::default()
+            ..self.policy.request(purpose, before, new)
         };
         Some(Job {
             why: format!("{new} tokens of messages are older than what is kept"),

@@ -66,12 +66,6 @@ impl HandoffPlanner {
         self
     }
 
-    /// Adds a field to [`Summary::meta`] of the summaries that this planner plans.
-    pub fn with_fact(mut self, name: impl Into<String>, value: RawJson) -> Self {
-        self.facts.insert(name.into(), value);
-        self
-    }
-
     /// Sets the conventions, which define how each tool uses files.
     pub fn with_conventions(mut self, conventions: Arc<dyn AgentConventions>) -> Self {
         self.conventions = conventions;
@@ -148,6 +142,18 @@ impl Planner for HandoffPlanner {
         }
         details.facts.extend(self.facts.clone());
         details
+    }
+
+    fn keeping(
+        &self,
+        kept_from: Seq,
+        facts: &BTreeMap<String, RawJson>,
+    ) -> Option<Box<dyn Planner>> {
+        let planner = self.clone().with_kept_from(kept_from);
+        Some(Box::new(Self {
+            facts: facts.clone(),
+            ..planner
+        }))
     }
 
     fn request_again(&self, summary: &Summary) -> Option<Request> {

@@ -1,6 +1,7 @@
 //! The policy: which messages are kept, and how long summaries get.
 
-use compaction_plan::{Live, Prompts, Room};
+use compaction_plan::{Live, Prompts, Request, Room};
+use memory_model::Purpose;
 use serde::{Deserialize, Serialize};
 use turn_map::CutPolicy;
 
@@ -33,7 +34,8 @@ pub struct HandoffPolicy {
     /// message would move one old message beyond the limit of `keep`, and a whole new summary would be written for that
     /// message.
     pub min_tokens: u64,
-    /// Whether a summary ends with a line for the files that its text does not name. Default true. Lines for open tasks
+    /// Whether a summary ends with a line for the files that its text does not name. Default true. A session's contexts
+    /// then show the lists of read and modified files in place of that line. Lines for open tasks
     /// that the text does not name are always added. The complete list of files is in the summary's metadata in any
     /// case: see [`FileLedger::of`](crate::FileLedger::of).
     pub list_files: bool,
@@ -65,6 +67,26 @@ impl HandoffPolicy {
     /// fifth. The minimum cost of the messages for a handoff is at most an eighth of the window.
     pub fn for_window(tokens: u64) -> Self {
         Self::default().limited(tokens, true)
+    }
+
+    /// Returns the request for a summary of `new` tokens of messages and a previous summary of `before` tokens.
+    pub(crate) fn request(&self, purpose: Purpose, before: u64, new: u64) -> Request {
+        let most = match purpose {
+            Purpose::TurnPrefix => self.prefix_tokens,
+            _ => self.summary_tokens,
+        };
+        // The target length is the length of the previous summary plus a third of the new messages, if there is room. A
+        // fifth of the room is reserved for the list of files and for a model that writes more than requested.
+        let target = before
+            .saturating_add(new / 3)
+            .clamp(10, (most * 4 / 5).max(10));
+        Request {
+            purpose,
+            target_tokens: target,
+            max_tokens: most.max(10),
+            prompts: self.prompts.clone(),
+            ..Request::default()
+        }
     }
 
     /// Returns this policy for contexts with limited room. The kept messages take at most a quarter of the room, unless

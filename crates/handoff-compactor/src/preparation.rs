@@ -1,13 +1,14 @@
 //! A handoff of a list of entries without a view, for programs that keep their own log.
 
+use compaction_plan::Request;
 use memory_model::conventions::AgentConventions;
-use memory_model::{EntryKind, LogEntry, Seq, SeqRange, Summary, SummaryId};
+use memory_model::{EntryKind, LogEntry, Purpose, Seq, SeqRange, Summary};
 
 use crate::boundary::Recent;
 use crate::files::FileLedger;
 use crate::policy::HandoffPolicy;
 
-/// Ranges that a handoff would summarize, and first entry that it would keep.
+/// Everything that the summaries of a handoff are written from, and the first entry that the handoff would keep.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Preparation {
@@ -23,8 +24,14 @@ pub struct Preparation {
     pub kept_from_id: Option<String>,
     /// Cost of the previous summary and of all entries since then, in tokens.
     pub tokens_before: u64,
-    /// Id of the previous handoff's summary; `None` before the first handoff.
-    pub previous: Option<SummaryId>,
+    /// Entries in the range `history`, which are summarized together with the previous summary.
+    pub history_entries: Vec<LogEntry>,
+    /// Entries in the range `turn_prefix`, which get a separate summary.
+    pub turn_prefix_entries: Vec<LogEntry>,
+    /// Summary of the previous handoff; `None` before the first handoff.
+    pub previous: Option<Summary>,
+    /// Policy by which the cut was selected, and which limits the summaries.
+    pub policy: HandoffPolicy,
     /// Files that the previous summary records, and files of all messages that this handoff summarizes.
     pub files: FileLedger,
 }
@@ -34,9 +41,23 @@ impl Preparation {
     pub fn is_split_turn(&self) -> bool {
         self.turn_prefix.is_some()
     }
+
+    /// Returns the request for the summary with this purpose, with the same lengths and prompts as a planned handoff.
+    pub fn request(&self, purpose: Purpose) -> Request {
+        let (before, entries) = match purpose {
+            Purpose::TurnPrefix => (0, &self.turn_prefix_entries),
+            _ => (
+                self.previous.as_ref().map_or(0, |s| s.tokens),
+                &self.history_entries,
+            ),
+        };
+        let new = entries.iter().map(|entry| entry.tokens);
+        self.policy
+            .request(purpose, before, new.fold(0, u64::saturating_add))
+    }
 }
 
-/// Returns the ranges that a handoff of `entries` would summarize. It writes no summary. `entries` are the entries
+/// Returns the messages that a handoff of `entries` would summarize. It writes no summary. `entries` are the entries
 /// since the previous handoff, oldest first.
 ///
 /// Entries that the previous summary covers are skipped. Returns `None` if the policy allows no handoff of these
@@ -69,13 +90,22 @@ pub fn prepare(
     let kept = entries.iter().filter(|entry| entry.seq >= cut.kept);
     let mut kept = kept.filter(|entry| entry.kind == EntryKind::Message);
     let since = entries.iter().map(|entry| entry.tokens);
+    let entries_in = |range: Option<SeqRange>| {
+        let inside = entries
+            .iter()
+            .filter(|entry| range.is_some_and(|range| range.contains(entry.seq)));
+        inside.map(|entry| LogEntry::clone(entry)).collect()
+    };
     Some(Preparation {
         history: cut.history,
         turn_prefix: cut.prefix,
         kept_from: cut.kept,
         kept_from_id: kept.next().and_then(|entry| entry.external_id.clone()),
         tokens_before: since.fold(previous.map_or(0, |s| s.tokens), u64::saturating_add),
-        previous: previous.map(|summary| summary.id.clone()),
+        history_entries: entries_in(cut.history),
+        turn_prefix_entries: entries_in(cut.prefix),
+        previous: previous.cloned(),
+        policy: policy.clone(),
         files,
     })
 }

@@ -140,6 +140,43 @@ impl fmt::Display for Seq {
     }
 }
 
+/// Names an entry of a log: by its position, or by the external id that its source gave it. A [`Seq`] and a text convert
+/// into a reference.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum EntryRef {
+    /// Position in the log.
+    Position(Seq),
+    /// External id: see [`Message::external_id`](crate::Message::external_id).
+    External(String),
+}
+
+impl From<Seq> for EntryRef {
+    fn from(seq: Seq) -> Self {
+        Self::Position(seq)
+    }
+}
+
+impl From<&str> for EntryRef {
+    fn from(id: &str) -> Self {
+        Self::External(id.to_owned())
+    }
+}
+
+impl From<String> for EntryRef {
+    fn from(id: String) -> Self {
+        Self::External(id)
+    }
+}
+
+impl fmt::Display for EntryRef {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Position(seq) => seq.fmt(f),
+            Self::External(id) => f.pad(id),
+        }
+    }
+}
+
 /// A range of positions in a log, both ends inclusive. It holds at least one position, and its first position is at
 /// least 1. Constructors and serde refuse any other range, and the ends cannot be changed.
 ///

@@ -19,8 +19,8 @@ mod view;
 pub use accounting::{Accounting, summary_overhead};
 pub use hash::{FieldHasher, Hash};
 pub use ids::{
-    ConversationId, RangeEnds, RenderingId, Seq, SeqRange, SessionKey, SummaryId, TrimPolicyId,
-    ViewName, ViewVersion,
+    ConversationId, EntryRef, RangeEnds, RenderingId, Seq, SeqRange, SessionKey, SummaryId,
+    TrimPolicyId, ViewName, ViewVersion,
 };
 pub use json::{RawJson, decoded_strings};
 pub use message::{EntryKind, ExportEntry, LogEntry, Message, TurnId};

@@ -5,14 +5,15 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use async_trait::async_trait;
 use compaction_plan::{Mode, StopReason};
 use compaction_runner::{Outcome, Result};
-use memory_model::{ConversationId, ViewVersion};
-use memory_store::{FullStore, InMemoryStore, Store};
+use handoff_compactor::{CutPolicy, HandoffPlanner, HandoffPolicy};
+use memory_model::{ConversationId, Seq, SeqRange, Span, ViewName, ViewVersion};
+use memory_store::{FullStore, InMemoryStore, Order, Store};
 use store_conformance::{Fault, FaultyStore};
 use store_sqlite::SqliteOptions;
 use summarize_escalation::testing::Scripted;
 use summarize_escalation::{Error, Summarizer, SummarizerResponse, SummaryRequest};
 
-use crate::world::{Lab, filled, small, sound, spans, spans_at, view, whole};
+use crate::world::{Lab, append, chat, filled, small, sound, spans, spans_at, view, whole};
 
 /// Runs a full compaction, one summary at a time.
 async fn run(
@@ -97,6 +98,107 @@ async fn every_write_fails_once_in_memory() {
 #[tokio::test]
 async fn every_write_fails_once_on_sqlite() {
     every_write(async || SqliteOptions::new().in_memory().await.unwrap()).await;
+}
+
+/// Returns the spans of the view of handoffs up to the head.
+async fn handoff_spans(store: &dyn Store, id: ConversationId) -> Vec<Span> {
+    let view = ViewName::new("handoff");
+    let snapshot = store.snapshot(id, &view).await.unwrap();
+    let all = SeqRange::new(Seq::FIRST, snapshot.head).unwrap();
+    let order = Order::OldestFirst;
+    let page = store.spans(&snapshot, all, order, 100).await.unwrap();
+    page.items
+}
+
+/// A summarizer whose answers are never ready at once.
+#[derive(Debug)]
+struct Slow(Scripted);
+
+#[async_trait]
+impl Summarizer for Slow {
+    fn id(&self) -> &str {
+        self.0.id()
+    }
+
+    async fn summarize(
+        &self,
+        request: &SummaryRequest<'_>,
+    ) -> std::result::Result<SummarizerResponse, Error> {
+        tokio::task::yield_now().await;
+        self.0.summarize(request).await
+    }
+}
+
+/// Fails at each write of a handoff with two summaries, checks the stored state, and runs again.
+async fn every_write_of_a_handoff<S: FullStore>(make: impl AsyncFn() -> S) {
+    let planner = HandoffPlanner::new(HandoffPolicy {
+        keep: CutPolicy::LastMessages { messages: 2 },
+        min_tokens: 0,
+        ..HandoffPolicy::default()
+    });
+    let lab = Lab::new(small());
+    let model = Slow(Scripted::head_cut());
+    let hand_over = async |store: &dyn Store, id| {
+        let mut compaction = lab.compaction(store, id, &model);
+        compaction.planner = &planner;
+        compaction.policy.whole_passes = true;
+        compaction.policy.concurrency = 1;
+        compaction.run(Mode::Incremental).await
+    };
+    let talked = async || {
+        let (store, id) = filled(make().await, 20).await;
+        let mut turn = chat(21, 1);
+        turn.extend((0..8).map(|_| chat(24, 1)).flatten());
+        append(&store, id, turn).await;
+        (FaultyStore::new(store), id)
+    };
+    let (dry, id) = talked().await;
+    let untouched = handoff_spans(&dry, id).await;
+    let before = dry.writes();
+    let outcome = hand_over(&dry, id).await.unwrap();
+    assert_eq!(outcome.published.total(), 2, "{outcome:?}");
+    let writes = dry.writes() - before;
+    let done = handoff_spans(&dry, id).await;
+    assert!(
+        writes >= 4,
+        "a claim, two drafts and a publication: {writes}"
+    );
+
+    for write in 1..=writes {
+        for fault in [Fault::Before, Fault::After] {
+            let (store, id) = talked().await;
+            store.fail_once(write, fault);
+            let outcome = hand_over(&store, id).await;
+            sound(store.inner(), id).await;
+            // Both summaries or neither, whichever write failed. A draft that could not be stored is published.
+            let shown = handoff_spans(&store, id).await;
+            let expected = match (&outcome, fault) {
+                (Ok(_), _) => &done,
+                (Err(_), Fault::After) if write == writes => &done,
+                (Err(_), _) => &untouched,
+            };
+            assert_eq!(&shown, expected, "{write} {fault:?}");
+            assert_eq!(
+                outcome.is_ok(),
+                write == 2 || write == 3,
+                "{write} {fault:?}"
+            );
+            store.heal();
+            hand_over(&store, id).await.unwrap();
+            assert_eq!(handoff_spans(&store, id).await, done);
+            sound(store.inner(), id).await;
+        }
+    }
+}
+
+#[tokio::test]
+async fn every_write_of_a_handoff_fails_once_in_memory() {
+    every_write_of_a_handoff(async || InMemoryStore::new()).await;
+}
+
+#[tokio::test]
+async fn every_write_of_a_handoff_fails_once_on_sqlite() {
+    every_write_of_a_handoff(async || SqliteOptions::new().in_memory().await.unwrap()).await;
 }
 
 /// After a temporary failure, no lease is left for which another owner would have to wait.

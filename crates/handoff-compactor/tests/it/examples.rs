@@ -346,7 +346,7 @@ fn a_list_without_a_view_is_prepared() {
     let again = prepare(&entries, Some(&before), &keeping(1), &GenericConventions).unwrap();
     assert_eq!(
         (again.history, again.previous.as_ref()),
-        (None, Some(&before.id))
+        (None, Some(&before))
     );
     assert_eq!(again.turn_prefix, handoff.turn_prefix);
     let since: u64 = entries.iter().skip(4).map(|entry| entry.tokens).sum();

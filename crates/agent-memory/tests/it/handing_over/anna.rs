@@ -166,6 +166,154 @@ async fn a_runner_that_cannot_be_reset_is_an_error_after_the_handoff() {
     assert_eq!(shown(&session).await.1, [7, 8, 9, 10]);
 }
 
+/// Returns a session above its threshold, whose automatic handoffs ask this runner.
+async fn above_threshold(runner: &Arc<Logged>, builder: Builder) -> Session {
+    let runner: Arc<dyn Runner> = runner.clone();
+    let builder = builder
+        .auto_handoff(above(100, 4))
+        .handoff_options(HandOver {
+            runner: Some(runner),
+            runner_model: Some("fast".to_owned()),
+            min_messages: 6,
+            ..HandOver::default()
+        });
+    let session = open(builder).await.in_window(Window::new(100_000)).await;
+    talk(&session, 5).await;
+    let report = session.user(said(6)).await.unwrap();
+    assert_eq!((report.published(), report.failure), (0, None), "too short");
+    talk_on(&session, 7, 4).await;
+    session
+}
+
+#[tokio::test]
+async fn an_automatic_handoff_asks_the_runner_and_restarts_it_unless_it_is_stateful() {
+    for (stateful, resets) in [(false, 1), (true, 0)] {
+        let runner = Arc::new(Logged::new(stateful, Ok("Modules were renamed.")));
+        let session = above_threshold(&runner, writing("by the summarizer")).await;
+        let report = session.user(said(11)).await.unwrap();
+        assert_eq!((report.published(), report.failure), (1, None));
+        assert_eq!(runner.log.lock().unwrap().as_slice(), ["asked fast"]);
+        assert_eq!(runner.model().as_deref(), Some("large"));
+        assert_eq!(runner.resets.load(Ordering::Relaxed), resets);
+        let (summary, messages) = shown(&session).await;
+        assert!(summary.contains("Modules were renamed."), "{summary}");
+        assert_eq!(messages, [7, 8, 9, 10, 11]);
+    }
+}
+
+#[tokio::test]
+async fn a_failing_automatic_handoff_is_a_warning_and_the_turn_goes_on_with_the_whole_history() {
+    for answer in [Err(FailureKind::Unreachable), Ok("  ")] {
+        let runner = Arc::new(Logged::new(false, answer));
+        let session = above_threshold(&runner, memory()).await;
+        let log = Warnings::default();
+        let report = {
+            let _guard = tracing::subscriber::set_default(log.clone());
+            session.user(said(11)).await.unwrap()
+        };
+        let failure = report.failure.unwrap();
+        assert!(failure.starts_with("Summarization failed: "), "{failure}");
+        let logged = log.0.lock().unwrap().join("\n");
+        assert!(logged.contains(&failure), "{logged}");
+        assert_eq!(runner.resets.load(Ordering::Relaxed), 0);
+        let context = session.context().await.unwrap();
+        let text = context.context.messages.len();
+        assert_eq!((shown(&session).await.1.len(), text), (11, 11));
+    }
+    // The handoff stands if the runner cannot be restarted, and the report says so.
+    let runner = Arc::new(Logged {
+        reset_fails: true,
+        ..Logged::new(false, Ok("Modules were renamed."))
+    });
+    let session = above_threshold(&runner, memory()).await;
+    let report = session.user(said(11)).await.unwrap();
+    assert_eq!(report.published(), 1);
+    assert!(report.failure.unwrap().contains("it does not start"));
+}
+
+/// A log that keeps its warnings.
+#[derive(Debug, Clone, Default)]
+struct Warnings(Arc<Mutex<Vec<String>>>);
+
+impl tracing::field::Visit for Warnings {
+    fn record_debug(&mut self, field: &tracing::field::Field, value: &dyn std::fmt::Debug) {
+        let mut said = self.0.lock().unwrap();
+        said.push(format!("{field}={value:?}"));
+    }
+}
+
+impl tracing::Subscriber for Warnings {
+    fn enabled(&self, metadata: &tracing::Metadata<'_>) -> bool {
+        *metadata.level() == tracing::Level::WARN
+    }
+
+    fn new_span(&self, _: &tracing::span::Attributes<'_>) -> tracing::span::Id {
+        tracing::span::Id::from_u64(1)
+    }
+
+    fn record(&self, _: &tracing::span::Id, _: &tracing::span::Record<'_>) {}
+
+    fn record_follows_from(&self, _: &tracing::span::Id, _: &tracing::span::Id) {}
+
+    fn event(&self, event: &tracing::Event<'_>) {
+        event.record(&mut self.clone());
+    }
+
+    fn enter(&self, _: &tracing::span::Id) {}
+
+    fn exit(&self, _: &tracing::span::Id) {}
+}
+
+#[tokio::test]
+async fn where_a_model_is_asked_no_extract_takes_the_place_of_a_failed_or_empty_summary() {
+    for (answer, why) in [
+        (Answer::fail("503"), "503"),
+        (Answer::Empty, "empty summary response"),
+        (Answer::Blank, "empty summary response"),
+    ] {
+        let model = Arc::new(Scripted::new([answer]));
+        let session = open(memory().summarizer(model).auto_handoff(above(100, 4))).await;
+        talk(&session, 10).await;
+        let error = session.hand_over(&HandOver::default()).await.unwrap_err();
+        let said = error.to_string();
+        assert!(said.contains("Summarization failed: "), "{said}");
+        assert!(said.contains(why), "{said}");
+        let session = session.in_window(Window::new(100_000)).await;
+        let report = session.user(crate::support::said(11)).await.unwrap();
+        assert!(report.failure.unwrap().contains(why));
+        assert_eq!(shown(&session).await.1.len(), 11);
+    }
+    // Without a model, extracts are the summaries.
+    let session = open(memory().auto_handoff(above(100, 4))).await;
+    talk(&session, 10).await;
+    assert_eq!(done(&session).await.kept_from, Seq(7));
+}
+
+#[tokio::test]
+async fn one_handoff_takes_a_summarizer_of_its_own() {
+    let usual = Scripted::fixed(Ok("by the usual model"));
+    let builder = memory().summarizer(Arc::new(usual.clone()));
+    let session = open(builder.handoff(keeping(4))).await;
+    talk(&session, 10).await;
+    let by = |model: Scripted| HandOver {
+        summarizer: Some(Arc::new(model)),
+        ..HandOver::default()
+    };
+    for answer in [Answer::fail("503"), Answer::Empty] {
+        let error = session.hand_over(&by(Scripted::new([answer]))).await;
+        assert!(matches!(error.unwrap_err().kind(), ErrorKind::Model(_)));
+        assert_eq!(shown(&session).await.1.len(), 10);
+    }
+    let request = by(Scripted::fixed(Ok("By the cheap model.")));
+    let HandOverOutcome::Done(handoff) = session.hand_over(&request).await.unwrap() else {
+        panic!("nothing was done");
+    };
+    assert_eq!(
+        (handoff.summary.as_str(), usual.calls()),
+        ("By the cheap model.", 0)
+    );
+}
+
 #[tokio::test]
 async fn a_tail_never_begins_with_a_result_whose_call_is_gone() {
     let session = open(writing("The file was read.").handoff(keeping(1))).await;

@@ -3,6 +3,8 @@
 use super::*;
 use crate::support::Inspect as _;
 use agent_memory::CompactRequest;
+use agent_memory::compaction::{Background, RunnerPolicy};
+use agent_memory::model::Purpose;
 
 /// Hooks that give the same answer for every job.
 #[derive(Debug)]
@@ -81,9 +83,8 @@ async fn details_that_somebody_else_wrote_are_kept_and_not_trusted() {
     let details = r#"{"read_files":["a.rs"],"read":["b.rs"],"files":{"read":["c.rs"]}}"#;
     let appended = session
         .append_compaction(
-            "Steps one to eight.",
-            Seq(9),
-            Some(RawJson::parse(details).unwrap()),
+            &CompactionResult::new("Steps one to eight.", Seq(9))
+                .with_details(RawJson::parse(details).unwrap()),
         )
         .await
         .unwrap();
@@ -210,4 +211,211 @@ async fn an_error_names_the_summary_that_failed_and_neither_is_published() {
         assert!(matches!(error.kind(), ErrorKind::Model(_)));
         assert_eq!(session.spans().await.unwrap(), before);
     }
+}
+
+/// Logs a turn that a handoff splits, after eight messages.
+async fn split_turn(session: &Session) {
+    talk(session, 8).await;
+    let mut turn = vec![said(9)];
+    turn.extend((0..8).map(|n| Message::assistant(said(10 + n).text())));
+    let _ = session.ingest_batch(turn).await.unwrap();
+}
+
+/// Hooks that refuse the summary with this purpose.
+#[derive(Debug)]
+struct Refuse(Purpose);
+
+#[async_trait::async_trait]
+impl Hooks for Refuse {
+    async fn before(&self, planned: &PlannedJob<'_>) -> JobDecision {
+        let purpose = planned.job.request.as_ref().map(|request| request.purpose);
+        match purpose == Some(self.0) {
+            true => JobDecision::Cancel,
+            false => JobDecision::Proceed,
+        }
+    }
+}
+
+#[tokio::test]
+async fn every_kind_of_run_publishes_both_summaries_of_a_split_turn_or_neither() {
+    let policy = || HandoffPolicy {
+        split_turns: true,
+        ..keeping(1)
+    };
+    let turns = || TurnPolicy {
+        hard: Trigger::Absolute { tokens: 100 },
+        before_turn: Action::Compact,
+        ..TurnPolicy::manual()
+    };
+    let prefetching = || TurnPolicy {
+        soft: Trigger::Absolute { tokens: 100 },
+        hard: Trigger::Absolute { tokens: 100 },
+        before_turn: Action::Publish,
+        after_turn: Action::Prefetch,
+        ..TurnPolicy::manual()
+    };
+    for kind in [
+        "manual",
+        "full",
+        "turn",
+        "requested",
+        "overflow",
+        "prefetched",
+        "fitted",
+    ] {
+        for refused in [None, Some(Purpose::Replace), Some(Purpose::TurnPrefix)] {
+            let builder = match kind {
+                // Extracts alone.
+                "fitted" => memory(),
+                _ => writing("What was done, in short."),
+            };
+            let builder = builder.handoff(policy()).turns(match kind {
+                "turn" => turns(),
+                "prefetched" => prefetching(),
+                _ => TurnPolicy::manual(),
+            });
+            let builder = match refused {
+                Some(purpose) => builder.hooks(Arc::new(Refuse(purpose))),
+                None => builder,
+            };
+            let builder = builder.runner(RunnerPolicy {
+                prefetch_min_tokens: 1,
+                ..RunnerPolicy::default()
+            });
+            let builder = builder.background(Background::off());
+            let session = open(builder).await;
+            split_turn(&session).await;
+            let window = Window::new(if kind == "fitted" { 900 } else { 100_000 });
+            let session = session.in_window(window).await;
+            match kind {
+                "manual" => drop(session.hand_over(&HandOver::default()).await.unwrap()),
+                "full" => drop(session.compact(Mode::Full).await.unwrap()),
+                "turn" => drop(session.before_turn().await.unwrap()),
+                "requested" => {
+                    session.request_compaction(None);
+                    session.after_turn().await.unwrap();
+                }
+                "prefetched" => {
+                    session.after_turn().await.unwrap();
+                    session.before_turn().await.unwrap();
+                }
+                _ => drop(session.recover_from_overflow().await.unwrap()),
+            }
+            let spans = session.spans().await.unwrap();
+            let shown = spans.iter().filter(|span| span.body.summary().is_some());
+            let expected = if refused.is_none() { 2 } else { 0 };
+            assert_eq!(shown.count(), expected, "{kind}, {refused:?}");
+            assert!(session.verify().await.unwrap().is_ok());
+        }
+    }
+}
+
+/// Hooks that decide about whole compactions, and record the jobs they saw and the summaries that were published.
+#[derive(Debug)]
+struct Whole {
+    decision: CompactionDecision,
+    seen: Mutex<Vec<String>>,
+}
+
+impl Whole {
+    fn new(decision: CompactionDecision) -> Arc<Self> {
+        let seen = Mutex::default();
+        Arc::new(Self { decision, seen })
+    }
+}
+
+#[async_trait::async_trait]
+impl Hooks for Whole {
+    async fn before_compaction(&self, first: &PlannedJob<'_>) -> CompactionDecision {
+        let seen = format!("{} jobs, {:?}", first.jobs.len(), first.reason);
+        self.seen.lock().unwrap().push(seen);
+        self.decision.clone()
+    }
+
+    async fn after(&self, summary: &agent_memory::model::Summary) {
+        let seen = format!("published {}", summary.text());
+        self.seen.lock().unwrap().push(seen);
+    }
+}
+
+/// Runs a manual and an automatic handoff of two sessions with these hooks, and a model that must not be called.
+async fn whole(hooks: &Arc<Whole>) -> Vec<(Session, u64)> {
+    let mut sessions = Vec::new();
+    for automatic in [false, true] {
+        let model = Scripted::fixed(Ok("by the model"));
+        let policy = HandoffPolicy {
+            split_turns: true,
+            ..keeping(1)
+        };
+        let turns = TurnPolicy {
+            hard: Trigger::Absolute { tokens: 100 },
+            before_turn: Action::Compact,
+            ..TurnPolicy::manual()
+        };
+        let builder = memory().summarizer(Arc::new(model.clone()));
+        let builder = builder.handoff(policy).turns(turns).hooks(hooks.clone());
+        let session = open(builder).await;
+        split_turn(&session).await;
+        let published = match automatic {
+            true => {
+                let session = session.in_window(Window::new(100_000)).await;
+                session.before_turn().await.unwrap().published()
+            }
+            false => match session.hand_over(&HandOver::default()).await.unwrap() {
+                HandOverOutcome::Done(handoff) => {
+                    assert_eq!(handoff.tokens_before, 4_321);
+                    1
+                }
+                HandOverOutcome::Skipped(skip) => {
+                    assert_eq!(skip, HandOverSkip::Cancelled);
+                    0
+                }
+            },
+        };
+        assert_eq!(model.calls(), 0);
+        sessions.push((session, published));
+    }
+    sessions
+}
+
+#[tokio::test]
+async fn a_hook_cancels_a_whole_handoff_before_anything_is_written() {
+    let hooks = Whole::new(CompactionDecision::Cancel);
+    for (session, published) in whole(&hooks).await {
+        assert_eq!((published, shown(&session).await.1.len()), (0, 17));
+    }
+    let seen = hooks.seen.lock().unwrap().clone();
+    assert_eq!(seen, ["2 jobs, Manual", "2 jobs, Threshold"]);
+}
+
+#[tokio::test]
+async fn a_hook_supplies_a_whole_handoff_with_its_boundary_and_details() {
+    let details = RawJson::parse(r#"{"read_files":["a.rs"]}"#).unwrap();
+    let result = CompactionResult::new("Five steps.", Seq(6))
+        .with_tokens_before(4_321)
+        .with_details(details);
+    let hooks = Whole::new(CompactionDecision::Supply(Box::new(result)));
+    for (session, published) in whole(&hooks).await {
+        let (summary, messages) = shown(&session).await;
+        assert_eq!((published, messages), (1, (6..=17).collect()));
+        assert!(summary.contains("Five steps."), "{summary}");
+        let spans = session.spans().await.unwrap();
+        let id = spans[0].body.summary().unwrap().clone();
+        let stored = session.summaries(&[id]).await.unwrap().remove(0).unwrap();
+        let meta = stored.meta.unwrap();
+        assert!(meta.as_str().contains(r#"{"read_files":["a.rs"]}"#));
+        assert!(session.verify().await.unwrap().is_ok());
+    }
+    let seen = hooks.seen.lock().unwrap().clone();
+    let published = "published Five steps.";
+    let expected = ["2 jobs, Manual", published, "2 jobs, Threshold", published];
+    assert_eq!(seen, expected);
+    // A result that names no entry is an error, and changes nothing.
+    let result = CompactionResult::new("Five steps.", "nowhere");
+    let hooks = Whole::new(CompactionDecision::Supply(Box::new(result)));
+    let session = open(writing("x").handoff(keeping(1)).hooks(hooks)).await;
+    talk(&session, 8).await;
+    let error = session.hand_over(&HandOver::default()).await.unwrap_err();
+    assert!(error.to_string().contains("nowhere"), "{error}");
+    assert_eq!(shown(&session).await.1.len(), 8);
 }

@@ -9,6 +9,7 @@ mod pi;
 mod reasons;
 mod settings;
 mod strategies;
+mod without_store;
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -20,12 +21,12 @@ use agent_memory::retrieval::ExpandedChild;
 use agent_memory::summaries::{OnError, Tier};
 use agent_memory::testing::{Answer, Scripted, memory};
 use agent_memory::{
-    Budget, Builder, ErrorKind, HandoffPolicy, Memory, Message, Mode, Part, RawJson, Role, Seq,
-    Session, Strategy, Summarizer, TurnPolicy, Window,
+    Budget, Builder, Context, ErrorKind, HandoffPolicy, Memory, Message, Mode, Part, RawJson, Role,
+    Seq, Session, Strategy, Summarizer, TurnPolicy, Window,
     compaction::{
-        Action, AutoHandoff, CancellationToken, CompactionReason, Event, HandOver, HandOverOutcome,
-        HandOverSkip, Handoff, HookList, Hooks, JobDecision, LiveTurnPolicy, PlannedJob, Recorder,
-        Recovery, Runner, Trigger,
+        Action, AutoHandoff, CancellationToken, CompactionDecision, CompactionReason,
+        CompactionResult, Event, HandOver, HandOverOutcome, HandOverSkip, Handoff, HookList, Hooks,
+        JobDecision, LiveTurnPolicy, PlannedJob, Recorder, Recovery, Runner, Trigger,
     },
     context::{AssemblyPolicy, IdentityFiles, MessageOrigin},
     models::{BreakerPolicy, GuardPolicy},

@@ -136,6 +136,64 @@ async fn the_files_of_all_handoffs_are_told() {
         footer.contains("<modified-files>\n/srv/crumb/lib.rs"),
         "{footer}"
     );
+    // Every context that shows the summary shows both lists, once.
+    let in_window = session.in_window(Window::new(20_000)).await;
+    let live = in_window.context().await.unwrap();
+    for context in [
+        live.context,
+        session.assemble(Budget::tokens(8_000)).await.unwrap(),
+        session.assemble(Budget::tokens(100_000)).await.unwrap(),
+    ] {
+        let text = summary_text(&context);
+        assert_eq!(text.matches(footer.trim_start()).count(), 1, "{text}");
+        assert!(!text.contains("Files: created"), "{text}");
+    }
+}
+
+fn summary_text(context: &Context) -> String {
+    let is_summary = |source: &MessageOrigin| matches!(source, MessageOrigin::Summary { .. });
+    let shown = context.messages.iter().filter(|m| is_summary(&m.source));
+    let texts = shown.flat_map(|m| &m.parts).filter_map(|part| match part {
+        Part::Text { text } => Some(text.as_str()),
+        _ => None,
+    });
+    texts.collect::<Vec<_>>().join("\n")
+}
+
+#[tokio::test]
+async fn a_list_of_files_takes_a_sixteenth_of_the_context_and_counts_the_others() {
+    let read = |n: usize| {
+        let path = format!(r#"{{"file_path":"/srv/crumb/a/long/way/down/notes{n}.md"}}"#);
+        [
+            call(&format!("r{n}"), "Read", &path),
+            Message::tool_result(format!("r{n}"), "Some notes about it, two lines of them."),
+        ]
+    };
+    let many = async |policy: HandoffPolicy| {
+        let session = open(writing("Notes were read.").handoff(policy)).await;
+        let mut log = vec![Message::user("Read all notes.")];
+        log.extend((100..300).flat_map(read));
+        log.push(Message::assistant("All notes are read."));
+        let _ = session.ingest_batch(log).await.unwrap();
+        done(&session).await;
+        let context = session.assemble(Budget::tokens(8_000)).await.unwrap();
+        summary_text(&context)
+    };
+    let text = many(keeping(1)).await;
+    let (_, list) = text.split_once("<read-files>\n").unwrap();
+    let (list, _) = list.split_once("\n</read-files>").unwrap();
+    let lines: Vec<&str> = list.lines().collect();
+    let shown = lines.len() - 1;
+    assert_eq!(lines[0], "/srv/crumb/a/long/way/down/notes100.md");
+    assert_eq!(lines[shown], format!("and {} more", 200 - shown));
+    assert!((10..60).contains(&shown), "{shown} paths");
+    // A policy that lists no files shows none.
+    let text = many(HandoffPolicy {
+        list_files: false,
+        ..keeping(1)
+    })
+    .await;
+    assert!(!text.contains("read-files"), "{text}");
 }
 
 #[tokio::test]
@@ -143,14 +201,9 @@ async fn a_summary_of_somebody_else_is_appended() {
     let session = open(memory().handoff(keeping(4))).await;
     talk(&session, 12).await;
     let details = RawJson::parse(r#"{"read_files":["a.rs"]}"#).unwrap();
-    let handoff = session
-        .append_compaction(
-            "Twelve steps, so far without trouble.",
-            Seq(5),
-            Some(details),
-        )
-        .await
-        .unwrap();
+    let result = CompactionResult::new("Twelve steps, so far without trouble.", Seq(5))
+        .with_details(details);
+    let handoff = session.append_compaction(&result).await.unwrap();
     assert_eq!(handoff.kept_from, Seq(5));
     let (summary, messages) = shown(&session).await;
     assert!(summary.contains("without trouble"));
@@ -166,8 +219,43 @@ async fn a_summary_of_somebody_else_is_appended() {
         .to_owned();
     assert!(meta.contains(r#"{"read_files":["a.rs"]}"#), "{meta}");
     for (text, at) in [("", Seq(9)), (" ", Seq(9)), ("x", Seq(1))] {
-        let error = session.append_compaction(text, at, None).await.unwrap_err();
+        let result = CompactionResult::new(text, at);
+        let error = session.append_compaction(&result).await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Invalid);
+    }
+    assert!(session.verify().await.unwrap().is_ok());
+}
+
+#[tokio::test]
+async fn a_summary_is_appended_by_an_external_id_with_the_callers_cost_and_at_any_length() {
+    let session = open(memory().handoff(keeping(4))).await;
+    let named = (1..=12).map(|n| said(n).with_external_id(format!("entry-{n}")));
+    let _ = session.ingest_batch(named.collect()).await.unwrap();
+    // The summary costs much more than the four messages that it replaces.
+    let long = "Every step is described here at length, for good measure. ".repeat(200);
+    let result = CompactionResult::new(&*long, "entry-5").with_tokens_before(190_000);
+    let before = session.snapshot().await.unwrap().tokens();
+    let handoff = session.append_compaction(&result).await.unwrap();
+    assert_eq!(
+        (handoff.kept_from, handoff.kept_from_id.as_deref()),
+        (Seq(5), Some("entry-5"))
+    );
+    assert_eq!((handoff.summary, handoff.tokens_before), (long, 190_000));
+    assert!(handoff.tokens_after > before);
+    let stored = session
+        .summaries(&handoff.summaries)
+        .await
+        .unwrap()
+        .remove(0);
+    let meta = stored.unwrap().meta.unwrap();
+    assert!(
+        meta.as_str().contains(r#""tokens_before":190000"#),
+        "{meta:?}"
+    );
+    for kept_from in ["entry-13", "entry-1", "entry-3"] {
+        let result = CompactionResult::new("x", kept_from);
+        let error = session.append_compaction(&result).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Invalid, "{kept_from}");
     }
     assert!(session.verify().await.unwrap().is_ok());
 }

@@ -1,0 +1,111 @@
+//! Summaries of a handoff for programs that keep their own log.
+
+use compaction_plan::CompactionResult;
+use context_assembler::ContextAccounting;
+use futures::future::try_join;
+use handoff_compactor::{HANDOFF, Preparation, TURN_PREFIX};
+use memory_model::{
+    Accounting as _, Child, EntryRef, Purpose, RawJson, SeqRange, Summary, summary_overhead,
+};
+use summarize_escalation::prompt::PromptSet;
+use summarize_escalation::{Ladder, Source, Summarizer, SummaryRequest, escalate_with};
+
+use crate::builder::default_extractive;
+use crate::error::{Error, ErrorKind, Result};
+use crate::handing_over::{EMPTY, TURN_CONTEXT, label};
+
+/// Writes the summaries of a prepared handoff, without a store: see [`prepare`](crate::compaction::prepare). They are
+/// written as in [`Session::hand_over`](crate::Session::hand_over), with the same prompts, lengths and ladder. If a turn
+/// is split, two summaries are written at the same time and joined. The summary ends with lists of the files that were
+/// read and modified. `details` has the same lists, as `read_files` and `modified_files`.
+///
+/// # Errors
+/// `Model` or `Invalid` if one of the summaries could not be written.
+pub async fn compact(
+    preparation: &Preparation,
+    instructions: Option<&str>,
+    summarizer: &dyn Summarizer,
+    ladder: &Ladder,
+    accounting: &ContextAccounting,
+) -> Result<CompactionResult> {
+    let write = async |purpose: Purpose, range: Option<SeqRange>| -> Result<Option<String>> {
+        let Some(range) = range else {
+            return Ok(None);
+        };
+        let (previous, entries) = match purpose {
+            Purpose::TurnPrefix => (None, &preparation.turn_prefix_entries),
+            _ => (preparation.previous.as_ref(), &preparation.history_entries),
+        };
+        let source: Vec<Source<'_>> = previous
+            .into_iter()
+            .map(Source::from)
+            .chain(entries.iter().map(Source::from))
+            .collect();
+        let asked = preparation.request(purpose);
+        let prompts = asked.prompts.as_ref();
+        let prompts = prompts.map(|p| PromptSet::single(&p.id, &p.system, &p.user));
+        let prompts = prompts
+            .transpose()
+            .map_err(|error| Error::new(ErrorKind::Invalid, error.to_string()))?;
+        let earlier = previous.map(|summary| Child::Summary {
+            range: summary.range,
+            id: summary.id.clone(),
+        });
+        let all = previous.and_then(|summary| SeqRange::new(summary.range.first, range.last));
+        let children: Vec<Child> = earlier
+            .into_iter()
+            .chain([Child::Messages { range }])
+            .collect();
+        let request = SummaryRequest {
+            overhead_tokens: summary_overhead(accounting, all.unwrap_or(range), 0, &children),
+            purpose,
+            target_tokens: asked.target_tokens,
+            max_tokens: asked.max_tokens,
+            instructions,
+            prompts: prompts.as_ref(),
+            ..SummaryRequest::new(&source, accounting.estimator())
+        };
+        let extractive = default_extractive();
+        let written = escalate_with(summarizer, &extractive, ladder, &request).await;
+        let written = written.map_err(|error| failed(purpose, error))?;
+        Ok(Some(written.text))
+    };
+    let (history, prefix) = try_join(
+        write(Purpose::Replace, preparation.history),
+        write(Purpose::TurnPrefix, preparation.turn_prefix),
+    )
+    .await?;
+    let earlier = preparation.previous.as_ref().map(Summary::text);
+    let texts = [history.as_deref().or(earlier), prefix.as_deref()];
+    let texts: Vec<&str> = texts.into_iter().flatten().collect();
+    let files = &preparation.files;
+    let kept_from = match &preparation.kept_from_id {
+        Some(id) => EntryRef::External(id.clone()),
+        None => EntryRef::Position(preparation.kept_from),
+    };
+    let summary = texts.join(TURN_CONTEXT) + &files.footer();
+    let details = serde_json::json!({
+        "read_files": files.read(),
+        "modified_files": files.modified(),
+    });
+    let result = CompactionResult::new(summary, kept_from);
+    Ok(result
+        .with_tokens_before(preparation.tokens_before)
+        .with_details(RawJson::from_value(&details)?))
+}
+
+/// Returns the error for a summary that could not be written, with the label that a handoff of a session has.
+fn failed(purpose: Purpose, error: summarize_escalation::Error) -> Error {
+    let is_empty = error.kind() == summarize_escalation::ErrorKind::Empty;
+    let error = Error::from(error);
+    let why = match std::error::Error::source(&error) {
+        _ if is_empty => EMPTY.to_owned(),
+        Some(cause) => format!("{error}: {cause}"),
+        None => error.to_string(),
+    };
+    let kind = match purpose {
+        Purpose::TurnPrefix => TURN_PREFIX,
+        _ => HANDOFF,
+    };
+    Error::new(error.kind(), label(Some(&kind), Some(&why)))
+}
