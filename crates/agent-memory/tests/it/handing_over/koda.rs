@@ -274,7 +274,10 @@ async fn who_changed_a_file_last_survives_each_strategy_and_a_new_opening_of_the
                 let spans = session.spans().await.unwrap();
                 let id = spans[0].body.summary().unwrap();
                 let store = place.memory.store();
-                let stored = store.summaries(session.id(), &[id.clone()]).await.unwrap();
+                let stored = store
+                    .summaries(session.id(), std::slice::from_ref(id))
+                    .await
+                    .unwrap();
                 let stored = FileLedger::of(stored[0].as_ref().unwrap()).unwrap();
                 assert_eq!(owners(&stored), owners(&files), "{name}");
             }
