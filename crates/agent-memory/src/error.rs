@@ -131,7 +131,11 @@ impl From<memory_store::Error> for Error {
 
 impl From<compaction_runner::Error> for Error {
     fn from(error: compaction_runner::Error) -> Self {
-        convert(ErrorKind::Store(error.kind()), &error)
+        let kind = match error.kind() {
+            memory_store::ErrorKind::Invalid => ErrorKind::Invalid,
+            kind => ErrorKind::Store(kind),
+        };
+        convert(kind, &error)
     }
 }
 

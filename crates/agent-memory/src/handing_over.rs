@@ -6,9 +6,7 @@ use std::sync::Arc;
 use compaction_plan::{CompactionResult, Label, StopReason};
 use compaction_runner::{CancellationToken, Compaction, CompactionReason, Outcome};
 use handoff_compactor::{FileLedger, TURN_PREFIX};
-use memory_model::{
-    EntryKind, EntryRef, Purpose, RawJson, Seq, SeqRange, SpanBody, Summary, SummaryId,
-};
+use memory_model::{EntryKind, Purpose, RawJson, Seq, SeqRange, SpanBody, Summary, SummaryId};
 use summarize_escalation::{Ladder, OnEmpty, OnError, Summarizer, Tier};
 
 use crate::by_runner::AskRunner;
@@ -219,35 +217,19 @@ impl Session {
     /// is the first of the log, or was already handed over. `Store` if the store fails.
     pub async fn append_compaction(&self, result: &CompactionResult) -> Result<Handoff> {
         self.must_hand_over()?;
-        let invalid = |what: String| Error::new(ErrorKind::Invalid, what);
-        if result.summary.trim().is_empty() {
-            return Err(invalid(format!(
-                "the summary of the session {} is empty: give a text",
-                self.key()
-            )));
-        }
-        let kept_from = match &result.kept_from {
-            EntryRef::Position(seq) => Some(*seq),
-            EntryRef::External(id) => self.position(id).await?,
-        };
-        if kept_from.is_none_or(|seq| seq <= Seq::FIRST) {
-            return Err(invalid(format!(
-                "nothing stands before message {} of the session {}, or it does not exist: give the first message \
-                 that is kept",
-                result.kept_from,
-                self.key()
-            )));
-        }
         let compaction = self.compaction(CancellationToken::new());
         let outcome = compaction.publish_result(result).await?;
         self.index_summaries(outcome.published.total()).await;
         match self.handed_over(outcome).await? {
             HandOverOutcome::Done(handoff) => Ok(*handoff),
-            HandOverOutcome::Skipped(skip) => Err(invalid(format!(
-                "the summary of the session {} was not published ({skip:?}): the first kept message must come \
-                 after the messages of the last handoff",
-                self.key()
-            ))),
+            HandOverOutcome::Skipped(skip) => Err(Error::new(
+                ErrorKind::Invalid,
+                format!(
+                    "the summary of the session {} was not published ({skip:?}): the first kept message must \
+                     come after the messages of the last handoff",
+                    self.key()
+                ),
+            )),
         }
     }
 

@@ -4,7 +4,8 @@ use std::fmt;
 
 use compaction_plan::BoxError;
 
-/// Error of the store or of the planner that ended a compaction. Changes of the view (the compacted log) before the
+/// Error of the store or of the planner that ended a compaction, or an invalid
+/// [`CompactionResult`](compaction_plan::CompactionResult). Changes of the view (the compacted log) before the
 /// error stay published.
 #[derive(Debug)]
 pub struct Error {
@@ -15,14 +16,21 @@ pub struct Error {
 enum Source {
     Store(memory_store::Error),
     Planner(BoxError),
+    Result(String),
 }
 
 impl Error {
-    /// Returns the kind of the store's error. `Invalid` if the planner failed.
+    /// Returns the error of a result that cannot be published.
+    pub(crate) fn invalid(what: impl Into<String>) -> Self {
+        let source = Source::Result(what.into());
+        Self { source }
+    }
+
+    /// Returns the kind of the store's error. `Invalid` if the planner failed or a result is invalid.
     pub fn kind(&self) -> memory_store::ErrorKind {
         match &self.source {
             Source::Store(error) => error.kind(),
-            Source::Planner(_) => memory_store::ErrorKind::Invalid,
+            Source::Planner(_) | Source::Result(_) => memory_store::ErrorKind::Invalid,
         }
     }
 }
@@ -32,6 +40,7 @@ impl fmt::Display for Error {
         let (who, error): (&str, &dyn fmt::Display) = match &self.source {
             Source::Store(error) => ("store", error),
             Source::Planner(error) => ("planner", error),
+            Source::Result(what) => return write!(f, "the compaction was not published: {what}"),
         };
         write!(
             f,
@@ -45,6 +54,7 @@ impl std::error::Error for Error {
         match &self.source {
             Source::Store(error) => error.source(),
             Source::Planner(error) => error.source(),
+            Source::Result(_) => None,
         }
     }
 }

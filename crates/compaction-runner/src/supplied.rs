@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use compaction_plan::{BoxError, CompactionResult, Job, StopReason};
+use compaction_plan::{CompactionResult, Job, StopReason};
 use futures::future::Aborted;
 use memory_model::{EntryRef, RawJson, Seq, Summary};
 
@@ -66,11 +66,8 @@ async fn publish(
     result: &CompactionResult,
     tally: &mut Tally,
 ) -> Result<StopReason> {
-    let invalid = |what: String| Error::from(BoxError::from(what));
     if result.summary.trim().is_empty() {
-        return Err(invalid(
-            "the supplied summary is empty: give a text".to_owned(),
-        ));
+        return Err(Error::invalid("its summary is empty: give a text"));
     }
     let kept_from = match &result.kept_from {
         EntryRef::Position(seq) => Some(*seq),
@@ -81,7 +78,7 @@ async fn publish(
         }
     };
     let Some(kept_from) = kept_from.filter(|seq| *seq > Seq::FIRST) else {
-        return Err(invalid(format!(
+        return Err(Error::invalid(format!(
             "no message precedes the entry {}, or it does not exist: give the first entry that is kept",
             result.kept_from
         )));
@@ -97,7 +94,7 @@ async fn publish(
     .filter_map(|(name, value)| Some((name.to_owned(), value?)))
     .collect();
     let Some(planner) = env.planner.keeping(kept_from, &facts) else {
-        return Err(invalid(format!(
+        return Err(Error::invalid(format!(
             "the view {} has no summary of everything before an entry: use the strategy handoff",
             env.view()
         )));

@@ -148,7 +148,7 @@ async fn every_write_of_a_handoff<S: FullStore>(make: impl AsyncFn() -> S) {
     let talked = async || {
         let (store, id) = filled(make().await, 20).await;
         let mut turn = chat(21, 1);
-        turn.extend((0..8).map(|_| chat(24, 1)).flatten());
+        turn.extend((0..8).flat_map(|_| chat(24, 1)));
         append(&store, id, turn).await;
         (FaultyStore::new(store), id)
     };
