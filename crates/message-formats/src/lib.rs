@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 
 mod blocks;
+mod chat;
 mod claude;
 mod conventions;
 mod detect;
