@@ -371,7 +371,9 @@ impl Parts<'_> {
             carried.push("tool_call_ids");
             return Some(id.clone());
         }
-        let name = object.string("tool_name").or_else(|| object.string("name"))?;
+        let name = object
+            .string("tool_name")
+            .or_else(|| object.string("name"))?;
         self.calls.answer_open(&name)
     }
 
@@ -544,7 +546,9 @@ impl Parts<'_> {
             "reasoning" => {
                 carried.extend(["summary", "encrypted_content", "content"]);
                 let summary = object.get("summary").and_then(list).unwrap_or_default();
-                let texts = summary.iter().filter_map(|item| RawObject::parse(item.get()));
+                let texts = summary
+                    .iter()
+                    .filter_map(|item| RawObject::parse(item.get()));
                 let texts: Vec<String> = texts.filter_map(|item| item.string("text")).collect();
                 Part::Reasoning {
                     text: texts.join("\n\n"),
@@ -567,9 +571,15 @@ fn result(
     let mut extras = MetaBuilder::default();
     let mut parts = Vec::new();
     if let Some(value) = value {
-        content(value, reading, &mut parts, &mut extras, |item, out, extra| {
-            out.push(inner_part(item, reading, extra));
-        })?;
+        content(
+            value,
+            reading,
+            &mut parts,
+            &mut extras,
+            |item, out, extra| {
+                out.push(inner_part(item, reading, extra));
+            },
+        )?;
     }
     let content = match parts.as_slice() {
         [] if value.is_none() => ResultContent::Text(String::new()),

@@ -1,7 +1,8 @@
 //! Formats of whole JSON documents: the loop over the documents of a source, most often one.
 //!
 //! A document is an object or a list, on any number of lines. Each is held in memory whole, up to
-//! [`ReadOptions::max_line_bytes`], and its messages are read from there one by one.
+//! [`ReadOptions::max_line_bytes`], and its messages are read from there one by one. The white space between the values of a
+//! document of several lines is not kept.
 
 use std::collections::HashMap;
 
@@ -48,8 +49,12 @@ pub(crate) fn read(
             return Err(Error::invalid(
                 &options.name,
                 match problem {
-                    "incomplete" => "it ends in the middle of its JSON: read it once it is written".to_owned(),
-                    "too_long" => format!("its JSON has more than {longest} bytes: raise the limit or split it"),
+                    "incomplete" => {
+                        "it ends in the middle of its JSON: read it once it is written".to_owned()
+                    }
+                    "too_long" => format!(
+                        "its JSON has more than {longest} bytes: raise the limit or split it"
+                    ),
                     _ => "it is no JSON: export it again".to_owned(),
                 },
             ));
@@ -113,9 +118,24 @@ fn next(
             return Ok(Found::TooLong);
         }
         if end.is_some() {
+            on_one_line(buffer);
             return Ok(Found::Document);
         }
     }
+}
+
+/// Takes the white space out of a document of several lines, for what is kept of it is exported in lines.
+fn on_one_line(document: &mut Vec<u8>) {
+    if memchr::memchr(b'\n', document).is_none() {
+        return;
+    }
+    let (mut in_string, mut is_escaped) = (false, false);
+    document.retain(|byte| {
+        let is_quote = *byte == b'"' && !is_escaped;
+        is_escaped = in_string && *byte == b'\\' && !is_escaped;
+        in_string ^= is_quote;
+        in_string || !byte.is_ascii_whitespace()
+    });
 }
 
 /// The conversations of a source, each under a key of its own.
@@ -128,10 +148,11 @@ pub(crate) struct Logs {
 impl Logs {
     /// Adds a conversation. One that repeats an earlier unnamed one of the source and goes on takes its place.
     pub(crate) fn add(&mut self, mut log: SessionLog) {
-        let is_start = |known: &&mut SessionLog| {
-            !known.named && log.messages.starts_with(&known.messages)
-        };
-        if !log.named && let Some(known) = self.logs.iter_mut().find(is_start) {
+        let is_start =
+            |known: &&mut SessionLog| !known.named && log.messages.starts_with(&known.messages);
+        if !log.named
+            && let Some(known) = self.logs.iter_mut().find(is_start)
+        {
             log.key = known.key.clone();
             *known = log;
             return;
@@ -173,17 +194,25 @@ impl Conversation {
         let Some(line) = Line::parse(number, text) else {
             report.lines = number;
             report.warn("not_an_object", number);
-            self.log.push(note(memory_model::Role::System, text), None, text);
+            self.log
+                .push(note(memory_model::Role::System, text), None, text);
             return;
         };
         chat::push(&line, &mut self.calls, &mut self.log, report);
         let role = line.string("role");
-        self.begin(role.is_some_and(|role| role == "system" || role == "developer"), text);
+        self.begin(
+            role.is_some_and(|role| role == "system" || role == "developer"),
+            text,
+        );
     }
 
     /// Names the conversation by its first message that is not the system's.
     pub(crate) fn begin(&mut self, is_system: bool, text: &str) {
-        if self.begin.as_ref().is_none_or(|(system, _)| *system && !is_system) {
+        if self
+            .begin
+            .as_ref()
+            .is_none_or(|(system, _)| *system && !is_system)
+        {
             self.begin = Some((is_system, short_hash(text)));
         }
     }
@@ -200,13 +229,19 @@ impl Conversation {
         let mut rest = crate::raw::MetaBuilder::default();
         rest.extend(object.others(read));
         if let Some(rest) = rest.into_text() {
-            self.log.push(note(memory_model::Role::System, &rest), None, &rest);
+            self.log
+                .push(note(memory_model::Role::System, &rest), None, &rest);
         }
     }
 
     /// Returns the conversation under the name that the caller gave or the source has; else its key is made from its
     /// first message.
-    pub(crate) fn finish(self, options: &ReadOptions, format: &str, name: Option<String>) -> SessionLog {
+    pub(crate) fn finish(
+        self,
+        options: &ReadOptions,
+        format: &str,
+        name: Option<String>,
+    ) -> SessionLog {
         let begin = self.begin.map_or_else(String::new, |(_, hash)| hash);
         let named = options.session.is_some() || name.is_some();
         let key = options.session.clone().or(name);

@@ -109,7 +109,8 @@ impl<'a> Scan<'a> {
             }
             b'"' => self.string().map(|_| ()),
             _ => {
-                let ends = |byte: &u8| matches!(byte, b',' | b'}' | b']') || byte.is_ascii_whitespace();
+                let ends =
+                    |byte: &u8| matches!(byte, b',' | b'}' | b']') || byte.is_ascii_whitespace();
                 let end = self.rest.iter().position(ends).ok_or(Stop::Cut)?;
                 let scalar = self.take(end);
                 let is_json = serde_json::from_slice::<serde::de::IgnoredAny>(scalar).is_ok();
@@ -230,7 +231,13 @@ mod tests {
     fn places_are_found_in_a_cut_document() {
         let text = r#"{"info":{"id":"a\"}","n":1},"messages":[{"role":"user","parts":[{"text":"x"#;
         let outline = of(text, false).unwrap();
-        for place in ["info.id", "info.n", "messages", "messages[].role", "messages[].parts[]"] {
+        for place in [
+            "info.id",
+            "info.n",
+            "messages",
+            "messages[].role",
+            "messages[].parts[]",
+        ] {
             assert!(outline.has(place), "{place}");
         }
         assert!(outline.begins("messages[].role", "user") && !outline.settled);

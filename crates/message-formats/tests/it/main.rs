@@ -20,3 +20,4 @@ mod pi;
 mod providers;
 mod session_file;
 mod support;
+mod whole_files;
