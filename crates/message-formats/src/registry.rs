@@ -15,7 +15,7 @@ use crate::{Cline, MessageLists, OpenCode, OpenHands, SweAgent, TauBench};
 /// doubles.
 const FIRST_HEAD: usize = 1 << 16;
 
-/// A list of formats. The default has those of this crate: Claude Code, pi and plain JSON lines.
+/// A list of formats. The default has those of this crate.
 #[derive(Debug, Clone)]
 pub struct Formats {
     formats: Vec<Arc<dyn Format>>,
