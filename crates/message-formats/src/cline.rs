@@ -3,15 +3,14 @@
 //! Cline answers calls in texts such as `[read_file for 'a.md'] Result:` and puts what it has to say behind them. Such a
 //! text is the result of the oldest open call of that tool, word for word; what else the message holds is a message of
 //! its own. The conversation's key is the name of the file's folder, which is the task's id; without a path it is
-//! made from the first message. The document is held in memory whole, up to [`ReadOptions::max_line_bytes`].
+//! made from the first message. The document is held in memory whole, up to [`ReadOptions::max_line_bytes`](crate::ReadOptions::max_line_bytes).
 
 use serde_json::value::RawValue;
 
-use crate::documents::{Conversation, Logs, read};
+use crate::documents::{Conversation, Documents, Source};
 use crate::message_lists::has_messages;
-use crate::outline::sniff;
+use crate::outline::Outline;
 use crate::raw::{RawObject, list, string};
-use crate::{Confidence, Error, Format, Head, Input, ReadOptions, Report, Sink};
 
 /// The file of a task's messages.
 const FILE: &str = "api_conversation_history.json";
@@ -32,46 +31,32 @@ impl Cline {
     }
 }
 
-impl Format for Cline {
-    fn name(&self) -> &str {
-        "cline"
+impl Documents for Cline {
+    const NAME: &'static str = "cline";
+
+    fn is(outline: &Outline<'_>) -> bool {
+        let is_task = ["[].content[].text", "[].content"]
+            .into_iter()
+            .any(|place| outline.begins(place, "<task>"));
+        has_messages(outline, "") && (is_task || outline.has("[].modelInfo.modelId"))
     }
 
-    fn sniff(&self, head: &Head<'_>) -> Confidence {
-        sniff(head, Confidence::Certain, |outline| {
-            let is_task = ["[].content[].text", "[].content"]
-                .into_iter()
-                .any(|place| outline.begins(place, "<task>"));
-            has_messages(outline, "") && (is_task || outline.has("[].modelInfo.modelId"))
-        })
-    }
-
-    fn read(
-        &self,
-        input: Input<'_>,
-        options: &ReadOptions,
-        sink: &mut dyn Sink,
-    ) -> Result<Report, Error> {
-        let file = input.path().filter(|path| path.ends_with(FILE));
+    fn document(document: &RawValue, source: &mut Source<'_>) {
+        let file = source.path.filter(|path| path.ends_with(FILE));
         let folder = file.and_then(|path| path.parent()?.file_name());
         let task = folder.map(|name| name.to_string_lossy().into_owned());
-        let mut logs = Logs::default();
-        let report = read(input, options, |document, report| {
-            let mut conversation = Conversation::new();
-            let mut open = Vec::new();
-            for message in list(document).unwrap_or_default() {
-                match divided(message, &mut open) {
-                    Some(texts) => {
-                        let texts = texts.iter().filter(|text| !text.is_empty());
-                        texts.for_each(|text| conversation.message(text, report));
-                    }
-                    None => conversation.message(message.get(), report),
+        let mut conversation = Conversation::new();
+        let mut open = Vec::new();
+        for message in list(document).unwrap_or_default() {
+            match divided(message, &mut open) {
+                Some(texts) => {
+                    let texts = texts.iter().filter(|text| !text.is_empty());
+                    texts.for_each(|text| conversation.message(text, &mut source.report));
                 }
+                None => conversation.message(message.get(), &mut source.report),
             }
-            logs.add(conversation.finish(options, self.name(), task.clone()));
-        })?;
-        logs.hand_over(sink)?;
-        Ok(report)
+        }
+        source.add(conversation.finish(source, Self::NAME, task.clone()));
     }
 }
 

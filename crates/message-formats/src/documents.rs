@@ -1,69 +1,113 @@
 //! Formats of whole JSON documents: the loop over the documents of a source, most often one.
 //!
 //! A document is an object or a list, on any number of lines. Each is held in memory whole, up to
-//! [`ReadOptions::max_line_bytes`], and its messages are read from there one by one. The white space between the values of a
+//! [`ReadOptions::max_line_bytes`](crate::ReadOptions::max_line_bytes), and its messages are read from there one by one. The white space between the values of a
 //! document of several lines is not kept.
 
 use std::collections::HashMap;
+use std::fmt;
+use std::path::Path;
 
-use memory_model::SessionKey;
+use memory_model::{Role, SessionKey};
 use serde_json::value::RawValue;
 
 use crate::chat::{self, Calls};
 use crate::format::BOM;
 use crate::json_lines::Line;
-use crate::outline::Ends;
-use crate::raw::{RawObject, list};
+use crate::outline::{Ends, Outline};
+use crate::raw::{MetaBuilder, RawObject, list};
 use crate::session::{SessionBuilder, note, short_hash};
-use crate::{Error, Input, Origin, ReadOptions, Report, SessionLog, Sink};
+use crate::{
+    Confidence, Error, Format, Head, Input, Origin, ReadOptions, Report, SessionLog, Sink,
+};
 
-/// Feeds the documents of a source to `read`, and counts those that are no JSON.
-///
-/// # Errors
-/// When the source cannot be read, or its first document is cut, too long or no JSON.
-pub(crate) fn read(
-    mut input: Input<'_>,
-    options: &ReadOptions,
-    mut read: impl FnMut(&RawValue, &mut Report),
-) -> Result<Report, Error> {
-    let mut report = Report::new();
-    let mut number = 0;
-    let mut buffer = Vec::new();
-    loop {
-        let found = next(&mut input, options, &mut buffer)?;
-        number += 1;
-        let problem = match found {
-            Found::End => return Ok(report),
-            Found::Cut => "incomplete",
-            Found::TooLong => "too_long",
-            Found::Document => match serde_json::from_slice::<&RawValue>(&buffer) {
-                Ok(document) => {
-                    read(document, &mut report);
-                    continue;
-                }
-                Err(_) => "invalid_json",
-            },
+/// A format of whole JSON documents.
+pub(crate) trait Documents: fmt::Debug + Send + Sync {
+    const NAME: &'static str;
+    /// How certain the format is of a document that [`is`](Self::is) its own.
+    const CONFIDENCE: Confidence = Confidence::Certain;
+
+    /// Whether the outline is that of a document in this format.
+    fn is(outline: &Outline<'_>) -> bool;
+
+    /// Reads the conversations of a document.
+    fn document(document: &RawValue, source: &mut Source<'_>);
+}
+
+/// What the documents of a source are read with, and into.
+#[derive(Debug)]
+pub(crate) struct Source<'a> {
+    pub(crate) options: &'a ReadOptions,
+    pub(crate) path: Option<&'a Path>,
+    pub(crate) report: Report,
+    logs: Vec<SessionLog>,
+    used: HashMap<SessionKey, u64>,
+}
+
+impl<T: Documents> Format for T {
+    fn name(&self) -> &str {
+        T::NAME
+    }
+
+    fn sniff(&self, head: &Head<'_>) -> Confidence {
+        match Outline::of(head) {
+            Some(outline) if T::is(&outline) => T::CONFIDENCE,
+            Some(outline) if !outline.is_settled() => Confidence::Undecided,
+            _ => Confidence::No,
+        }
+    }
+
+    fn read(
+        &self,
+        mut input: Input<'_>,
+        options: &ReadOptions,
+        sink: &mut dyn Sink,
+    ) -> Result<Report, Error> {
+        let mut source = Source {
+            options,
+            path: input.path(),
+            report: Report::new(),
+            logs: Vec::new(),
+            used: HashMap::new(),
         };
-        if number == 1 {
-            let longest = options.max_line_bytes;
-            return Err(Error::invalid(
-                &options.name,
-                match problem {
+        let mut buffer = Vec::new();
+        for number in 1.. {
+            let problem = match next(&mut input, options, &mut buffer)? {
+                Found::End => break,
+                Found::Cut => "incomplete",
+                Found::TooLong => "too_long",
+                Found::Document => match serde_json::from_slice(&buffer) {
+                    Ok(document) => {
+                        T::document(document, &mut source);
+                        continue;
+                    }
+                    Err(_) => "invalid_json",
+                },
+            };
+            if number == 1 {
+                let advice = match problem {
                     "incomplete" => {
                         "it ends in the middle of its JSON: read it once it is written".to_owned()
                     }
-                    "too_long" => format!(
-                        "its JSON has more than {longest} bytes: raise the limit or split it"
-                    ),
+                    "too_long" => {
+                        let longest = options.max_line_bytes;
+                        format!(
+                            "its JSON has more than {longest} bytes: raise the limit or split it"
+                        )
+                    }
                     _ => "it is no JSON: export it again".to_owned(),
-                },
-            ));
+                };
+                return Err(Error::invalid(&options.name, advice));
+            }
+            source.report.lines += 1;
+            source.report.warn(problem, number);
+            if problem == "too_long" {
+                break;
+            }
         }
-        report.lines += 1;
-        report.warn(problem, number);
-        if problem == "too_long" {
-            return Ok(report);
-        }
+        let mut logs = source.logs.into_iter();
+        logs.try_for_each(|log| sink.session(log))?;
+        Ok(source.report)
     }
 }
 
@@ -138,15 +182,15 @@ fn on_one_line(document: &mut Vec<u8>) {
     });
 }
 
-/// The conversations of a source, each under a key of its own.
-#[derive(Debug, Default)]
-pub(crate) struct Logs {
-    logs: Vec<SessionLog>,
-    used: HashMap<SessionKey, u64>,
-}
+impl Source<'_> {
+    /// Counts a record in which no conversation was found.
+    pub(crate) fn lose(&mut self, kind: &str) {
+        self.report.lines += 1;
+        self.report.warn(kind, self.report.lines);
+    }
 
-impl Logs {
-    /// Adds a conversation. One that repeats an earlier unnamed one of the source and goes on takes its place.
+    /// Adds a conversation, under a key of its own. One that repeats an earlier unnamed one of the source and goes on takes its
+    /// place.
     pub(crate) fn add(&mut self, mut log: SessionLog) {
         let is_start =
             |known: &&mut SessionLog| !known.named && log.messages.starts_with(&known.messages);
@@ -163,10 +207,6 @@ impl Logs {
             log.key = SessionKey::new(format!("{}-{count}", log.key));
         }
         self.logs.push(log);
-    }
-
-    pub(crate) fn hand_over(self, sink: &mut dyn Sink) -> Result<(), Error> {
-        self.logs.into_iter().try_for_each(|log| sink.session(log))
     }
 }
 
@@ -194,8 +234,7 @@ impl Conversation {
         let Some(line) = Line::parse(number, text) else {
             report.lines = number;
             report.warn("not_an_object", number);
-            self.log
-                .push(note(memory_model::Role::System, text), None, text);
+            self.log.push(note(Role::System, text), None, text);
             return;
         };
         chat::push(&line, &mut self.calls, &mut self.log, report);
@@ -226,11 +265,10 @@ impl Conversation {
 
     /// Keeps what a finished run holds beside its messages as a note at the end.
     pub(crate) fn rest(&mut self, object: &RawObject<'_>, read: &[&str]) {
-        let mut rest = crate::raw::MetaBuilder::default();
+        let mut rest = MetaBuilder::default();
         rest.extend(object.others(read));
         if let Some(rest) = rest.into_text() {
-            self.log
-                .push(note(memory_model::Role::System, &rest), None, &rest);
+            self.log.push(note(Role::System, &rest), None, &rest);
         }
     }
 
@@ -238,10 +276,11 @@ impl Conversation {
     /// first message.
     pub(crate) fn finish(
         self,
-        options: &ReadOptions,
+        source: &Source<'_>,
         format: &str,
         name: Option<String>,
     ) -> SessionLog {
+        let options = source.options;
         let begin = self.begin.map_or_else(String::new, |(_, hash)| hash);
         let named = options.session.is_some() || name.is_some();
         let key = options.session.clone().or(name);

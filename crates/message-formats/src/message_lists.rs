@@ -8,12 +8,14 @@
 //!   that begins with all messages of an earlier one goes on with it.
 //! - The conversation's key is its `session_id` or `conversation_id`. Without one it is made from the first message that is
 //!   not the system's.
-//! - Each document is held in memory whole, up to [`ReadOptions::max_line_bytes`].
+//! - Each document is held in memory whole, up to [`ReadOptions::max_line_bytes`](crate::ReadOptions::max_line_bytes).
 
-use crate::documents::{Conversation, Logs, read};
-use crate::outline::{Outline, sniff};
+use serde_json::value::RawValue;
+
+use crate::Confidence;
+use crate::documents::{Conversation, Documents, Source};
+use crate::outline::Outline;
 use crate::raw::RawObject;
-use crate::{Confidence, Error, Format, Head, Input, ReadOptions, Report, Sink};
 
 /// Fields of a request that hold its messages.
 const LISTS: [&str; 3] = ["messages", "input", "contents"];
@@ -46,54 +48,41 @@ pub(crate) fn has_messages(outline: &Outline<'_>, list: &str) -> bool {
     has("role") && content
 }
 
-impl Format for MessageLists {
-    fn name(&self) -> &str {
-        "messages"
+impl Documents for MessageLists {
+    const NAME: &'static str = "messages";
+    const CONFIDENCE: Confidence = Confidence::Possible;
+
+    fn is(outline: &Outline<'_>) -> bool {
+        let lists = LISTS.into_iter().chain([""]);
+        lists.into_iter().any(|list| has_messages(outline, list))
     }
 
-    fn sniff(&self, head: &Head<'_>) -> Confidence {
-        sniff(head, Confidence::Possible, |outline| {
-            let lists = LISTS.into_iter().chain([""]);
-            lists.into_iter().any(|list| has_messages(outline, list))
-        })
-    }
-
-    fn read(
-        &self,
-        input: Input<'_>,
-        options: &ReadOptions,
-        sink: &mut dyn Sink,
-    ) -> Result<Report, Error> {
-        let mut logs = Logs::default();
-        let report = read(input, options, |document, report| {
-            let mut conversation = Conversation::new();
-            let request = RawObject::parse(document.get());
-            let Some(request) = request else {
-                conversation.messages(document, report);
-                return logs.add(conversation.finish(options, self.name(), None));
-            };
-            for member in &request.members {
-                let value = member.value.get();
-                match member.name.as_ref() {
-                    name if PROMPTS.contains(&name) && value != "null" => {
-                        let parts = RawObject::parse(value).and_then(|system| system.get("parts"));
-                        let (key, value) = match parts {
-                            Some(parts) => ("parts", parts.get()),
-                            None => ("content", value),
-                        };
-                        let prompt = format!("{{\"role\":\"system\",\"{key}\":{value}}}");
-                        conversation.message(&prompt, report);
-                    }
-                    name if LISTS.contains(&name) || NAMES.contains(&name) => {}
-                    name => report.skip(name),
+    fn document(document: &RawValue, source: &mut Source<'_>) {
+        let mut conversation = Conversation::new();
+        let request = RawObject::parse(document.get());
+        let Some(request) = request else {
+            conversation.messages(document, &mut source.report);
+            return source.add(conversation.finish(source, Self::NAME, None));
+        };
+        for member in &request.members {
+            let value = member.value.get();
+            match member.name.as_ref() {
+                name if PROMPTS.contains(&name) && value != "null" => {
+                    let parts = RawObject::parse(value).and_then(|system| system.get("parts"));
+                    let (key, value) = match parts {
+                        Some(parts) => ("parts", parts.get()),
+                        None => ("content", value),
+                    };
+                    let prompt = format!("{{\"role\":\"system\",\"{key}\":{value}}}");
+                    conversation.message(&prompt, &mut source.report);
                 }
+                name if LISTS.contains(&name) || NAMES.contains(&name) => {}
+                name => source.report.skip(name),
             }
-            let lists = LISTS.iter().filter_map(|name| request.get(name));
-            lists.for_each(|list| conversation.messages(list, report));
-            let name = NAMES.iter().find_map(|name| request.id(name));
-            logs.add(conversation.finish(options, self.name(), name));
-        })?;
-        logs.hand_over(sink)?;
-        Ok(report)
+        }
+        let lists = LISTS.iter().filter_map(|name| request.get(name));
+        lists.for_each(|list| conversation.messages(list, &mut source.report));
+        let name = NAMES.iter().find_map(|name| request.id(name));
+        source.add(conversation.finish(source, Self::NAME, name));
     }
 }

@@ -10,20 +10,17 @@
 //! - Of the session's facts those that never change are a note; titles and sums of tokens are not kept, and neither are
 //!   the changes of files under a user's message.
 //! - A sub-agent's session is linked to its parent.
-//! - The document is held in memory whole, up to [`ReadOptions::max_line_bytes`].
+//! - The document is held in memory whole, up to [`ReadOptions::max_line_bytes`](crate::ReadOptions::max_line_bytes).
 
 use memory_model::{Message, Part, RawJson, ResultContent, Role, SessionKey, Timestamp};
 use serde_json::value::RawValue;
 
 use crate::chat::linked_media;
-use crate::documents::{Logs, read};
-use crate::outline::sniff;
+use crate::documents::{Documents, Source};
+use crate::outline::Outline;
 use crate::raw::{MetaBuilder, RawObject, Reading, list, readable};
 use crate::session::{SessionBuilder, note, unknown};
-use crate::{
-    Confidence, Error, Format, Head, Input, Origin, ReadOptions, Report, Sink, SourceScope,
-    SourceSummary,
-};
+use crate::{Origin, Report, SourceScope, SourceSummary};
 
 /// Facts of a session that never change.
 const FACTS: [&str; 6] = [
@@ -51,73 +48,58 @@ impl OpenCode {
     }
 }
 
-impl Format for OpenCode {
-    fn name(&self) -> &str {
-        "opencode"
+impl Documents for OpenCode {
+    const NAME: &'static str = "opencode";
+
+    fn is(outline: &Outline<'_>) -> bool {
+        let parts = outline.has("messages[].info.id") && outline.has("messages[].parts");
+        let empty = outline.begins("info.id", "ses") && outline.begins("messages", "[]");
+        outline.has("info.id") && parts || empty
     }
 
-    fn sniff(&self, head: &Head<'_>) -> Confidence {
-        sniff(head, Confidence::Certain, |outline| {
-            let parts = outline.has("messages[].info.id") && outline.has("messages[].parts");
-            let empty = outline.begins("info.id", "ses") && outline.begins("messages", "[]");
-            outline.has("info.id") && parts || empty
-        })
-    }
-
-    fn read(
-        &self,
-        input: Input<'_>,
-        options: &ReadOptions,
-        sink: &mut dyn Sink,
-    ) -> Result<Report, Error> {
-        let mut logs = Logs::default();
-        let report = read(input, options, |document, report| {
-            let document = RawObject::parse(document.get());
-            let session = document
-                .as_ref()
-                .and_then(|document| Some((document.object("info")?, document.get("messages")?)));
-            let Some((info, messages)) = session else {
-                report.lines += 1;
-                return report.warn("no_messages", report.lines);
-            };
-            let Some(key) = info.id("id") else {
-                report.lines += 1;
-                return report.warn("no_session", report.lines);
-            };
-            let origin = match info.id("parentID") {
-                None => Origin::Root,
-                Some(parent) => Origin::Spawn {
-                    parent: SessionKey::new(parent),
-                    call: None,
-                    after: None,
-                },
-            };
-            let mut reader = Reader {
-                log: SessionBuilder::new(origin),
-                report,
-                kept_from: None,
-            };
-            let mut facts = MetaBuilder::default();
-            let known = |name: &str| FACTS.contains(&name);
-            facts.extend(info.members.iter().filter(|member| known(&member.name)));
-            if let Some(facts) = facts.into_text() {
-                let note = note(Role::System, &facts);
-                reader.log.push(note, Some(key.clone()), &facts);
+    fn document(document: &RawValue, source: &mut Source<'_>) {
+        let document = RawObject::parse(document.get());
+        let session = document
+            .as_ref()
+            .and_then(|document| Some((document.object("info")?, document.get("messages")?)));
+        let Some((info, messages)) = session else {
+            return source.lose("no_messages");
+        };
+        let Some(key) = info.id("id") else {
+            return source.lose("no_session");
+        };
+        let origin = match info.id("parentID") {
+            None => Origin::Root,
+            Some(parent) => Origin::Spawn {
+                parent: SessionKey::new(parent),
+                call: None,
+                after: None,
+            },
+        };
+        let mut reader = Reader {
+            log: SessionBuilder::new(origin),
+            report: &mut source.report,
+            kept_from: None,
+        };
+        let mut facts = MetaBuilder::default();
+        let known = |name: &str| FACTS.contains(&name);
+        facts.extend(info.members.iter().filter(|member| known(&member.name)));
+        if let Some(facts) = facts.into_text() {
+            let note = note(Role::System, &facts);
+            reader.log.push(note, Some(key.clone()), &facts);
+        }
+        let mut messages = list(messages).unwrap_or_default().into_iter().peekable();
+        while let Some(message) = messages.next() {
+            reader.report.lines += 1;
+            if reader.message(message, messages.peek().is_none()).is_none() {
+                let number = reader.report.lines;
+                reader.report.warn("unknown_role", number);
+                let text = message.get();
+                reader.log.push(note(Role::System, text), None, text);
             }
-            let mut messages = list(messages).unwrap_or_default().into_iter().peekable();
-            while let Some(message) = messages.next() {
-                reader.report.lines += 1;
-                if reader.message(message, messages.peek().is_none()).is_none() {
-                    let number = reader.report.lines;
-                    reader.report.warn("unknown_role", number);
-                    let text = message.get();
-                    reader.log.push(note(Role::System, text), None, text);
-                }
-            }
-            logs.add(reader.log.finish(SessionKey::new(key)));
-        })?;
-        logs.hand_over(sink)?;
-        Ok(report)
+        }
+        let log = reader.log.finish(SessionKey::new(key));
+        source.add(log);
     }
 }
 

@@ -5,18 +5,18 @@
 //! the model wrote it; an observation is the result of the call that caused it. What OpenHands told the model beside
 //! that (recalled knowledge, errors) is a message in the role of a tool; events that the model does not see are notes. The
 //! model's response, which each event repeats, is not kept again. What a run holds besides (its result, its settings) is a
-//! note at its end. Each run is held in memory whole, up to [`ReadOptions::max_line_bytes`].
+//! note at its end. Each run is held in memory whole, up to [`ReadOptions::max_line_bytes`](crate::ReadOptions::max_line_bytes).
 
 use std::collections::{HashMap, HashSet};
 
 use memory_model::{Message, Part, RawJson, ResultContent, Role, SessionKey};
 use serde_json::value::RawValue;
 
-use crate::documents::{Conversation, Logs, read};
-use crate::outline::sniff;
+use crate::Report;
+use crate::documents::{Conversation, Documents, Source};
+use crate::outline::Outline;
 use crate::raw::{MetaBuilder, RawObject, Reading, list, readable};
 use crate::session::note;
-use crate::{Confidence, Error, Format, Head, Input, ReadOptions, Report, Sink};
 
 /// Actions and observations that the model does not see.
 const UNSEEN: [&str; 12] = [
@@ -63,60 +63,40 @@ impl OpenHands {
     }
 }
 
-impl Format for OpenHands {
-    fn name(&self) -> &str {
-        "openhands"
+impl Documents for OpenHands {
+    const NAME: &'static str = "openhands";
+
+    fn is(outline: &Outline<'_>) -> bool {
+        let events = |list: &str| {
+            let has = |key: &str| outline.has(&format!("{list}[].{key}"));
+            has("source") && (has("action") || has("observation"))
+        };
+        ["history", "history[]", ""].into_iter().any(events)
     }
 
-    fn sniff(&self, head: &Head<'_>) -> Confidence {
-        sniff(head, Confidence::Certain, |outline| {
-            let events = |list: &str| {
-                let has = |key: &str| outline.has(&format!("{list}[].{key}"));
-                has("source") && (has("action") || has("observation"))
-            };
-            ["history", "history[]", ""].into_iter().any(events)
-        })
-    }
-
-    fn read(
-        &self,
-        input: Input<'_>,
-        options: &ReadOptions,
-        sink: &mut dyn Sink,
-    ) -> Result<Report, Error> {
-        let mut logs = Logs::default();
-        let report = read(input, options, |document, report| {
-            let run = RawObject::parse(document.get());
-            let history = run
-                .as_ref()
-                .map_or(Some(document), |run| run.get("history"));
-            let mut events = Events {
-                conversation: Conversation::new(),
-                responses: HashSet::new(),
-                calls: HashMap::new(),
-                report,
-            };
-            match history.and_then(list) {
-                Some(history) => history.iter().for_each(|event| events.add(event)),
-                None => {
-                    events.report.lines += 1;
-                    let number = events.report.lines;
-                    events.report.warn("no_messages", number);
-                }
-            }
-            let mut conversation = events.conversation;
-            if let Some(run) = &run {
-                conversation.rest(run, &["history"]);
-            }
-            let mut log = conversation.finish(options, self.name(), None);
-            let instance = run.and_then(|run| run.id("instance_id"));
-            if let Some(instance) = instance.filter(|_| !log.named) {
-                log.key = SessionKey::new(instance);
-            }
-            logs.add(log);
-        })?;
-        logs.hand_over(sink)?;
-        Ok(report)
+    fn document(document: &RawValue, source: &mut Source<'_>) {
+        let run = RawObject::parse(document.get());
+        let history = run
+            .as_ref()
+            .map_or(Some(document), |run| run.get("history"));
+        let mut events = Events {
+            conversation: Conversation::new(),
+            responses: HashSet::new(),
+            calls: HashMap::new(),
+            report: &mut source.report,
+        };
+        let history = history.and_then(list).unwrap_or_default();
+        history.into_iter().for_each(|event| events.add(event));
+        let mut conversation = events.conversation;
+        if let Some(run) = &run {
+            conversation.rest(run, &["history"]);
+        }
+        let mut log = conversation.finish(source, Self::NAME, None);
+        let instance = run.and_then(|run| run.id("instance_id"));
+        if let Some(instance) = instance.filter(|_| !log.named) {
+            log.key = SessionKey::new(instance);
+        }
+        source.add(log);
     }
 }
 

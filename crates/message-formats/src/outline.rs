@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use crate::Head;
 use crate::format::BOM;
-use crate::{Confidence, Head};
 
 /// Levels of an outline. What is deeper is passed over.
 const LEVELS: usize = 4;
@@ -17,13 +17,12 @@ const SAMPLE: usize = 64;
 #[derive(Debug, Default)]
 pub(crate) struct Outline<'a> {
     places: BTreeMap<String, &'a [u8]>,
-    /// Whether nothing more will be found in a longer head.
     settled: bool,
 }
 
 impl<'a> Outline<'a> {
     /// Looks at the first document of a source; `None` where it is neither an object nor a list.
-    fn of(head: &Head<'a>) -> Option<Self> {
+    pub(crate) fn of(head: &Head<'a>) -> Option<Self> {
         let bytes = head.bytes();
         let bytes = bytes.strip_prefix(BOM).unwrap_or(bytes).trim_ascii_start();
         if head.is_directory() || !bytes.starts_with(b"{") && !bytes.starts_with(b"[") {
@@ -40,6 +39,11 @@ impl<'a> Outline<'a> {
         Some(scan.outline)
     }
 
+    /// Returns whether nothing more will be found in a longer head.
+    pub(crate) fn is_settled(&self) -> bool {
+        self.settled
+    }
+
     /// Returns whether a place is there.
     pub(crate) fn has(&self, place: &str) -> bool {
         self.places.contains_key(place)
@@ -49,19 +53,6 @@ impl<'a> Outline<'a> {
     pub(crate) fn begins(&self, place: &str, text: &str) -> bool {
         let value = self.places.get(place);
         value.is_some_and(|value| value.starts_with(text.as_bytes()))
-    }
-}
-
-/// How certain a format is of a source, by the outline of its first document.
-pub(crate) fn sniff(
-    head: &Head<'_>,
-    found: Confidence,
-    is: impl FnOnce(&Outline<'_>) -> bool,
-) -> Confidence {
-    match Outline::of(head) {
-        Some(outline) if is(&outline) => found,
-        Some(outline) if !outline.settled => Confidence::Undecided,
-        _ => Confidence::No,
     }
 }
 
