@@ -89,7 +89,12 @@ impl Blocks {
         }
     }
 
-    fn known(self, object: &RawObject<'_>, level: usize, extra: &mut MetaBuilder) -> Option<Part> {
+    pub(crate) fn known(
+        self,
+        object: &RawObject<'_>,
+        level: usize,
+        extra: &mut MetaBuilder,
+    ) -> Option<Part> {
         let dialect = self.dialect;
         let tag = object.string("type")?;
         let (part, keys): (Part, &[&str]) = match (tag.as_str(), dialect) {

@@ -2,6 +2,7 @@
 //! what their programs write around results and around what a user typed.
 
 mod answers;
+mod commands;
 
 use std::borrow::Cow;
 
@@ -13,6 +14,7 @@ use memory_model::conventions::{
 use serde_json::Value;
 
 use answers::{ASKED, answers, some_answers};
+use commands::changed_files;
 
 /// The conventions of Claude Code, Codex, pi and agents like them, all at once: their names do not
 /// contradict each other.
@@ -20,11 +22,12 @@ use answers::{ASKED, answers, some_answers};
 pub struct KnownAgents;
 
 /// Names of arguments that hold what a call is about, most telling first.
-const SUBJECTS: [&str; 22] = [
+const SUBJECTS: [&str; 23] = [
     "command",
     "cmd",
     "script",
     "file_path",
+    "filePath",
     "notebook_path",
     "path",
     "filename",
@@ -44,8 +47,9 @@ const SUBJECTS: [&str; 22] = [
     "text",
     "input",
 ];
-const PATHS: [&str; 7] = [
+const PATHS: [&str; 8] = [
     "file_path",
+    "filePath",
     "notebook_path",
     "path",
     "filename",
@@ -54,6 +58,16 @@ const PATHS: [&str; 7] = [
     "relative_path",
 ];
 const COMMANDS: [&str; 3] = ["command", "cmd", "script"];
+/// Part of the names of editors whose `command` says what to do with a file, and the command that only shows it.
+const EDITOR: &str = "str_replace";
+const VIEW: &str = "view";
+/// Names of arguments with the old and the new path of a file that is moved.
+const MOVES: [[&str; 2]; 4] = [
+    ["source", "destination"],
+    ["source_path", "destination_path"],
+    ["old_path", "new_path"],
+    ["from", "to"],
+];
 const CONTENTS: [&str; 4] = ["content", "contents", "file_text", "new_source"];
 /// Parts of the names of tools that change files.
 const EDITING: [&str; 10] = [
@@ -100,7 +114,12 @@ impl AgentConventions for KnownAgents {
         let has = |words: &[&str]| words.iter().any(|word| name.contains(word));
         let arguments = ToolArguments::parse(arguments);
         let mut use_ = ToolUse::default();
-        let (key, subject) = arguments.subject(&SUBJECTS);
+        let editor = arguments.text("command").filter(|_| name.contains(EDITOR));
+        let subjects = match editor {
+            Some(_) => SUBJECTS.get(COMMANDS.len()..).unwrap_or_default(),
+            None => &SUBJECTS[..],
+        };
+        let (key, subject) = arguments.subject(subjects);
         use_.subject = subject;
         let asks = name.contains("ask") && name.contains("question") || name.contains("ask_user");
         if asks {
@@ -113,19 +132,26 @@ impl AgentConventions for KnownAgents {
         use_.files = patched_files(&use_.subject);
         if use_.files.is_empty() && (has(&EDITING) || has(&OPENING)) {
             let path = PATHS.iter().find_map(|name| arguments.text(name));
-            let changed = has(&EDITING);
+            let changed = has(&EDITING) && editor.as_deref() != Some(VIEW);
             let file = path.filter(|path| is_path(path));
             use_.files
                 .extend(file.map(|path| FileAccess { path, changed }));
+        }
+        if has(&EDITING) && use_.files.is_empty() {
+            use_.files = moved_files(&arguments);
+        }
+        let is_command =
+            editor.is_none() && COMMANDS.iter().any(|name| arguments.text(name).is_some());
+        if is_command && use_.files.is_empty() {
+            use_.files = changed_files(&use_.subject);
         }
         let changed = use_.files.iter().any(|file| file.changed);
         let tasks = tasks(arguments.value());
         use_.action = match () {
             () if tasks.is_some() => ToolAction::UpdateTasks,
             () if asks => ToolAction::AskUser,
-            () if COMMANDS.iter().any(|name| arguments.text(name).is_some()) => {
-                ToolAction::RunCommand
-            }
+            () if is_command => ToolAction::RunCommand,
+            () if editor.as_deref() == Some(VIEW) => ToolAction::Read,
             () if DELEGATES.contains(&name.as_str())
                 || arguments.value().get("subagent_type").is_some() =>
             {
@@ -163,7 +189,9 @@ impl AgentConventions for KnownAgents {
             use_.subject = tasks;
         } else if use_.action != ToolAction::RunCommand
             && key != Some("pattern")
-            && let Some(pattern) = arguments.text("pattern")
+            && let Some(pattern) = arguments
+                .text("pattern")
+                .or_else(|| arguments.text("regex"))
         {
             use_.subject = format!("{pattern} in {}", use_.subject);
         }
@@ -230,8 +258,8 @@ impl AgentConventions for KnownAgents {
 
     fn user_text<'a>(&self, text: &'a str, meta: Option<&RawJson>) -> UserText<'a> {
         let meta = meta.map_or("", RawJson::as_str);
-        // Claude Code marks what its user did not write.
-        if meta.contains("\"isMeta\":true") {
+        // Claude Code and opencode mark what their user did not write.
+        if meta.contains("\"isMeta\":true") || meta.contains("\"synthetic\":true") {
             return UserText {
                 typed: Cow::Borrowed(""),
                 injected: vec![text.to_owned()],
@@ -262,7 +290,7 @@ fn questions(value: &Value, out: &mut Vec<String>) {
 
 /// A list of tasks with a state each, in a line: what is open first.
 fn tasks(value: &Value) -> Option<String> {
-    let list = ["todos", "plan", "tasks"]
+    let list = ["todos", "plan", "tasks", "task_list"]
         .iter()
         .find_map(|key| value.get(key)?.as_array())?;
     let text = |task: &Value, keys: &[&str]| {
@@ -309,6 +337,18 @@ fn patched_files(text: &str) -> Vec<FileAccess> {
     text.lines().filter_map(path).collect()
 }
 
+/// The files of a call that moves one.
+fn moved_files(arguments: &ToolArguments) -> Vec<FileAccess> {
+    let pair = |[old, new]: &[&str; 2]| Some([arguments.text(old)?, arguments.text(new)?]);
+    let paths = MOVES.iter().find_map(pair);
+    let paths = paths.filter(|paths| paths.iter().any(|path| is_path(path)));
+    let file = |path| FileAccess {
+        path,
+        changed: true,
+    };
+    paths.into_iter().flatten().map(file).collect()
+}
+
 /// The edits of the patches in a call's arguments.
 fn patches(arguments: &ToolArguments, subject: &str) -> Vec<TextEdit> {
     let mut out = Vec::new();
@@ -321,6 +361,9 @@ fn patches(arguments: &ToolArguments, subject: &str) -> Vec<TextEdit> {
     }
     if !found && subject.contains("*** Begin Patch") {
         patch(subject, &mut out);
+    }
+    for (_, text) in &others {
+        searched(text, &mut out);
     }
     out
 }
@@ -338,6 +381,24 @@ fn patch(text: &str, out: &mut Vec<TextEdit>) {
             let (old, new) = (old.join("\n"), new.join("\n"));
             out.push(TextEdit { old, new });
         }
+    }
+}
+
+/// Adds the edits of Cline's form: blocks of the text that is searched and the text in its place.
+fn searched(text: &str, out: &mut Vec<TextEdit>) {
+    let is = |line: &str, mark: char, word: &str| {
+        line.starts_with([mark, '-', '+']) && line.trim_end().ends_with(word) && line.len() < 20
+    };
+    let mut lines = text.lines();
+    while lines.any(|line| is(line, '<', " SEARCH")) {
+        let old: Vec<&str> = lines
+            .by_ref()
+            .take_while(|line| !line.starts_with("======="))
+            .collect();
+        let new = lines.by_ref().take_while(|line| !is(line, '>', " REPLACE"));
+        let new: Vec<&str> = new.collect();
+        let (old, new) = (old.join("\n"), new.join("\n"));
+        out.push(TextEdit { old, new });
     }
 }
 
@@ -613,6 +674,92 @@ mod tests {
             ),
             [("a/b.ts".to_owned(), true)]
         );
+    }
+
+    #[test]
+    fn files_of_editors_moves_and_commands_are_read_or_changed() {
+        for (name, arguments, action, files) in [
+            (
+                "edit",
+                r#"{"filePath":"/a/b.vue","oldString":"a","newString":"b"}"#,
+                ToolAction::Edit,
+                vec![("/a/b.vue", true)],
+            ),
+            (
+                "read",
+                r#"{"filePath":"/a/b.vue"}"#,
+                ToolAction::Read,
+                vec![("/a/b.vue", false)],
+            ),
+            (
+                "str_replace_based_edit_tool",
+                r#"{"command":"str_replace","path":"/a.ts","old_str":"a","new_str":"b"}"#,
+                ToolAction::Edit,
+                vec![("/a.ts", true)],
+            ),
+            (
+                "str_replace_editor",
+                r#"{"command":"view","path":"/a.ts"}"#,
+                ToolAction::Read,
+                vec![("/a.ts", false)],
+            ),
+            (
+                "write_to_file",
+                r#"{"path":"a.md","content":"x"}"#,
+                ToolAction::Edit,
+                vec![("a.md", true)],
+            ),
+            (
+                "mcp__filesystem__move_file",
+                r#"{"source":"/a.rs","destination":"/b.rs"}"#,
+                ToolAction::Edit,
+                vec![("/a.rs", true), ("/b.rs", true)],
+            ),
+            (
+                "shell",
+                r#"{"command":["bash","-lc","sed -i 's/a b/c/' six.cfg"]}"#,
+                ToolAction::RunCommand,
+                vec![("six.cfg", true)],
+            ),
+            (
+                "bash",
+                r#"{"command":"cat a.rs && ls b"}"#,
+                ToolAction::RunCommand,
+                vec![],
+            ),
+        ] {
+            let use_ = of(name, arguments);
+            assert_eq!(use_.action, action, "{name}");
+            let found = use_.files.iter();
+            let found: Vec<_> = found
+                .map(|file| (file.path.as_str(), file.changed))
+                .collect();
+            assert_eq!(found, files, "{name}");
+        }
+        let subject = of("str_replace_editor", r#"{"command":"view","path":"/a.ts"}"#).subject;
+        assert_eq!(subject, "/a.ts");
+        let search = r#"{"path":"src","regex":"fn main"}"#;
+        assert_eq!(of("search_files", search).subject, "fn main in src");
+    }
+
+    #[test]
+    fn blocks_of_search_and_replace_are_edits() {
+        for diff in [
+            "------- SEARCH\nlet a = 1;\n=======\nlet a = 2;\n+++++++ REPLACE\n",
+            "<<<<<<< SEARCH\nlet a = 1;\n=======\nlet a = 2;\n>>>>>>> REPLACE",
+        ] {
+            let arguments = serde_json::json!({ "path": "a.rs", "diff": diff }).to_string();
+            let edits = of("replace_in_file", &arguments).edits;
+            let (old, new) = ("let a = 1;".to_owned(), "let a = 2;".to_owned());
+            assert_eq!(edits, [TextEdit { old, new }]);
+        }
+    }
+
+    #[test]
+    fn what_opencode_adds_is_not_the_users() {
+        let meta = RawJson::parse(r#"{"synthetic":true}"#).unwrap();
+        let text = KnownAgents.user_text("Called the Read tool.", Some(&meta));
+        assert_eq!((&*text.typed, text.injected.len()), ("", 1));
     }
 
     #[test]

@@ -1,14 +1,21 @@
 #![doc = include_str!("../README.md")]
 
 mod blocks;
+mod chat;
 mod claude;
+mod cline;
 mod conventions;
 mod detect;
+mod documents;
 mod error;
 mod format;
 pub mod json_lines;
 mod lines;
+mod message_lists;
+mod opencode;
+mod openhands;
 mod options;
+mod outline;
 mod pi;
 mod plain;
 #[cfg(feature = "providers")]
@@ -18,12 +25,18 @@ mod registry;
 mod report;
 mod session;
 mod session_file;
+mod swe_agent;
+mod tau_bench;
 mod transcript;
 
 pub use claude::ClaudeCode;
+pub use cline::Cline;
 pub use conventions::KnownAgents;
 pub use error::{Error, ErrorKind};
 pub use format::{Confidence, Format, Head, Input, Sink};
+pub use message_lists::MessageLists;
+pub use opencode::OpenCode;
+pub use openhands::OpenHands;
 pub use options::ReadOptions;
 pub use pi::Pi;
 pub use plain::PlainLines;
@@ -31,4 +44,6 @@ pub use registry::{Formats, read, read_file};
 pub use report::{Report, Warning};
 pub use session::{SessionBuilder, is_linked, is_made_id};
 pub use session_file::SessionFile;
+pub use swe_agent::SweAgent;
+pub use tau_bench::TauBench;
 pub use transcript::{EarlierReading, Origin, SessionLog, SourceScope, SourceSummary, Transcript};

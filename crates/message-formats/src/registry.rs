@@ -9,12 +9,13 @@ use crate::{
     ClaudeCode, Confidence, Error, ErrorKind, Format, Head, Input, Pi, PlainLines, ReadOptions,
     SessionLog, Transcript,
 };
+use crate::{Cline, MessageLists, OpenCode, OpenHands, SweAgent, TauBench};
 
 /// Number of bytes that the formats are first asked about. Each time they cannot tell, the head
 /// doubles.
 const FIRST_HEAD: usize = 1 << 16;
 
-/// A list of formats. The default has those of this crate: Claude Code, pi and plain JSON lines.
+/// A list of formats. The default has those of this crate.
 #[derive(Debug, Clone)]
 pub struct Formats {
     formats: Vec<Arc<dyn Format>>,
@@ -26,6 +27,12 @@ impl Default for Formats {
             .with(ClaudeCode::new())
             .with(Pi::new())
             .with(PlainLines::new())
+            .with(MessageLists::new())
+            .with(OpenCode::new())
+            .with(Cline::new())
+            .with(SweAgent::new())
+            .with(OpenHands::new())
+            .with(TauBench::new())
     }
 }
 

@@ -19,4 +19,6 @@ mod laws;
 mod pi;
 mod providers;
 mod session_file;
+mod shapes;
 mod support;
+mod whole_files;

@@ -1,0 +1,140 @@
+//! Cline's task files: `api_conversation_history.json`, a list of messages in Anthropic's shape.
+//!
+//! Cline answers calls in texts such as `[read_file for 'a.md'] Result:` and puts what it has to say behind them. Such a
+//! text is the result of the oldest open call of that tool, word for word; what else the message holds is a message of
+//! its own. The conversation's key is the name of the file's folder, which is the task's id; without a path it is
+//! made from the first message. The document is held in memory whole, up to [`ReadOptions::max_line_bytes`](crate::ReadOptions::max_line_bytes).
+
+use serde_json::value::RawValue;
+
+use crate::documents::{Conversation, Documents, Source};
+use crate::message_lists::has_messages;
+use crate::outline::Outline;
+use crate::raw::{RawObject, list, string};
+
+/// The file of a task's messages.
+const FILE: &str = "api_conversation_history.json";
+/// Between a call's description and its result.
+const RESULT: &str = "] Result:";
+/// In the result of a call that failed.
+const FAILED: &str = "The tool execution failed with the following error";
+
+/// Cline's task files.
+#[derive(Debug, Clone, Copy, Default)]
+#[non_exhaustive]
+pub struct Cline {}
+
+impl Cline {
+    /// Creates the format.
+    pub fn new() -> Self {
+        Self {}
+    }
+}
+
+impl Documents for Cline {
+    const NAME: &'static str = "cline";
+
+    fn is(outline: &Outline<'_>) -> bool {
+        let is_task = ["[].content[].text", "[].content"]
+            .into_iter()
+            .any(|place| outline.begins(place, "<task>"));
+        has_messages(outline, "") && (is_task || outline.has("[].modelInfo.modelId"))
+    }
+
+    fn document(document: &RawValue, source: &mut Source<'_>) {
+        let file = source.path.filter(|path| path.ends_with(FILE));
+        let folder = file.and_then(|path| path.parent()?.file_name());
+        let task = folder.map(|name| name.to_string_lossy().into_owned());
+        let mut conversation = Conversation::new();
+        let mut open = Vec::new();
+        for message in list(document).unwrap_or_default() {
+            match divided(message, &mut open) {
+                Some(texts) => {
+                    let texts = texts.iter().filter(|text| !text.is_empty());
+                    texts.for_each(|text| conversation.message(text, &mut source.report));
+                }
+                None => conversation.message(message.get(), &mut source.report),
+            }
+        }
+        source.add(conversation.finish(source, Self::NAME, task.clone()));
+    }
+}
+
+/// Divides a message of results in texts: the message of the results, and the message of what else it holds. `None` for any
+/// other message. `open` are the names and ids of the calls of the message before.
+fn divided(message: &RawValue, open: &mut Vec<(String, String)>) -> Option<[String; 2]> {
+    let object = RawObject::parse(message.get())?;
+    let blocks = object.get("content").and_then(list).unwrap_or_default();
+    if object.string("role")? != "user" {
+        let parsed = blocks
+            .iter()
+            .filter_map(|block| RawObject::parse(block.get()));
+        let calls = parsed.filter(|block| block.get("input").is_some());
+        *open = calls
+            .filter_map(|call| Some((call.string("name")?, call.string("id")?)))
+            .collect();
+        return None;
+    }
+    let (mut results, mut others) = (Vec::new(), Vec::new());
+    let mut blocks = blocks.into_iter().peekable();
+    while let Some(block) = blocks.next() {
+        let Some((text, id)) = answer(block, open) else {
+            others.push(block.get().to_owned());
+            continue;
+        };
+        let mut content = vec![block];
+        // What the tool returned may be a text of its own.
+        let is_head = text.trim_end().ends_with(RESULT);
+        content.extend(blocks.next_if(|next| is_head && is_output(next, open)));
+        let failed = content.iter().any(|block| block.get().contains(FAILED));
+        let is_error = if failed { ",\"is_error\":true" } else { "" };
+        let content: Vec<&str> = content.into_iter().map(RawValue::get).collect();
+        results.push(format!(
+            "{{\"type\":\"tool_result\",\"tool_use_id\":{},\"content\":[{}]{is_error}}}",
+            serde_json::Value::from(id),
+            content.join(",")
+        ));
+    }
+    if results.is_empty() {
+        return None;
+    }
+    let rest: String = object
+        .others(&["role", "content"])
+        .map(|member| format!(",{}:{}", member.key, member.value))
+        .collect();
+    let user = |blocks: Vec<String>| match blocks.is_empty() {
+        true => String::new(),
+        false => format!(
+            "{{\"role\":\"user\",\"content\":[{}]{rest}}}",
+            blocks.join(",")
+        ),
+    };
+    Some([user(results), user(others)])
+}
+
+/// Returns the text of a block that answers a call, and the call's id. The call is then not open any more.
+fn answer(block: &RawValue, open: &mut Vec<(String, String)>) -> Option<(String, String)> {
+    let text = RawObject::parse(block.get())?.string("text")?;
+    let at = open.iter().position(|(name, _)| answers(&text, name))?;
+    let (_, id) = open.remove(at);
+    Some((text, id))
+}
+
+/// Returns whether a text is the result of a call of this tool.
+fn answers(text: &str, name: &str) -> bool {
+    let said = text
+        .strip_prefix('[')
+        .and_then(|text| text.strip_prefix(name));
+    said.is_some_and(|said| {
+        said.starts_with(RESULT) || said.starts_with(" for '") && said.contains(RESULT)
+    })
+}
+
+/// Returns whether a block is what a tool returned, and no other result or word of Cline.
+fn is_output(block: &RawValue, open: &[(String, String)]) -> bool {
+    let text = RawObject::parse(block.get()).and_then(|block| block.get("text").and_then(string));
+    text.is_some_and(|text| {
+        !text.starts_with("<environment_details>")
+            && !open.iter().any(|(name, _)| answers(&text, name))
+    })
+}

@@ -1,0 +1,399 @@
+//! opencode's sessions as `opencode export` writes them: `{"info":{…},"messages":[{"info":{…},"parts":[…]}]}`.
+//!
+//! - A tool's part is a call in the assistant's message, and its output a result in a message of its own behind it. A
+//!   tool that is pending or running has no result yet. The last message is left for the next reading while
+//!   it is being written, for its parts change: an assistant's without an end or an error.
+//! - Parts are read in the order of their ids, which sort by time. A text that opencode added (`synthetic`) is a message
+//!   of its own.
+//! - Notes: a compaction and its summary, which is also the session's summary; parts that the model does not
+//!   see (ignored texts, files that are told as texts, patches, retries). The beginning and end of a step are counted.
+//! - Of the session's facts those that never change are a note; titles and sums of tokens are not kept, and neither are
+//!   the changes of files under a user's message.
+//! - A sub-agent's session is linked to its parent.
+//! - The document is held in memory whole, up to [`ReadOptions::max_line_bytes`](crate::ReadOptions::max_line_bytes).
+
+use memory_model::{Message, Part, RawJson, ResultContent, Role, SessionKey, Timestamp};
+use serde_json::value::RawValue;
+
+use crate::chat::linked_media;
+use crate::documents::{Documents, Source};
+use crate::outline::Outline;
+use crate::raw::{MetaBuilder, RawObject, Reading, list, readable};
+use crate::session::{SessionBuilder, note, unknown};
+use crate::{Origin, Report, SourceScope, SourceSummary};
+
+/// Facts of a session that never change.
+const FACTS: [&str; 6] = [
+    "id",
+    "slug",
+    "projectID",
+    "directory",
+    "parentID",
+    "version",
+];
+/// Keys of a part that name its place.
+const PLACE: [&str; 4] = ["id", "sessionID", "messageID", "type"];
+/// Media types of files that opencode tells the model as texts.
+const TOLD: [&str; 2] = ["text/plain", "application/x-directory"];
+
+/// Sessions that opencode exports.
+#[derive(Debug, Clone, Copy, Default)]
+#[non_exhaustive]
+pub struct OpenCode {}
+
+impl OpenCode {
+    /// Creates the format.
+    pub fn new() -> Self {
+        Self {}
+    }
+}
+
+impl Documents for OpenCode {
+    const NAME: &'static str = "opencode";
+
+    fn is(outline: &Outline<'_>) -> bool {
+        let parts = outline.has("messages[].info.id") && outline.has("messages[].parts");
+        let empty = outline.begins("info.id", "ses") && outline.begins("messages", "[]");
+        outline.has("info.id") && parts || empty
+    }
+
+    fn document(document: &RawValue, source: &mut Source<'_>) {
+        let document = RawObject::parse(document.get());
+        let session = document
+            .as_ref()
+            .and_then(|document| Some((document.object("info")?, document.get("messages")?)));
+        let Some((info, messages)) = session else {
+            return source.lose("no_messages");
+        };
+        let Some(key) = info.id("id") else {
+            return source.lose("no_session");
+        };
+        let origin = match info.id("parentID") {
+            None => Origin::Root,
+            Some(parent) => Origin::Spawn {
+                parent: SessionKey::new(parent),
+                call: None,
+                after: None,
+            },
+        };
+        let mut reader = Reader {
+            log: SessionBuilder::new(origin),
+            report: &mut source.report,
+            kept_from: None,
+        };
+        let mut facts = MetaBuilder::default();
+        let known = |name: &str| FACTS.contains(&name);
+        facts.extend(info.members.iter().filter(|member| known(&member.name)));
+        if let Some(facts) = facts.into_text() {
+            let note = note(Role::System, &facts);
+            reader.log.push(note, Some(key.clone()), &facts);
+        }
+        let mut messages = list(messages).unwrap_or_default().into_iter().peekable();
+        while let Some(message) = messages.next() {
+            reader.report.lines += 1;
+            if reader.message(message, messages.peek().is_none()).is_none() {
+                let number = reader.report.lines;
+                reader.report.warn("unknown_role", number);
+                let text = message.get();
+                reader.log.push(note(Role::System, text), None, text);
+            }
+        }
+        let log = reader.log.finish(SessionKey::new(key));
+        source.add(log);
+    }
+}
+
+struct Reader<'r> {
+    log: SessionBuilder,
+    report: &'r mut Report,
+    /// Id of the first message that the compaction before keeps.
+    kept_from: Option<String>,
+}
+
+/// A message that is being read: the parts up to the next step, or to a text of the other origin.
+#[derive(Default)]
+struct Open {
+    parts: Vec<Part>,
+    blocks: MetaBuilder,
+    is_synthetic: bool,
+    /// Id and text of the first part.
+    first: Option<(Option<String>, String)>,
+    /// Results, each with its id and the text of its part.
+    results: Vec<(Message, Option<String>, String)>,
+}
+
+/// A message's head.
+struct Envelope<'a> {
+    info: RawObject<'a>,
+    text: &'a str,
+    id: Option<String>,
+    role: Role,
+    created_at: Timestamp,
+    /// Whether an entry has the message's id.
+    is_told: bool,
+}
+
+impl Reader<'_> {
+    /// Reads a message; `None` when it has no known role.
+    fn message(&mut self, message: &RawValue, is_last: bool) -> Option<()> {
+        let object = RawObject::parse(message.get())?;
+        let info = object.object("info")?;
+        let role = match info.string("role")?.as_str() {
+            "user" => Role::User,
+            "assistant" => Role::Assistant,
+            _ => return None,
+        };
+        let time = info.object("time");
+        let has_ended = time
+            .as_ref()
+            .is_some_and(|time| time.present("completed").is_some());
+        let is_open = role == Role::Assistant && !has_ended && info.present("error").is_none();
+        if is_last && is_open {
+            let number = self.report.lines;
+            self.report.warn("incomplete", number);
+            return Some(());
+        }
+        let parts = object.get("parts").and_then(list).unwrap_or_default();
+        let mut parts: Vec<(RawObject<'_>, &RawValue)> = parts
+            .into_iter()
+            .filter_map(|part| Some((RawObject::parse(part.get())?, part)))
+            .collect();
+        parts.sort_by_key(|(part, _)| part.id("id"));
+        let created_at = time.and_then(|time| time.time("created", Reading::Now));
+        let mut envelope = Envelope {
+            id: info.id("id"),
+            text: message.get(),
+            role,
+            created_at: created_at.unwrap_or_default(),
+            is_told: false,
+            info,
+        };
+        let is = |part: &RawObject<'_>, tag: &str| part.string("type").as_deref() == Some(tag);
+        let compaction = parts.iter().find(|(part, _)| is(part, "compaction"));
+        let mut others = parts.iter().filter(|(part, _)| !is(part, "compaction"));
+        if let (Some((compaction, _)), None, Role::User) = (compaction, others.next(), role) {
+            self.kept_from = compaction.id("tail_start_id");
+            self.note(&mut envelope);
+            return Some(());
+        }
+        if envelope.info.is_true("summary") {
+            let texts = parts.iter().filter(|(part, _)| is(part, "text"));
+            let texts: Vec<String> = texts.filter_map(|(part, _)| part.string("text")).collect();
+            let entry = self.note(&mut envelope);
+            let kept_from = self.kept_from.take();
+            if let Some(entry) = entry.filter(|_| envelope.info.present("error").is_none()) {
+                self.log.push_summary(SourceSummary {
+                    entry,
+                    text: texts.join("\n"),
+                    scope: SourceScope::Before { kept_from },
+                    details: None,
+                });
+            }
+            return Some(());
+        }
+        let mut open = Open::default();
+        let mut notes = Vec::new();
+        for (part, raw) in &parts {
+            if !self.part(&mut envelope, &mut open, part, raw) {
+                notes.push((part.id("id"), raw.get()));
+            }
+        }
+        self.close(&mut envelope, open);
+        for (id, text) in notes {
+            let mut note = note(role, text);
+            note.created_at = envelope.created_at;
+            self.log.push(note, id, text);
+        }
+        if !envelope.is_told {
+            self.note(&mut envelope);
+        }
+        Some(())
+    }
+
+    /// Keeps a message whole as a note.
+    fn note(&mut self, envelope: &mut Envelope<'_>) -> Option<String> {
+        envelope.is_told = true;
+        let mut note = note(envelope.role, envelope.text);
+        note.created_at = envelope.created_at;
+        self.log.push(note, envelope.id.clone(), envelope.text)
+    }
+
+    /// Reads a part; `false` when the model does not see it.
+    fn part(
+        &mut self,
+        envelope: &mut Envelope<'_>,
+        open: &mut Open,
+        part: &RawObject<'_>,
+        raw: &RawValue,
+    ) -> bool {
+        let tag = part.string("type").unwrap_or_default();
+        let text = |name| Some(readable(part.get(name)?, Reading::Now)?.0);
+        let mut known: Vec<&str> = PLACE.to_vec();
+        let read = match tag.as_str() {
+            "step-start" => {
+                self.report.skip(&tag);
+                if !open.results.is_empty() {
+                    self.close(envelope, std::mem::take(open));
+                }
+                return true;
+            }
+            "step-finish" => {
+                self.report.skip(&tag);
+                return true;
+            }
+            "text" if part.is_true("ignored") => return false,
+            "text" => {
+                known.extend(["text", "synthetic"]);
+                text("text").map(|text| Part::Text { text })
+            }
+            "reasoning" => {
+                known.push("text");
+                let facts = part.object("metadata");
+                let signed = facts.and_then(|facts| facts.object("anthropic")?.string("signature"));
+                text("text").map(|text| Part::Reasoning {
+                    text,
+                    signature: signed,
+                })
+            }
+            "file" => {
+                let media_type = part.string("mime").unwrap_or_default();
+                if TOLD.contains(&media_type.as_str()) {
+                    return false;
+                }
+                known.extend(["mime", "url"]);
+                let url = part.string("url");
+                url.map(|url| linked_media(Some(&media_type), &url))
+            }
+            "tool" => {
+                known.extend(["tool", "callID", "state"]);
+                tool(part, raw, envelope, open)
+            }
+            "agent" | "compaction" | "patch" | "retry" | "snapshot" | "subtask" => return false,
+            _ => None,
+        };
+        let read = read.unwrap_or_else(|| {
+            known = part
+                .members
+                .iter()
+                .map(|member| member.name.as_ref())
+                .collect();
+            self.report.lose(&tag);
+            unknown(raw.get())
+        });
+        let is_synthetic = part.is_true("synthetic");
+        if is_synthetic != open.is_synthetic && !open.parts.is_empty() {
+            self.close(envelope, std::mem::take(open));
+        }
+        open.is_synthetic = is_synthetic;
+        let mut extra = MetaBuilder::default();
+        extra.extend(part.others(&known));
+        open.blocks
+            .nest(&format!("\"{}\"", open.parts.len()), extra);
+        open.first
+            .get_or_insert_with(|| (part.id("id"), raw.get().to_owned()));
+        open.parts.push(read);
+        true
+    }
+
+    /// Adds the message that was read, and the results of its calls.
+    fn close(&mut self, envelope: &mut Envelope<'_>, open: Open) {
+        let Some((part, text)) = open.first else {
+            return;
+        };
+        let mut message = Message::new(envelope.role, open.parts);
+        message.created_at = envelope.created_at;
+        let mut meta = MetaBuilder::default();
+        let changes = match envelope.role {
+            Role::Assistant => "sessionID",
+            _ => "summary",
+        };
+        let known = ["id", "sessionID", "role", "time", changes];
+        meta.extend(envelope.info.others(&known));
+        if let Some(time) = envelope.info.object("time") {
+            let mut times = MetaBuilder::default();
+            times.extend(time.others(&["created"]));
+            meta.nest("\"time\"", times);
+        }
+        if open.is_synthetic {
+            meta.add("\"synthetic\"", "true");
+        }
+        meta.nest("\"blocks\"", open.blocks);
+        message.meta = meta.finish();
+        if envelope.role == Role::Assistant {
+            message.response = envelope.id.clone();
+        }
+        match envelope.is_told {
+            true => self.log.push(message, part, &text),
+            false => self.log.push(message, envelope.id.clone(), envelope.text),
+        };
+        envelope.is_told = true;
+        for (result, id, text) in open.results {
+            self.log.push(result, id, &text);
+        }
+    }
+}
+
+/// Reads a tool's part: the call, and its result if it has one.
+fn tool(
+    part: &RawObject<'_>,
+    raw: &RawValue,
+    envelope: &Envelope<'_>,
+    open: &mut Open,
+) -> Option<Part> {
+    let state = part.object("state")?;
+    let (id, name) = (part.id("callID")?, part.string("tool")?);
+    let (output, is_error) = match state.string("status").as_deref() {
+        Some("completed") => (state.get("output"), None),
+        Some("error") => (state.get("error"), Some(true)),
+        _ => (None, None),
+    };
+    if let Some(output) = output {
+        let text = match readable(output, Reading::Now) {
+            Some((text, _)) => Part::Text { text },
+            None => unknown(output.get()),
+        };
+        let mut parts = vec![text];
+        for file in state.get("attachments").and_then(list).unwrap_or_default() {
+            let read = RawObject::parse(file.get());
+            let url = read.as_ref().and_then(|file| file.string("url"));
+            let media_type = read.as_ref().and_then(|file| file.string("mime"));
+            parts.push(match url {
+                Some(url) => linked_media(media_type.as_deref(), &url),
+                None => unknown(file.get()),
+            });
+        }
+        let content = match parts.as_slice() {
+            [Part::Text { text }] => ResultContent::Text(text.clone()),
+            _ => ResultContent::Parts(parts),
+        };
+        let result = Part::ToolResult {
+            call_id: id.clone(),
+            content,
+            is_error,
+        };
+        let mut message = Message::new(Role::Tool, vec![result]);
+        let time = state.object("time");
+        let end = time
+            .as_ref()
+            .and_then(|time| time.time("end", Reading::Now));
+        message.created_at = end.unwrap_or(envelope.created_at);
+        let mut meta = MetaBuilder::default();
+        let known = ["status", "input", "output", "error", "attachments", "time"];
+        meta.extend(state.others(&known));
+        if let Some(time) = time {
+            let mut times = MetaBuilder::default();
+            // Set when the model is not shown the output any more.
+            times.extend(time.others(&["compacted"]));
+            meta.nest("\"time\"", times);
+        }
+        message.meta = meta.finish();
+        open.results
+            .push((message, part.id("id"), raw.get().to_owned()));
+    }
+    let arguments = state.get("input").map(RawJson::from_raw);
+    Some(Part::ToolCall {
+        id,
+        name,
+        arguments: arguments.map_or_else(|| RawJson::parse("{}"), Ok).ok()?,
+    })
+}

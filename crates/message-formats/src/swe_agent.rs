@@ -1,0 +1,71 @@
+//! Trajectories of SWE-agent (`.traj`) and mini-swe-agent (`.traj.json`).
+//!
+//! The messages are the history that the model saw: `history`, or `messages`. SWE-agent's `trajectory` has the same
+//! again by steps; it is counted and not read. A demonstration is a message, for the model saw it. What a finished run
+//! holds besides (its result, its settings) is a note at the end, and so is mini-swe-agent's message of the
+//! role `exit`. The document is held in memory whole, up to [`ReadOptions::max_line_bytes`](crate::ReadOptions::max_line_bytes).
+
+use memory_model::{Role, SessionKey};
+
+use serde_json::value::RawValue;
+
+use crate::documents::{Conversation, Documents, Source};
+use crate::message_lists::has_messages;
+use crate::outline::Outline;
+use crate::raw::{RawObject, list};
+use crate::session::note;
+
+/// Trajectories of SWE-agent and mini-swe-agent.
+#[derive(Debug, Clone, Copy, Default)]
+#[non_exhaustive]
+pub struct SweAgent {}
+
+impl SweAgent {
+    /// Creates the format.
+    pub fn new() -> Self {
+        Self {}
+    }
+}
+
+impl Documents for SweAgent {
+    const NAME: &'static str = "swe-agent";
+
+    fn is(outline: &Outline<'_>) -> bool {
+        let is_mini = outline.begins("trajectory_format", "mini-swe-agent")
+            || outline.has("info.mini_version");
+        has_messages(outline, "history") && outline.has("trajectory")
+            || has_messages(outline, "messages") && is_mini
+    }
+
+    fn document(document: &RawValue, source: &mut Source<'_>) {
+        let Some(run) = RawObject::parse(document.get()) else {
+            return source.lose("not_an_object");
+        };
+        let mut conversation = Conversation::new();
+        let messages = run.get("history").or_else(|| run.get("messages"));
+        for message in messages.and_then(list).unwrap_or_default() {
+            let role = RawObject::parse(message.get()).and_then(|one| one.string("role"));
+            match role.as_deref() {
+                Some("exit") => {
+                    source.report.lines += 1;
+                    let exit = note(Role::System, message.get());
+                    conversation.log.push(exit, None, message.get());
+                }
+                _ => conversation.message(message.get(), &mut source.report),
+            }
+        }
+        if run.get("trajectory").is_some() {
+            source.report.skip("trajectory");
+        }
+        let info = run.object("info");
+        let has_ended = info.and_then(|info| info.id("exit_status")).is_some();
+        if has_ended {
+            conversation.rest(&run, &["history", "messages", "trajectory"]);
+        }
+        let mut log = conversation.finish(source, Self::NAME, None);
+        if let Some(instance) = run.id("instance_id").filter(|_| !log.named) {
+            log.key = SessionKey::new(instance);
+        }
+        source.add(log);
+    }
+}
