@@ -1,11 +1,15 @@
 #![doc = include_str!("../README.md")]
 
 mod blocks;
+mod branches;
 mod claude;
+mod codex;
 mod conventions;
 mod detect;
 mod error;
 mod format;
+mod gemini_cli;
+mod gemini_parts;
 pub mod json_lines;
 mod lines;
 mod options;
@@ -13,6 +17,7 @@ mod pi;
 mod plain;
 #[cfg(feature = "providers")]
 pub mod providers;
+mod qwen;
 mod raw;
 mod registry;
 mod report;
@@ -21,12 +26,15 @@ mod session_file;
 mod transcript;
 
 pub use claude::ClaudeCode;
+pub use codex::Codex;
 pub use conventions::KnownAgents;
 pub use error::{Error, ErrorKind};
 pub use format::{Confidence, Format, Head, Input, Sink};
+pub use gemini_cli::GeminiCli;
 pub use options::ReadOptions;
 pub use pi::Pi;
 pub use plain::PlainLines;
+pub use qwen::QwenCode;
 pub use registry::{Formats, read, read_file};
 pub use report::{Report, Warning};
 pub use session::{SessionBuilder, is_linked, is_made_id};

@@ -299,7 +299,11 @@ fn merge(meta: Option<&RawValue>, extra: Option<RawJson>) -> Option<RawJson> {
 
 /// Content: a string, or a list of parts and strings. What a part has no place for goes to
 /// `extras`, under the part's index.
-fn parts(value: &RawValue, reading: Reading, extras: &mut MetaBuilder) -> Option<Vec<Part>> {
+pub(crate) fn parts(
+    value: &RawValue,
+    reading: Reading,
+    extras: &mut MetaBuilder,
+) -> Option<Vec<Part>> {
     content(value, reading, extras, |item, extra| {
         part(item, reading, extra)
     })

@@ -6,15 +6,15 @@ use std::sync::Arc;
 
 use crate::json_lines::is_object;
 use crate::{
-    ClaudeCode, Confidence, Error, ErrorKind, Format, Head, Input, Pi, PlainLines, ReadOptions,
-    SessionLog, Transcript,
+    ClaudeCode, Codex, Confidence, Error, ErrorKind, Format, GeminiCli, Head, Input, Pi,
+    PlainLines, QwenCode, ReadOptions, SessionLog, Transcript,
 };
 
 /// Number of bytes that the formats are first asked about. Each time they cannot tell, the head
 /// doubles.
 const FIRST_HEAD: usize = 1 << 16;
 
-/// A list of formats. The default has those of this crate: Claude Code, pi and plain JSON lines.
+/// A list of formats. The default has those of this crate: Claude Code, Codex, Gemini CLI, pi, Qwen Code and plain JSON lines.
 #[derive(Debug, Clone)]
 pub struct Formats {
     formats: Vec<Arc<dyn Format>>,
@@ -24,7 +24,10 @@ impl Default for Formats {
     fn default() -> Self {
         Self::empty()
             .with(ClaudeCode::new())
+            .with(Codex::new())
+            .with(GeminiCli::new())
             .with(Pi::new())
+            .with(QwenCode::new())
             .with(PlainLines::new())
     }
 }
