@@ -7,7 +7,8 @@
 //! - A user's message says in its `provenance` whether the user or the program wrote it; the meta keeps it.
 //! - A result has failed if its text or the event before it says so: an exit code other than 0, a call that was interrupted or refused.
 //! - `event_msg` lines repeat the conversation and are only counted, except for interrupts, errors and turns that were taken back,
-//!   which are notes. So are `session_meta`, `turn_context` and `world_state`. `token_usage_record` is counted.
+//!   which are notes. So are `session_meta`, `world_state` and a `turn_context` that differs from the one before.
+//!   `token_usage_record` is counted.
 //! - `compacted` is a note with a summary: the messages in its `replacement_history` and `guardian_history` are no messages again, and
 //!   the answer in which the model wrote the summary is a note. A summary without a message before it is a message of the user.
 //! - Turns that were taken back (`thread_rolled_back`) stay in their branch, and a fork begins before them.
@@ -90,6 +91,7 @@ impl Format for Codex {
             branches: Branches::new(Origin::Root),
             failed: HashSet::new(),
             turns: Vec::new(),
+            context: String::new(),
         };
         let report = json_lines::read(input, options, &mut reader)?;
         let key = reader.key.unwrap_or_default();
@@ -110,6 +112,8 @@ struct Reader {
     failed: HashSet<String>,
     /// The places before the user's turns in the branch in use.
     turns: Vec<(usize, Option<String>)>,
+    /// Hash of the last turn's context, without the turn's id.
+    context: String,
 }
 
 impl LineReader for Reader {
@@ -142,6 +146,7 @@ impl LineReader for Reader {
             "event_msg" => self.event(line, &payload, report),
             "compacted" => self.compacted(line, &payload),
             _ if NOISE.contains(&tag.as_str()) => report.skip(&tag),
+            "turn_context" if self.is_same_context(&payload) => report.skip(&tag),
             _ => {
                 if !NOTES.contains(&tag.as_str()) {
                     report.skip(&tag);
@@ -162,6 +167,14 @@ impl Reader {
         let time = line.object.time("timestamp", Reading::Now);
         message.created_at = time.unwrap_or_default();
         self.branches.in_use()?.push(message, id, line.text)
+    }
+
+    /// Whether a turn's context is that of the turn before.
+    fn is_same_context(&mut self, payload: &RawObject<'_>) -> bool {
+        let mut context = MetaBuilder::default();
+        context.extend(payload.others(&["turn_id", "root_turn_id"]));
+        let context = short_hash(&context.into_text().unwrap_or_default());
+        std::mem::replace(&mut self.context, context.clone()) == context
     }
 
     fn item(&mut self, line: &Line<'_>, payload: &RawObject<'_>, report: &mut Report) {

@@ -386,7 +386,7 @@ impl Reader {
             }
         }
         if added.is_empty() {
-            report.skip("repeated");
+            report.skip("unchanged");
         }
         for (mut message, external, blocks) in added {
             if message.role == Role::Assistant {
