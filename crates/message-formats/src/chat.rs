@@ -635,6 +635,20 @@ pub(crate) fn linked_media(media_type: Option<&str>, url: &str) -> Part {
     media(Some(&found.media_type), found.source)
 }
 
+/// Content: a string, or a list of parts and strings. What a part has no place for goes to `extras`, under the part's
+/// index. `None` if it is neither.
+pub(crate) fn parts(
+    value: &RawValue,
+    reading: Reading,
+    extras: &mut MetaBuilder,
+) -> Option<Vec<Part>> {
+    let mut out = Vec::new();
+    content(value, reading, &mut out, extras, |item, out, extra| {
+        out.push(part(item, reading, extra));
+    })?;
+    Some(out)
+}
+
 /// Content, its objects read by `put`, which adds at least one part. What the last of these parts has no place for goes to
 /// `extras`, under its index.
 fn content(

@@ -267,10 +267,9 @@ impl Reader {
 
     /// Whether a conversation has no message yet, so that a summary is the only trace of its past.
     fn is_only_trace(&self, session: usize) -> bool {
-        let is_note = |message: &Message| message.kind == EntryKind::Note;
         self.sessions
             .get(session)
-            .is_some_and(|chain| chain.shared() == 0 && chain.log.messages.iter().all(is_note))
+            .is_some_and(|chain| chain.shared() == 0 && chain.log.is_without_messages())
     }
 
     /// Whether a line repeats words that were said from the queue. The queue forgets words that have their copy now.

@@ -16,18 +16,19 @@ use serde_json::Value;
 use answers::{ASKED, answers, some_answers};
 use commands::changed_files;
 
-/// The conventions of Claude Code, Codex, pi and agents like them, all at once: their names do not
+/// The conventions of Claude Code, Codex, Gemini CLI, pi, Qwen Code and agents like them, all at once: their names do not
 /// contradict each other.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct KnownAgents;
 
 /// Names of arguments that hold what a call is about, most telling first.
-const SUBJECTS: [&str; 23] = [
+const SUBJECTS: [&str; 24] = [
     "command",
     "cmd",
     "script",
     "file_path",
     "filePath",
+    "absolute_path",
     "notebook_path",
     "path",
     "filename",
@@ -47,9 +48,10 @@ const SUBJECTS: [&str; 23] = [
     "text",
     "input",
 ];
-const PATHS: [&str; 8] = [
+const PATHS: [&str; 9] = [
     "file_path",
     "filePath",
+    "absolute_path",
     "notebook_path",
     "path",
     "filename",
@@ -79,16 +81,26 @@ const OPENING: [&str; 4] = ["read", "view", "open", "cat"];
 const READING: [&str; 3] = ["read", "view", "fetch"];
 const SEARCHING: [&str; 6] = ["grep", "glob", "search", "list", "find", "ls"];
 /// Names of tools that have another agent work.
-const DELEGATES: [&str; 4] = ["task", "agent", "delegate", "subagent"];
+const DELEGATES: [&str; 5] = ["task", "agent", "delegate", "subagent", "spawn_agent"];
+/// Arguments that name the folder of a command.
+const FOLDERS: [&str; 3] = ["workdir", "dir_path", "directory"];
+/// Flag between a shell and the command that it runs.
+const SHELL_FLAG: &str = "sh -lc ";
 /// First lines of a patch's files.
-const PATCHED: [&str; 3] = ["*** Update File: ", "*** Add File: ", "*** Delete File: "];
+const PATCHED: [&str; 4] = [
+    "*** Update File: ",
+    "*** Add File: ",
+    "*** Delete File: ",
+    "*** Move to: ",
+];
 
 /// Part of a result that reports that the user refused the call, and what comes before the reason.
 const REFUSED: &str = "The user doesn't want to";
 const REASON: &str = "the user said:";
 /// Words in the result of a call that the user interrupted, and that of one which another call's failure kept from running.
 const INTERRUPTED: &str = "[Request interrupted by user";
-const ABORTED: &str = "Command aborted";
+const ABORTED: [&str; 2] = ["Command aborted", "aborted by user"];
+const CANCELLED: &str = "[Operation Cancelled]";
 const NOT_RUN: &str = "Sibling tool call errored";
 /// Texts before and behind the id of a new task in the result of the call that creates it.
 const CREATED: (&str, &str) = ("Task #", " created");
@@ -101,12 +113,34 @@ const REPORT_END_BYTES: usize = 400;
 /// First words of a result that stands for an empty output.
 const NO_OUTPUT: &str = "(no output";
 
+/// First words of the lines that Codex writes before the output of a command, and the line that ends them.
+const OUTPUT_HEADS: [&str; 3] = ["Chunk ID: ", "Wall time: ", "Exit code: "];
+const OUTPUT: &str = "\nOutput:\n";
+/// Longest such lines, in bytes.
+const OUTPUT_HEAD_BYTES: usize = 400;
+/// Around the output of Gemini CLI's tools.
+const UNTRUSTED: (&str, &str) = ("<untrusted_context>\n", "\n</untrusted_context>");
+
 /// Blocks that programs put into a user's message, besides those with a dash in their name.
-const PROGRAM_BLOCKS: [&str; 2] = ["system_instruction", "environment_details"];
+const PROGRAM_BLOCKS: [&str; 8] = [
+    "environment_context",
+    "environment_details",
+    "hook_context",
+    "session_context",
+    "subagent_notification",
+    "system_instruction",
+    "turn_aborted",
+    "user_instructions",
+];
+/// First words of the message in which Codex shows a project's rules.
+const RULES: &str = "# AGENTS.md instructions for ";
+/// Members of a message's metadata that say who wrote it, and the values of a user.
+const PROVENANCE: &str = "\"provenance\":";
+const BY_USER: [&str; 2] = ["{\"type\":\"user\"", "\"real_user\""];
 
 impl AgentConventions for KnownAgents {
     fn id(&self) -> &str {
-        "known-agents@1"
+        "known-agents@2"
     }
 
     fn tool_use(&self, original: &str, arguments: &str) -> ToolUse {
@@ -172,7 +206,12 @@ impl AgentConventions for KnownAgents {
             }
         }
         if use_.action == ToolAction::RunCommand {
-            use_.shell = match arguments.text("workdir") {
+            if let Some((shell, command)) = use_.subject.split_once(SHELL_FLAG)
+                && !shell.contains(char::is_whitespace)
+            {
+                use_.subject = command.to_owned();
+            }
+            use_.shell = match FOLDERS.iter().find_map(|name| arguments.text(name)) {
                 Some(folder) => Shell::In(folder),
                 // Claude Code's shell goes on in the folder of the call before; its messages name it.
                 None if original == "Bash" => Shell::Unknown,
@@ -228,11 +267,12 @@ impl AgentConventions for KnownAgents {
             Rejection { notice, reason }
         });
         let text = match action {
-            _ if is_error => Cow::Borrowed(text),
-            ToolAction::AskUser => Cow::Owned(answers(text)),
-            ToolAction::Delegate => Cow::Borrowed(report(text)),
-            _ if text.starts_with(NO_OUTPUT) && text.lines().count() == 1 => Cow::Borrowed(""),
-            _ => Cow::Borrowed(text),
+            ToolAction::AskUser if !is_error => Cow::Owned(answers(text)),
+            ToolAction::Delegate if !is_error => Cow::Borrowed(report(text)),
+            _ => match output(text) {
+                Cow::Borrowed(text) if !is_error && is_no_output(text) => Cow::Borrowed(""),
+                text => text,
+            },
         };
         ToolOutcome {
             text,
@@ -258,8 +298,9 @@ impl AgentConventions for KnownAgents {
 
     fn user_text<'a>(&self, text: &'a str, meta: Option<&RawJson>) -> UserText<'a> {
         let meta = meta.map_or("", RawJson::as_str);
-        // Claude Code and opencode mark what their user did not write.
-        if meta.contains("\"isMeta\":true") || meta.contains("\"synthetic\":true") {
+        // Claude Code, Codex, opencode and Qwen Code mark what their user did not write.
+        let is_marked = meta.contains("\"isMeta\":true") || meta.contains("\"synthetic\":true");
+        if is_marked || is_by_program(meta) || text.starts_with(RULES) {
             return UserText {
                 typed: Cow::Borrowed(""),
                 injected: vec![text.to_owned()],
@@ -299,7 +340,10 @@ fn tasks(value: &Value) -> Option<String> {
     };
     let mut groups = ["doing", "open", "done"].map(|state| (state, Vec::new()));
     for task in list {
-        let what = text(task, &["content", "step", "text", "title", "subject"])?;
+        let what = text(
+            task,
+            &["content", "step", "text", "title", "subject", "description"],
+        )?;
         let state = text(task, &["status", "state"]).unwrap_or_default();
         let group = match task_state(&state) {
             TaskState::Doing => 0,
@@ -404,7 +448,42 @@ fn searched(text: &str, out: &mut Vec<TextEdit>) {
 
 /// Whether a failed call did not fail by itself.
 fn is_interrupted(text: &str) -> bool {
-    text.contains(INTERRUPTED) || text.contains(NOT_RUN) || text.trim_end().ends_with(ABORTED)
+    let end = text.trim_end();
+    let marks = [INTERRUPTED, NOT_RUN, CANCELLED];
+    marks.iter().any(|mark| text.contains(mark)) || ABORTED.iter().any(|mark| end.ends_with(mark))
+}
+
+/// Whether a message's metadata says that a program wrote all of it.
+fn is_by_program(meta: &str) -> bool {
+    let mut stated = meta.split(PROVENANCE).skip(1).peekable();
+    let by_user = |stated: &str| BY_USER.iter().any(|user| stated.starts_with(user));
+    stated.peek().is_some() && !stated.any(by_user)
+}
+
+fn is_no_output(text: &str) -> bool {
+    text.starts_with(NO_OUTPUT) && text.lines().count() == 1
+}
+
+/// A tool's output without the program's words around it.
+fn output(text: &str) -> Cow<'_, str> {
+    if OUTPUT_HEADS.iter().any(|head| text.starts_with(head))
+        && let Some((head, output)) = text.split_once(OUTPUT)
+        && head.len() < OUTPUT_HEAD_BYTES
+    {
+        return Cow::Borrowed(output);
+    }
+    let untrusted = text.strip_prefix(UNTRUSTED.0);
+    if let Some(output) = untrusted.and_then(|text| text.trim_end().strip_suffix(UNTRUSTED.1)) {
+        return Cow::Borrowed(output.strip_prefix("Output: ").unwrap_or(output));
+    }
+    if text.starts_with("{\"output\":")
+        && let Ok(Value::Object(mut fields)) = serde_json::from_str(text)
+        && fields.contains_key("metadata")
+        && let Some(Value::String(output)) = fields.remove("output")
+    {
+        return Cow::Owned(output);
+    }
+    Cow::Borrowed(text)
 }
 
 /// The task that a call creates or changes.

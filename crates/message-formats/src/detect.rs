@@ -18,12 +18,24 @@ const CLAUDE_CODE_TYPES: [&str; 8] = [
     "pr-link",
 ];
 
+/// Types of the lines that Codex writes.
+const CODEX_TYPES: [&str; 5] = [
+    "session_meta",
+    "response_item",
+    "event_msg",
+    "turn_context",
+    "compacted",
+];
+
 /// The formats that this crate tells apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     ClaudeCode,
+    Codex,
+    GeminiCli,
     Pi,
     Plain,
+    QwenCode,
 }
 
 /// How certain it is that the source is of one kind: the first line that shows a kind decides.
@@ -41,7 +53,7 @@ pub(crate) fn sniff(head: &Head<'_>, kind: Kind) -> Confidence {
             Some(found) if found == kind => {
                 return match kind {
                     Kind::Plain => Confidence::Possible,
-                    Kind::ClaudeCode | Kind::Pi => Confidence::Certain,
+                    _ => Confidence::Certain,
                 };
             }
             Some(_) => return Confidence::No,
@@ -59,6 +71,16 @@ pub(crate) fn sniff(head: &Head<'_>, kind: Kind) -> Confidence {
 
 /// The kind of source that a line belongs to.
 fn classify(line: &RawObject<'_>) -> Option<Kind> {
+    // Qwen Code's lines have the envelope of Claude Code's.
+    if is_qwen_code(line) {
+        return Some(Kind::QwenCode);
+    }
+    if is_codex(line) {
+        return Some(Kind::Codex);
+    }
+    if is_gemini_cli(line) {
+        return Some(Kind::GeminiCli);
+    }
     if is_claude_code(line) {
         return Some(Kind::ClaudeCode);
     }
@@ -78,6 +100,29 @@ fn is_claude_code(line: &RawObject<'_>) -> bool {
         .into_iter()
         .any(has);
     (typed && id) || (has("type") && has("uuid") && has("sessionId"))
+}
+
+/// Whether a line is one of Qwen Code's: a body in the shape of Gemini's interface.
+fn is_qwen_code(line: &RawObject<'_>) -> bool {
+    let has = |key: &str| line.string(key).is_some();
+    let body = || line.object("message")?.get("parts").map(|_| ());
+    has("type")
+        && has("uuid")
+        && has("sessionId")
+        && (body().is_some() || line.get("systemPayload").is_some())
+}
+
+/// Whether a line is one of Codex': a type and a payload.
+fn is_codex(line: &RawObject<'_>) -> bool {
+    let tag = line.string("type");
+    tag.is_some_and(|tag| CODEX_TYPES.contains(&tag.as_str())) && line.object("payload").is_some()
+}
+
+/// Whether a line is the header of a Gemini CLI chat, a chat in one line, or a message of the model.
+fn is_gemini_cli(line: &RawObject<'_>) -> bool {
+    let has = |key: &str| line.string(key).is_some();
+    let header = has("sessionId") && has("projectHash") && has("startTime");
+    header || (has("id") && line.string("type").as_deref() == Some("gemini"))
 }
 
 /// Whether a line is one of pi's.
@@ -134,8 +179,25 @@ mod tests {
             ),
             (
                 r#"{"timestamp":"t","type":"session_meta","payload":{"id":"x"}}"#,
-                None,
+                Some("codex"),
             ),
+            (
+                r#"{"type":"user","uuid":"u","sessionId":"s","message":{"role":"user","parts":[]}}"#,
+                Some("qwen-code"),
+            ),
+            (
+                r#"{"type":"system","uuid":"u","sessionId":"s","subtype":"x","systemPayload":{}}"#,
+                Some("qwen-code"),
+            ),
+            (
+                r#"{"sessionId":"s","projectHash":"p","startTime":"t","kind":"main"}"#,
+                Some("gemini-cli"),
+            ),
+            (
+                "{\n  \"sessionId\": \"s\",\n  \"projectHash\": \"p\",\n  \"messages\": [\n    {\"type\": \"user\"}\n",
+                Some("gemini-cli"),
+            ),
+            ("{\n  \"name\": \"p\",\n  \"messages\": []\n}", None),
             ("{\"role\":\"user\",\"content\":\"cut", None),
             ("", None),
         ] {

@@ -1,14 +1,18 @@
 #![doc = include_str!("../README.md")]
 
 mod blocks;
+mod branches;
 mod chat;
 mod claude;
 mod cline;
+mod codex;
 mod conventions;
 mod detect;
 mod documents;
 mod error;
 mod format;
+mod gemini_cli;
+mod gemini_parts;
 pub mod json_lines;
 mod lines;
 mod message_lists;
@@ -20,6 +24,7 @@ mod pi;
 mod plain;
 #[cfg(feature = "providers")]
 pub mod providers;
+mod qwen;
 mod raw;
 mod registry;
 mod report;
@@ -31,15 +36,18 @@ mod transcript;
 
 pub use claude::ClaudeCode;
 pub use cline::Cline;
+pub use codex::Codex;
 pub use conventions::KnownAgents;
 pub use error::{Error, ErrorKind};
 pub use format::{Confidence, Format, Head, Input, Sink};
+pub use gemini_cli::GeminiCli;
 pub use message_lists::MessageLists;
 pub use opencode::OpenCode;
 pub use openhands::OpenHands;
 pub use options::ReadOptions;
 pub use pi::Pi;
 pub use plain::PlainLines;
+pub use qwen::QwenCode;
 pub use registry::{Formats, read, read_file};
 pub use report::{Report, Warning};
 pub use session::{SessionBuilder, is_linked, is_made_id};

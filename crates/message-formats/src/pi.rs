@@ -1,14 +1,13 @@
 //! pi's session files: version 1 is a list, version 3 a tree.
 
-use std::collections::HashMap;
-
-use memory_model::{EntryKind, Message, Part, RawJson, Role, SessionKey};
+use memory_model::{Message, Part, RawJson, Role};
 
 use crate::blocks::{Blocks, Dialect, is_error, set_meta};
+use crate::branches::Branches;
 use crate::detect::{self, Kind};
 use crate::json_lines::{self, Line, LineReader};
 use crate::raw::{MetaBuilder, RawObject, Reading, readable};
-use crate::session::{SessionBuilder, note, short_hash, unknown};
+use crate::session::{note, short_hash, unknown};
 use crate::{
     Confidence, EarlierReading, Error, Format, Head, Input, Origin, ReadOptions, Report,
     SessionLog, Sink, SourceScope, SourceSummary,
@@ -44,7 +43,12 @@ impl Format for Pi {
         options: &ReadOptions,
         sink: &mut dyn Sink,
     ) -> Result<Report, Error> {
-        let mut reader = Reader::default();
+        let mut reader = Reader {
+            key: None,
+            named: false,
+            branches: Branches::new(Origin::Root),
+            order: Vec::new(),
+        };
         let report = json_lines::read(input, options, &mut reader)?;
         for session in reader.finish() {
             sink.session(session)?;
@@ -55,29 +59,15 @@ impl Format for Pi {
 
 /// Reads a file's lines in file order: an entry goes to the conversation whose last entry is its
 /// parent, and any other parent makes a fork.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Reader {
-    key: String,
+    /// `None` before the first line.
+    key: Option<String>,
     /// Whether the header names the session.
     named: bool,
-    branches: Vec<Branch>,
-    /// Branch and external id of each entry, by the entry's id.
-    entries: HashMap<String, (usize, String)>,
-    /// The branch that was written to last.
-    current: usize,
+    branches: Branches,
     /// External ids of the entries in the order of the file; `None` for a header. Version 1 names entries so.
     order: Vec<Option<String>>,
-}
-
-#[derive(Debug)]
-struct Branch {
-    log: SessionBuilder,
-    /// The branch's first entry, which names it; `None` for the root.
-    name: Option<String>,
-    parent: usize,
-    after: Option<String>,
-    /// The id of the last entry.
-    tip: Option<String>,
 }
 
 impl LineReader for Reader {
@@ -86,27 +76,19 @@ impl LineReader for Reader {
         let tag = object.string("type").unwrap_or_default();
         let id = object.id("id");
         let header = tag == "session";
-        if self.branches.is_empty() {
+        if self.key.is_none() {
             self.named = header && id.is_some();
-            self.key = id
-                .clone()
-                .filter(|_| header)
-                .unwrap_or_else(|| format!("pi-{}", short_hash(line.text)));
-            self.branches.push(Branch {
-                log: SessionBuilder::new(Origin::Root),
-                name: None,
-                parent: 0,
-                after: None,
-                tip: None,
-            });
+            let named = id.clone().filter(|_| header);
+            self.key = named.or_else(|| Some(format!("pi-{}", short_hash(line.text))));
         }
         let entry = id.filter(|_| !header);
         let branch = match &entry {
-            Some(id) => self.branch(object, id),
-            None => self.current,
+            Some(id) => self.branches.place(id, object.get("parentId")),
+            None => self.branches.current(),
         };
         let summary = self.summary(object, &tag);
-        let Some(at) = self.branches.get_mut(branch) else {
+        let is_root = self.branches.is_root(branch);
+        let Some(log) = self.branches.log(branch) else {
             return;
         };
         let (mut message, mut revised) = match (tag.as_str(), &summary) {
@@ -115,7 +97,11 @@ impl LineReader for Reader {
                 Some(message) => (message, true),
                 None => (note(Role::System, line.text), false),
             },
-            ("compaction", Some(summary)) if at.is_all_that_is_left(&summary.scope) => {
+            ("compaction", Some(summary))
+                if is_root
+                    && summary.scope == (SourceScope::Before { kept_from: None })
+                    && log.is_without_messages() =>
+            {
                 let mut rest = MetaBuilder::default();
                 rest.extend(object.others(&["id", "timestamp", "summary"]));
                 let mut message = Message::user(summary.text.as_str());
@@ -137,40 +123,25 @@ impl LineReader for Reader {
             first.created_at = first_time;
             EarlierReading::Entry(Box::new(first))
         });
-        let external = at
-            .log
-            .push_revised(message, entry.clone(), line.text, earlier);
+        let external = log.push_revised(message, entry.clone(), line.text, earlier);
         self.order.push(external.clone().filter(|_| !header));
         let Some(external) = external else {
             return;
         };
         if let Some(mut summary) = summary {
             summary.entry.clone_from(&external);
-            at.log.push_summary(summary);
+            log.push_summary(summary);
         }
-        self.current = branch;
         if let Some(entry) = entry {
-            at.tip = Some(entry.clone());
-            self.entries.insert(entry, (branch, external));
+            self.branches.placed(&entry, branch, Some(external));
         }
-    }
-}
-
-impl Branch {
-    /// Whether a summary is the only trace of what was said before it: a program that rewrites its files put it in the place
-    /// of all entries before it.
-    fn is_all_that_is_left(&self, scope: &SourceScope) -> bool {
-        let is_note = |message: &Message| message.kind == EntryKind::Note;
-        *scope == SourceScope::Before { kept_from: None }
-            && self.name.is_none()
-            && self.log.messages.iter().all(is_note)
     }
 }
 
 impl Reader {
     /// The summary that an entry holds.
     fn summary(&self, object: &RawObject<'_>, tag: &str) -> Option<SourceSummary> {
-        let external = |id: String| self.entries.get(&id).map(|(_, external)| external.clone());
+        let external = |id: String| self.branches.external(&id);
         let scope = match tag {
             "compaction" => {
                 let own = object.id("id");
@@ -201,61 +172,8 @@ impl Reader {
     }
 
     fn finish(self) -> Vec<SessionLog> {
-        let keys: Vec<SessionKey> = self
-            .branches
-            .iter()
-            .map(|branch| match &branch.name {
-                Some(name) => SessionKey::new(format!("{}/{name}", self.key)),
-                None => SessionKey::new(self.key.as_str()),
-            })
-            .collect();
-        let mut logs = Vec::with_capacity(keys.len());
-        for (index, (mut branch, key)) in self.branches.into_iter().zip(&keys).enumerate() {
-            if branch.name.is_some() {
-                branch.log.origin = Origin::Fork {
-                    parent: keys.get(branch.parent).unwrap_or(key).clone(),
-                    after: branch.after,
-                };
-            }
-            let mut log = branch.log.finish(key.clone());
-            log.named = self.named;
-            log.linked = true;
-            log.in_use = index == self.current;
-            logs.push(log);
-        }
-        logs
-    }
-
-    /// The branch that an entry belongs to.
-    fn branch(&mut self, object: &RawObject<'_>, id: &str) -> usize {
-        let Some(parent) = object.get("parentId") else {
-            return self.current;
-        };
-        // The same entry once more, or one that reuses its id, makes no branch.
-        if let Some((branch, _)) = self.entries.get(id) {
-            return *branch;
-        }
-        let (from, after) = match object.string("parentId") {
-            Some(parent) => match self.entries.get(&parent) {
-                Some((branch, external)) => (*branch, Some((parent, external.clone()))),
-                // The parent's line could not be read: file order is what is left.
-                None => return self.current,
-            },
-            None if parent.get() == "null" => (0, None),
-            None => return self.current,
-        };
-        let tip = self.branches.get(from).and_then(|b| b.tip.as_deref());
-        if tip == after.as_ref().map(|(parent, _)| parent.as_str()) {
-            return from;
-        }
-        self.branches.push(Branch {
-            log: SessionBuilder::new(Origin::Root),
-            name: Some(id.to_owned()),
-            parent: from,
-            after: after.map(|(_, external)| external),
-            tip: None,
-        });
-        self.branches.len() - 1
+        let key = self.key.unwrap_or_default();
+        self.branches.finish(&key, self.named, true)
     }
 }
 

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use crate::json_lines::is_object;
 use crate::{
-    ClaudeCode, Confidence, Error, ErrorKind, Format, Head, Input, Pi, PlainLines, ReadOptions,
-    SessionLog, Transcript,
+    ClaudeCode, Codex, Confidence, Error, ErrorKind, Format, GeminiCli, Head, Input, Pi,
+    PlainLines, QwenCode, ReadOptions, SessionLog, Transcript,
 };
 use crate::{Cline, MessageLists, OpenCode, OpenHands, SweAgent, TauBench};
 
@@ -25,7 +25,10 @@ impl Default for Formats {
     fn default() -> Self {
         Self::empty()
             .with(ClaudeCode::new())
+            .with(Codex::new())
+            .with(GeminiCli::new())
             .with(Pi::new())
+            .with(QwenCode::new())
             .with(PlainLines::new())
             .with(MessageLists::new())
             .with(OpenCode::new())

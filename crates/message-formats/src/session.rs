@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use memory_model::{Message, Part, RawJson, Role, SessionKey};
+use memory_model::{EntryKind, Message, Part, RawJson, Role, SessionKey};
 use sha2::{Digest, Sha256};
 
 use crate::raw::RawObject;
@@ -107,6 +107,13 @@ impl SessionBuilder {
             ordinals: self.ordinals.clone(),
             ..Self::new(Origin::Root)
         }
+    }
+
+    /// Whether it has only notes so far. A summary that comes next is the only trace of what was said before it: a program
+    /// that rewrites its files put it in the place of all entries before it.
+    pub(crate) fn is_without_messages(&self) -> bool {
+        let is_note = |message: &Message| message.kind == EntryKind::Note;
+        self.messages.iter().all(is_note)
     }
 
     /// Adds the message of a record and returns its external id; `None` when an equal record with

@@ -8,7 +8,9 @@
     missing_docs
 )]
 
+mod agents;
 mod claude;
+mod conventions;
 mod corpus;
 mod fixtures;
 mod formats;

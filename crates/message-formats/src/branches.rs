@@ -1,0 +1,189 @@
+//! A conversation and the forks that a source holds of it.
+
+use std::collections::HashMap;
+
+use memory_model::SessionKey;
+use serde_json::value::RawValue;
+
+use crate::raw::string;
+use crate::session::SessionBuilder;
+use crate::{Origin, SessionLog};
+
+/// The root conversation, then its forks in file order.
+#[derive(Debug)]
+pub(crate) struct Branches {
+    branches: Vec<Branch>,
+    /// The branch that was written to last.
+    current: usize,
+    /// Branch and external id of each entry, by the entry's id. Records without an entry have those of the entry before.
+    entries: HashMap<String, (usize, Option<String>)>,
+    /// The fork that the next entry begins: its parent, and the last entry that both share.
+    back: Option<(usize, Option<String>)>,
+}
+
+#[derive(Debug)]
+struct Branch {
+    log: SessionBuilder,
+    /// Suffix of the session's key; `None` for the root.
+    name: Option<String>,
+    parent: usize,
+    after: Option<String>,
+    /// The id of the last entry.
+    tip: Option<String>,
+}
+
+impl Branches {
+    /// Creates a root conversation.
+    pub(crate) fn new(origin: Origin) -> Self {
+        let root = Branch {
+            log: SessionBuilder::new(origin),
+            name: None,
+            parent: 0,
+            after: None,
+            tip: None,
+        };
+        Self {
+            branches: vec![root],
+            current: 0,
+            entries: HashMap::new(),
+            back: None,
+        }
+    }
+
+    /// The branch that was written to last.
+    pub(crate) fn current(&self) -> usize {
+        self.current
+    }
+
+    /// Whether a branch is the root conversation.
+    pub(crate) fn is_root(&self, branch: usize) -> bool {
+        branch == 0
+    }
+
+    /// The entries of a branch.
+    pub(crate) fn log(&mut self, branch: usize) -> Option<&mut SessionBuilder> {
+        self.branches.get_mut(branch).map(|branch| &mut branch.log)
+    }
+
+    /// The external id of an entry.
+    pub(crate) fn external(&self, id: &str) -> Option<String> {
+        self.entries.get(id)?.1.clone()
+    }
+
+    /// Returns the branch of an entry that names its parent: that of the parent if the parent is its last entry, else a new fork
+    /// at the parent.
+    pub(crate) fn place(&mut self, id: &str, parent: Option<&RawValue>) -> usize {
+        let Some(parent) = parent else {
+            return self.current;
+        };
+        // The same entry once more, or one that reuses its id, makes no branch.
+        if let Some((branch, _)) = self.entries.get(id) {
+            return *branch;
+        }
+        let name = string(parent);
+        let (from, after) = match &name {
+            Some(name) => match self.entries.get(name) {
+                Some(found) => found.clone(),
+                // The parent's line could not be read: file order is what is left.
+                None => return self.current,
+            },
+            None if parent.get() == "null" => (0, None),
+            None => return self.current,
+        };
+        let tip = self.branches.get(from).and_then(|b| b.tip.as_deref());
+        if tip == name.as_deref() {
+            return from;
+        }
+        self.fork(
+            from,
+            after,
+            id.to_owned(),
+            SessionBuilder::new(Origin::Root),
+        )
+    }
+
+    fn fork(
+        &mut self,
+        from: usize,
+        after: Option<String>,
+        name: String,
+        log: SessionBuilder,
+    ) -> usize {
+        self.branches.push(Branch {
+            log,
+            name: Some(name),
+            parent: from,
+            after,
+            tip: None,
+        });
+        self.branches.len() - 1
+    }
+
+    /// Notes an entry that names its parent as the last one of its branch. `external`: `None` for a record that is no entry.
+    pub(crate) fn placed(&mut self, id: &str, branch: usize, external: Option<String>) {
+        self.current = branch;
+        let Some(at) = self.branches.get_mut(branch) else {
+            return;
+        };
+        let last = || at.log.messages.last()?.external_id.clone();
+        let external = external.or_else(last).or_else(|| at.after.clone());
+        at.tip = Some(id.to_owned());
+        self.entries.insert(id.to_owned(), (branch, external));
+    }
+
+    /// The place behind the last entry, to go back to.
+    pub(crate) fn end(&self) -> (usize, Option<String>) {
+        if let Some(back) = &self.back {
+            return back.clone();
+        }
+        let current = self.branches.get(self.current);
+        let last = current.and_then(|branch| branch.log.messages.last());
+        match (last, current) {
+            (Some(last), _) => (self.current, last.external_id.clone()),
+            (None, Some(branch)) => (branch.parent, branch.after.clone()),
+            (None, None) => (0, None),
+        }
+    }
+
+    /// Goes back to a place: the next entry begins a fork there.
+    pub(crate) fn go_back(&mut self, place: (usize, Option<String>)) {
+        self.back = Some(place);
+    }
+
+    /// The branch in use, in a source that goes on in it without naming parents.
+    pub(crate) fn in_use(&mut self) -> Option<&mut SessionBuilder> {
+        if let Some((from, after)) = self.back.take() {
+            let name = format!("fork-{}", self.branches.len());
+            let log = self.log(from)?.branch();
+            self.current = self.fork(from, after, name, log);
+        }
+        self.log(self.current)
+    }
+
+    /// Returns the conversations that have entries.
+    pub(crate) fn finish(self, key: &str, named: bool, linked: bool) -> Vec<SessionLog> {
+        let key_of = |branch: &Branch| match &branch.name {
+            Some(name) => SessionKey::new(format!("{key}/{name}")),
+            None => SessionKey::new(key),
+        };
+        let keys: Vec<SessionKey> = self.branches.iter().map(key_of).collect();
+        let mut logs = Vec::with_capacity(keys.len());
+        for (index, (mut branch, key)) in self.branches.into_iter().zip(&keys).enumerate() {
+            if branch.log.messages.is_empty() {
+                continue;
+            }
+            if branch.name.is_some() {
+                branch.log.origin = Origin::Fork {
+                    parent: keys.get(branch.parent).unwrap_or(key).clone(),
+                    after: branch.after,
+                };
+            }
+            let mut log = branch.log.finish(key.clone());
+            log.named = named;
+            log.linked = linked && !matches!(log.origin, Origin::Spawn { .. });
+            log.in_use = index == self.current;
+            logs.push(log);
+        }
+        logs
+    }
+}

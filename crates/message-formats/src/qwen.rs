@@ -1,0 +1,180 @@
+//! Qwen Code's session files.
+//!
+//! A file (`~/.qwen/projects/…/chats/ID.jsonl`) is JSON lines. Each line has the envelope of Claude Code's lines (`uuid`, `parentUuid`,
+//! `sessionId`, `timestamp`, `type`) and a body in the shape of Gemini's interface (`message.parts`).
+//!
+//! - `user`, `assistant` and `tool_result` lines are messages, one each. A part with `thought` is reasoning, a `functionCall` a call, a
+//!   `functionResponse` its result: failed if it has an `error`, or if `toolCallResult.status` says so.
+//! - A user line with another `provenance` than `real_user` is the program's; the meta says so.
+//! - `system` lines are notes, with two exceptions that are no part of the conversation and only counted: `ui_telemetry` and
+//!   `attribution_snapshot`. `chat_compression` has a summary; the messages in its `compressedHistory` are no messages again.
+//! - A line whose `parentUuid` is not the last line begins a fork there.
+
+use memory_model::{Message, Part, Role};
+
+use crate::blocks::{only_results, set_meta};
+use crate::branches::Branches;
+use crate::detect::{self, Kind};
+use crate::gemini_parts;
+use crate::json_lines::{self, Line, LineReader};
+use crate::raw::{MetaBuilder, RawObject, Reading, list};
+use crate::session::{note, short_hash, unknown};
+use crate::{
+    Confidence, Error, Format, Head, Input, Origin, ReadOptions, Report, Sink, SourceScope,
+    SourceSummary,
+};
+
+/// Subtypes of `system` lines that are no part of a conversation.
+const NOISE: [&str; 2] = ["ui_telemetry", "attribution_snapshot"];
+
+/// Subtypes of `system` lines that are known notes.
+const NOTES: [&str; 2] = [COMPRESSION, "slash_command"];
+const COMPRESSION: &str = "chat_compression";
+
+/// Keys of a line that its message carries otherwise.
+const CARRIED: [&str; 4] = ["type", "message", "uuid", "timestamp"];
+
+/// Qwen Code's session files.
+#[derive(Debug, Clone, Copy, Default)]
+#[non_exhaustive]
+pub struct QwenCode {}
+
+impl QwenCode {
+    /// Creates the format.
+    pub fn new() -> Self {
+        Self {}
+    }
+}
+
+impl Format for QwenCode {
+    fn name(&self) -> &str {
+        "qwen-code"
+    }
+
+    fn sniff(&self, head: &Head<'_>) -> Confidence {
+        detect::sniff(head, Kind::QwenCode)
+    }
+
+    fn read(
+        &self,
+        input: Input<'_>,
+        options: &ReadOptions,
+        sink: &mut dyn Sink,
+    ) -> Result<Report, Error> {
+        let mut reader = Reader {
+            key: None,
+            named: false,
+            branches: Branches::new(Origin::Root),
+        };
+        let report = json_lines::read(input, options, &mut reader)?;
+        let key = reader.key.unwrap_or_default();
+        for session in reader.branches.finish(&key, reader.named, true) {
+            sink.session(session)?;
+        }
+        Ok(report)
+    }
+}
+
+#[derive(Debug)]
+struct Reader {
+    /// The session that the first line names, or a key made from that line.
+    key: Option<String>,
+    named: bool,
+    branches: Branches,
+}
+
+impl LineReader for Reader {
+    fn line(&mut self, line: &Line<'_>, report: &mut Report) {
+        let object = &line.object;
+        if self.key.is_none() {
+            let id = object.id("sessionId");
+            self.named = id.is_some();
+            self.key = id.or_else(|| Some(format!("qwen-{}", short_hash(line.text))));
+        }
+        let uuid = object.id("uuid");
+        let branch = match &uuid {
+            Some(uuid) => self.branches.place(uuid, object.get("parentUuid")),
+            None => self.branches.current(),
+        };
+        let subtype = object.string("subtype").unwrap_or_default();
+        let tag = object.string("type").unwrap_or_default();
+        let external = if tag == "system" && NOISE.contains(&subtype.as_str()) {
+            report.skip(&subtype);
+            None
+        } else {
+            let mut message = match tag.as_str() {
+                "user" | "assistant" | "tool_result" => message(line, &tag),
+                "system" if NOTES.contains(&subtype.as_str()) => note(Role::System, line.text),
+                _ => {
+                    report.skip(if tag == "system" { &subtype } else { &tag });
+                    note(Role::System, line.text)
+                }
+            };
+            message.created_at = object.time("timestamp", Reading::Now).unwrap_or_default();
+            let Some(log) = self.branches.log(branch) else {
+                return;
+            };
+            let Some(external) = log.push(message, uuid.clone(), line.text) else {
+                return;
+            };
+            if subtype == COMPRESSION
+                && let Some(text) = summary(object)
+            {
+                log.push_summary(SourceSummary {
+                    entry: external.clone(),
+                    text,
+                    scope: SourceScope::Before { kept_from: None },
+                    details: None,
+                });
+            }
+            Some(external)
+        };
+        if let Some(uuid) = uuid {
+            self.branches.placed(&uuid, branch, external);
+        }
+    }
+}
+
+fn message(line: &Line<'_>, tag: &str) -> Message {
+    let object = &line.object;
+    let role = match tag {
+        "assistant" => Role::Assistant,
+        "tool_result" => Role::Tool,
+        _ => Role::User,
+    };
+    let inner = object
+        .object("message")
+        .filter(|inner| !inner.repeats() && !object.repeats_any(&["type", "message", "uuid"]));
+    let Some((inner, value)) = inner.and_then(|inner| {
+        let parts = inner.get("parts")?;
+        Some((inner, parts))
+    }) else {
+        return Message::new(role, vec![unknown(line.text)]);
+    };
+    let mut blocks = MetaBuilder::default();
+    let mut message = Message::new(role, gemini_parts::parts(value, &mut blocks));
+    if role == Role::User && only_results(&message.parts) {
+        message.role = Role::Tool;
+    }
+    let status = object.object("toolCallResult");
+    let status = status.and_then(|result| result.string("status"));
+    if let [Part::ToolResult { is_error, .. }] = message.parts.as_mut_slice() {
+        *is_error = is_error.or(status.map(|status| status != "success"));
+    }
+    let mut outer = MetaBuilder::default();
+    outer.extend(object.others(&CARRIED));
+    outer.extend(object.inexact_time("timestamp", Reading::Now));
+    let mut rest = MetaBuilder::default();
+    rest.extend(inner.others(&["role", "parts"]));
+    set_meta(&mut message, outer, rest, blocks);
+    message
+}
+
+/// The text that the model is shown in the place of older messages: the first entry of the compressed history.
+fn summary(line: &RawObject<'_>) -> Option<String> {
+    let history = line.object("systemPayload")?;
+    let history = list(history.get("compressedHistory")?)?;
+    let first = RawObject::parse(history.first()?.get())?;
+    let parts = gemini_parts::parts(first.get("parts")?, &mut MetaBuilder::default());
+    Some(Message::new(Role::User, parts).text())
+}
