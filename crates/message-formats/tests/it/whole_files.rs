@@ -339,22 +339,15 @@ fn a_document_that_grows_keeps_what_it_had() {
         .collect();
     for path in files {
         let whole: Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
-        let list = ["messages", "history", ""].into_iter();
-        let list = list
-            .map(|key| format!("/{key}"))
-            .map(|key| match key.as_str() {
-                "/" => String::new(),
-                _ => key,
-            });
-        let list = list
-            .filter(|key| whole.pointer(key).is_some_and(Value::is_array))
-            .next()
+        let list = ["/messages", "/history", ""]
+            .into_iter()
+            .find(|list| whole.pointer(list).is_some_and(Value::is_array))
             .unwrap();
         let finished = read_value(&whole);
-        let count = whole.pointer(&list).unwrap().as_array().unwrap().len();
+        let count = whole.pointer(list).unwrap().as_array().unwrap().len();
         for length in [4, count / 2, count - 1] {
             let mut part = whole.clone();
-            part.pointer_mut(&list)
+            part.pointer_mut(list)
                 .unwrap()
                 .as_array_mut()
                 .unwrap()
