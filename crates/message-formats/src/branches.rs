@@ -5,13 +5,18 @@ use std::collections::HashMap;
 use memory_model::SessionKey;
 use serde_json::value::RawValue;
 
+use crate::json_lines::Line;
 use crate::raw::string;
-use crate::session::SessionBuilder;
+use crate::session::{SessionBuilder, short_hash};
 use crate::{Origin, SessionLog};
 
 /// The root conversation, then its forks in file order.
 #[derive(Debug)]
 pub(crate) struct Branches {
+    /// The session's key; `None` before the first line.
+    key: Option<String>,
+    /// Whether the source names the session.
+    named: bool,
     branches: Vec<Branch>,
     /// The branch that was written to last.
     current: usize,
@@ -32,21 +37,51 @@ struct Branch {
     tip: Option<String>,
 }
 
-impl Branches {
-    /// Creates a root conversation.
-    pub(crate) fn new(origin: Origin) -> Self {
+impl Default for Branches {
+    fn default() -> Self {
         let root = Branch {
-            log: SessionBuilder::new(origin),
+            log: SessionBuilder::new(Origin::Root),
             name: None,
             parent: 0,
             after: None,
             tip: None,
         };
         Self {
+            key: None,
+            named: false,
             branches: vec![root],
             current: 0,
             entries: HashMap::new(),
             back: None,
+        }
+    }
+}
+
+impl Branches {
+    /// Takes the session's key from the first line, or makes one of it: `prefix`, and its hash. Returns whether it is the first line.
+    pub(crate) fn name(
+        &mut self,
+        line: &Line<'_>,
+        named: impl FnOnce() -> Option<String>,
+        prefix: &str,
+    ) -> bool {
+        let is_first = self.key.is_none();
+        if is_first {
+            let named = named();
+            self.named = named.is_some();
+            self.key = named.or_else(|| Some(format!("{prefix}-{}", short_hash(line.text))));
+        }
+        is_first
+    }
+
+    /// Makes the root a conversation that another one started.
+    pub(crate) fn spawned_by(&mut self, parent: String) {
+        if let Some(root) = self.branches.first_mut() {
+            root.log.origin = Origin::Spawn {
+                parent: SessionKey::new(parent),
+                call: None,
+                after: None,
+            };
         }
     }
 
@@ -55,9 +90,10 @@ impl Branches {
         self.current
     }
 
-    /// Whether a branch is the root conversation.
-    pub(crate) fn is_root(&self, branch: usize) -> bool {
-        branch == 0
+    /// Whether nothing was said yet.
+    pub(crate) fn is_without_messages(&self) -> bool {
+        let mut branches = self.branches.iter();
+        branches.all(|branch| branch.log.is_without_messages())
     }
 
     /// The entries of a branch.
@@ -160,11 +196,12 @@ impl Branches {
         self.log(self.current)
     }
 
-    /// Returns the conversations that have entries.
-    pub(crate) fn finish(self, key: &str, named: bool, linked: bool) -> Vec<SessionLog> {
+    /// Returns the conversations that have entries. `linked`: entries say which one they follow.
+    pub(crate) fn finish(self, linked: bool) -> Vec<SessionLog> {
+        let key = self.key.unwrap_or_default();
         let key_of = |branch: &Branch| match &branch.name {
             Some(name) => SessionKey::new(format!("{key}/{name}")),
-            None => SessionKey::new(key),
+            None => SessionKey::new(key.as_str()),
         };
         let keys: Vec<SessionKey> = self.branches.iter().map(key_of).collect();
         let mut logs = Vec::with_capacity(keys.len());
@@ -179,8 +216,8 @@ impl Branches {
                 };
             }
             let mut log = branch.log.finish(key.clone());
-            log.named = named;
-            log.linked = linked && !matches!(log.origin, Origin::Spawn { .. });
+            log.named = self.named;
+            log.linked = linked;
             log.in_use = index == self.current;
             logs.push(log);
         }

@@ -261,6 +261,38 @@ fn merge(meta: Option<&RawValue>, extra: Option<RawJson>) -> Option<RawJson> {
     }
 }
 
+/// Reads content in the shape of any provider. What a part has no place for goes to `extras`, under the part's index. A picture or file
+/// behind a result belongs to it.
+pub(crate) fn parts(
+    value: &RawValue,
+    calls: &mut Calls,
+    extras: &mut MetaBuilder,
+) -> Option<Vec<Part>> {
+    let mut found = Vec::new();
+    let reading = Reading::Now;
+    Parts { reading, calls }.content(value, &mut found, extras)?;
+    let mut out: Vec<Part> = Vec::with_capacity(found.len());
+    for part in found {
+        match (out.last_mut(), part) {
+            (Some(Part::ToolResult { content, .. }), part @ (Part::Image(_) | Part::File(_))) => {
+                attach(content, part);
+            }
+            (_, part) => out.push(part),
+        }
+    }
+    Some(out)
+}
+
+/// Adds a part to a result.
+pub(crate) fn attach(content: &mut ResultContent, part: Part) {
+    let mut parts = match std::mem::replace(content, ResultContent::Parts(Vec::new())) {
+        ResultContent::Text(text) => vec![Part::text(text)],
+        ResultContent::Parts(parts) => parts,
+    };
+    parts.push(part);
+    *content = ResultContent::Parts(parts);
+}
+
 /// Reads parts with one version of the reading.
 struct Parts<'a> {
     reading: Reading,
@@ -562,7 +594,7 @@ impl Parts<'_> {
 }
 
 /// The result of a call. Keys that no part models go to `blocks`.
-fn result(
+pub(crate) fn result(
     call_id: String,
     value: Option<&RawValue>,
     reading: Reading,
@@ -633,20 +665,6 @@ fn media(media_type: Option<&str>, source: MediaSource) -> Part {
 pub(crate) fn linked_media(media_type: Option<&str>, url: &str) -> Part {
     let found = url_media(url, media_type.unwrap_or("application/octet-stream"));
     media(Some(&found.media_type), found.source)
-}
-
-/// Content: a string, or a list of parts and strings. What a part has no place for goes to `extras`, under the part's
-/// index. `None` if it is neither.
-pub(crate) fn parts(
-    value: &RawValue,
-    reading: Reading,
-    extras: &mut MetaBuilder,
-) -> Option<Vec<Part>> {
-    let mut out = Vec::new();
-    content(value, reading, &mut out, extras, |item, out, extra| {
-        out.push(part(item, reading, extra));
-    })?;
-    Some(out)
 }
 
 /// Content, its objects read by `put`, which adds at least one part. What the last of these parts has no place for goes to

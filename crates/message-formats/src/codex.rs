@@ -17,19 +17,18 @@
 
 use std::collections::HashSet;
 
-use memory_model::{Message, Part, RawJson, ResultContent, Role, SessionKey};
+use memory_model::{Message, Part, RawJson, Role};
 use serde_json::value::RawValue;
 
 use crate::blocks::set_meta;
 use crate::branches::Branches;
-use crate::chat;
+use crate::chat::{self, Calls};
 use crate::detect::{self, Kind};
 use crate::json_lines::{self, Line, LineReader};
-use crate::raw::{MetaBuilder, RawObject, Reading, list, readable, string};
+use crate::raw::{MetaBuilder, RawObject, Reading, list, string};
 use crate::session::{note, short_hash, unknown};
 use crate::{
-    Confidence, Error, Format, Head, Input, Origin, ReadOptions, Report, Sink, SourceScope,
-    SourceSummary,
+    Confidence, Error, Format, Head, Input, ReadOptions, Report, Sink, SourceScope, SourceSummary,
 };
 
 /// Types of lines that are no part of a conversation.
@@ -85,28 +84,17 @@ impl Format for Codex {
         options: &ReadOptions,
         sink: &mut dyn Sink,
     ) -> Result<Report, Error> {
-        let mut reader = Reader {
-            key: None,
-            named: false,
-            branches: Branches::new(Origin::Root),
-            failed: HashSet::new(),
-            turns: Vec::new(),
-            context: String::new(),
-        };
+        let mut reader = Reader::default();
         let report = json_lines::read(input, options, &mut reader)?;
-        let key = reader.key.unwrap_or_default();
-        for session in reader.branches.finish(&key, reader.named, false) {
+        for session in reader.branches.finish(false) {
             sink.session(session)?;
         }
         Ok(report)
     }
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Reader {
-    /// The session that the first line names, or a key made from that line.
-    key: Option<String>,
-    named: bool,
     branches: Branches,
     /// Ids of calls whose failure an event reports, and whose results did not come yet.
     failed: HashSet<String>,
@@ -123,18 +111,11 @@ impl LineReader for Reader {
         let payload = object
             .object("payload")
             .filter(|payload| !payload.repeats() && !object.repeats_any(&["type", "payload"]));
-        if self.key.is_none() {
-            let meta = payload.as_ref().filter(|_| tag == "session_meta");
-            let id = meta.and_then(|meta| meta.id("id"));
-            self.named = id.is_some();
-            if let Some(parent) = meta.and_then(parent) {
-                self.branches = Branches::new(Origin::Spawn {
-                    parent: SessionKey::new(parent),
-                    call: None,
-                    after: None,
-                });
-            }
-            self.key = id.or_else(|| Some(format!("codex-{}", short_hash(line.text))));
+        let meta = payload.as_ref().filter(|_| tag == "session_meta");
+        if self.branches.name(line, || meta?.id("id"), "codex")
+            && let Some(parent) = meta.and_then(started_by)
+        {
+            self.branches.spawned_by(parent);
         }
         let Some(payload) = payload else {
             report.skip(&tag);
@@ -171,8 +152,7 @@ impl Reader {
 
     /// Whether a turn's context is that of the turn before.
     fn is_same_context(&mut self, payload: &RawObject<'_>) -> bool {
-        let mut context = MetaBuilder::default();
-        context.extend(payload.others(&["turn_id", "root_turn_id"]));
+        let context = payload.rest(&["turn_id", "root_turn_id"]);
         let context = short_hash(&context.into_text().unwrap_or_default());
         std::mem::replace(&mut self.context, context.clone()) == context
     }
@@ -217,23 +197,11 @@ impl Reader {
 
     fn compacted(&mut self, line: &Line<'_>, payload: &RawObject<'_>) {
         let text = payload.string("message").unwrap_or_default();
-        let is_first = self.branches.is_root(self.branches.current())
-            && self
-                .branches
-                .in_use()
-                .is_some_and(|log| log.is_without_messages());
-        let message = match is_first && !text.trim().is_empty() {
-            true => {
-                let mut message = Message::user(text.as_str());
-                let mut meta = MetaBuilder::default();
-                meta.extend(line.object.others(&CARRIED));
-                let mut rest = MetaBuilder::default();
-                rest.extend(payload.others(&["message"]));
-                set_meta(&mut message, meta, rest, MetaBuilder::default());
-                message
-            }
-            false => note(Role::System, line.text),
-        };
+        let mut message = note(Role::System, line.text);
+        if self.branches.is_without_messages() && !text.trim().is_empty() {
+            message = Message::user(text.as_str());
+            message.meta = line.object.rest(&["timestamp"]).finish();
+        }
         let Some(entry) = self.push(line, message, None) else {
             return;
         };
@@ -249,7 +217,7 @@ impl Reader {
 }
 
 /// The session that started a sub-agent.
-fn parent(meta: &RawObject<'_>) -> Option<String> {
+fn started_by(meta: &RawObject<'_>) -> Option<String> {
     meta.id("parent_thread_id").or_else(|| {
         let spawn = meta.object("source")?.object("subagent")?;
         spawn.object("thread_spawn")?.id("parent_thread_id")
@@ -277,10 +245,10 @@ fn item(
                 "developer" => Role::System,
                 role => Role::parse(role)?,
             };
-            let parts = chat::parts(item.get("content")?, Reading::Now, &mut blocks)?;
+            let parts = chat::parts(item.get("content")?, &mut Calls::default(), &mut blocks)?;
             let keys: &[&str] = match role {
-                Role::System => &["content"],
-                _ => &["role", "content"],
+                Role::System => &["type", "id", "content"],
+                _ => &["type", "id", "role", "content"],
             };
             (role, parts, keys)
         }
@@ -296,56 +264,40 @@ fn item(
                     signature: None,
                 });
             }
-            (Role::Assistant, parts, &["summary", "content"])
+            (
+                Role::Assistant,
+                parts,
+                &["type", "id", "summary", "content"],
+            )
         }
         "function_call" | "custom_tool_call" | "local_shell_call" | "tool_search_call" => {
-            let (key, fallback) = match tag {
-                "custom_tool_call" => ("input", ""),
-                "local_shell_call" => ("action", "local_shell"),
-                "tool_search_call" => ("arguments", "tool_search"),
-                _ => ("arguments", ""),
+            let (key, name) = match tag {
+                "custom_tool_call" => ("input", item.string("name")),
+                "local_shell_call" => ("action", Some("local_shell".to_owned())),
+                "tool_search_call" => ("arguments", Some("tool_search".to_owned())),
+                _ => ("arguments", item.string("name")),
             };
             let call = Part::ToolCall {
                 id: item.id("call_id")?,
-                name: match fallback {
-                    "" => item.string("name")?,
-                    name => name.to_owned(),
-                },
+                name: name?,
                 arguments: RawJson::from_raw(item.get(key)?),
             };
-            let keys: &[&str] = match tag {
-                "custom_tool_call" => &["call_id", "name", "input"],
-                "local_shell_call" => &["call_id", "action"],
-                _ => &["call_id", "name", "arguments"],
-            };
+            let keys = &["id", "call_id", "name", "arguments", "input", "action"];
             (Role::Assistant, vec![call], keys)
         }
         "function_call_output" | "custom_tool_call_output" | "tool_search_output" => {
-            let key = match tag {
-                "tool_search_output" => "tools",
-                _ => "output",
-            };
-            let value = item.get(key)?;
-            let content = match readable(value, Reading::Now) {
-                Some((text, whole)) => {
-                    if !whole {
-                        blocks.add("\"output\"", value.get());
-                    }
-                    ResultContent::Text(text)
-                }
-                None if tag == "tool_search_output" => {
-                    ResultContent::Parts(vec![unknown(value.get())])
-                }
-                None => ResultContent::Parts(chat::parts(value, Reading::Now, &mut blocks)?),
-            };
+            let value = item.get("output").or_else(|| item.get("tools"));
             let call_id = item.id("call_id")?;
             let reported = failed.remove(&call_id).then_some(true);
-            let result = Part::ToolResult {
-                is_error: reported.or_else(|| is_error(&content.text())),
-                content,
-                call_id,
-            };
-            (Role::Tool, vec![result], &["call_id", "output", "tools"])
+            let mut result = chat::result(call_id, value, Reading::Now, &mut blocks)?;
+            if let Part::ToolResult {
+                content, is_error, ..
+            } = &mut result
+            {
+                *is_error = reported.or_else(|| failure(&content.text()));
+            }
+            let keys = &["id", "call_id", "output", "tools"];
+            (Role::Tool, vec![result], keys)
         }
         _ if SERVER_CALLS.contains(&tag) => {
             let json = line.object.get("payload")?.get();
@@ -357,21 +309,8 @@ fn item(
     if role == Role::Assistant {
         message.response = response(line, item);
     }
-    let mut outer = MetaBuilder::default();
-    outer.extend(line.object.others(&CARRIED));
-    outer.extend(line.object.inexact_time("timestamp", Reading::Now));
-    let carried: Vec<&str> = ["id"].iter().chain(keys).copied().collect();
-    let mut rest = MetaBuilder::default();
-    let is_plain = [
-        "message",
-        "reasoning",
-        "function_call",
-        "function_call_output",
-    ]
-    .contains(&tag);
-    let others = item.others(&carried);
-    rest.extend(others.filter(|member| !(is_plain && member.name == "type")));
-    set_meta(&mut message, outer, rest, blocks);
+    let outer = line.object.facts(&CARRIED, Reading::Now);
+    set_meta(&mut message, outer, item.rest(keys), blocks);
     Some(message)
 }
 
@@ -400,7 +339,7 @@ fn response(line: &Line<'_>, item: &RawObject<'_>) -> Option<String> {
 }
 
 /// Whether a call failed, by the text of its result; `None` if the text does not say.
-fn is_error(text: &str) -> Option<bool> {
+fn failure(text: &str) -> Option<bool> {
     if let Some(output) = RawObject::parse(text) {
         let code = output.object("metadata")?.get("exit_code")?;
         return Some(code.get() != "0");

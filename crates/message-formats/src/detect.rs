@@ -181,23 +181,6 @@ mod tests {
                 r#"{"timestamp":"t","type":"session_meta","payload":{"id":"x"}}"#,
                 Some("codex"),
             ),
-            (
-                r#"{"type":"user","uuid":"u","sessionId":"s","message":{"role":"user","parts":[]}}"#,
-                Some("qwen-code"),
-            ),
-            (
-                r#"{"type":"system","uuid":"u","sessionId":"s","subtype":"x","systemPayload":{}}"#,
-                Some("qwen-code"),
-            ),
-            (
-                r#"{"sessionId":"s","projectHash":"p","startTime":"t","kind":"main"}"#,
-                Some("gemini-cli"),
-            ),
-            (
-                "{\n  \"sessionId\": \"s\",\n  \"projectHash\": \"p\",\n  \"messages\": [\n    {\"type\": \"user\"}\n",
-                Some("gemini-cli"),
-            ),
-            ("{\n  \"name\": \"p\",\n  \"messages\": []\n}", None),
             ("{\"role\":\"user\",\"content\":\"cut", None),
             ("", None),
         ] {

@@ -112,7 +112,7 @@ impl<T: Documents> Format for T {
 }
 
 /// Result of looking for a document.
-enum Found {
+pub(crate) enum Found {
     /// Its bytes are in the buffer.
     Document,
     Cut,
@@ -121,7 +121,7 @@ enum Found {
 }
 
 /// Reads the next document into the buffer.
-fn next(
+pub(crate) fn next(
     input: &mut Input<'_>,
     options: &ReadOptions,
     buffer: &mut Vec<u8>,

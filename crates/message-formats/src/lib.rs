@@ -12,7 +12,6 @@ mod documents;
 mod error;
 mod format;
 mod gemini_cli;
-mod gemini_parts;
 pub mod json_lines;
 mod lines;
 mod message_lists;

@@ -7,10 +7,10 @@ use crate::branches::Branches;
 use crate::detect::{self, Kind};
 use crate::json_lines::{self, Line, LineReader};
 use crate::raw::{MetaBuilder, RawObject, Reading, readable};
-use crate::session::{note, short_hash, unknown};
+use crate::session::{note, unknown};
 use crate::{
-    Confidence, EarlierReading, Error, Format, Head, Input, Origin, ReadOptions, Report,
-    SessionLog, Sink, SourceScope, SourceSummary,
+    Confidence, EarlierReading, Error, Format, Head, Input, ReadOptions, Report, Sink, SourceScope,
+    SourceSummary,
 };
 
 /// Keys of an entry that its message carries otherwise.
@@ -43,14 +43,9 @@ impl Format for Pi {
         options: &ReadOptions,
         sink: &mut dyn Sink,
     ) -> Result<Report, Error> {
-        let mut reader = Reader {
-            key: None,
-            named: false,
-            branches: Branches::new(Origin::Root),
-            order: Vec::new(),
-        };
+        let mut reader = Reader::default();
         let report = json_lines::read(input, options, &mut reader)?;
-        for session in reader.finish() {
+        for session in reader.branches.finish(true) {
             sink.session(session)?;
         }
         Ok(report)
@@ -59,12 +54,8 @@ impl Format for Pi {
 
 /// Reads a file's lines in file order: an entry goes to the conversation whose last entry is its
 /// parent, and any other parent makes a fork.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Reader {
-    /// `None` before the first line.
-    key: Option<String>,
-    /// Whether the header names the session.
-    named: bool,
     branches: Branches,
     /// External ids of the entries in the order of the file; `None` for a header. Version 1 names entries so.
     order: Vec<Option<String>>,
@@ -76,18 +67,14 @@ impl LineReader for Reader {
         let tag = object.string("type").unwrap_or_default();
         let id = object.id("id");
         let header = tag == "session";
-        if self.key.is_none() {
-            self.named = header && id.is_some();
-            let named = id.clone().filter(|_| header);
-            self.key = named.or_else(|| Some(format!("pi-{}", short_hash(line.text))));
-        }
+        self.branches
+            .name(line, || id.clone().filter(|_| header), "pi");
         let entry = id.filter(|_| !header);
         let branch = match &entry {
             Some(id) => self.branches.place(id, object.get("parentId")),
             None => self.branches.current(),
         };
         let summary = self.summary(object, &tag);
-        let is_root = self.branches.is_root(branch);
         let Some(log) = self.branches.log(branch) else {
             return;
         };
@@ -98,12 +85,11 @@ impl LineReader for Reader {
                 None => (note(Role::System, line.text), false),
             },
             ("compaction", Some(summary))
-                if is_root
+                if branch == 0
                     && summary.scope == (SourceScope::Before { kept_from: None })
                     && log.is_without_messages() =>
             {
-                let mut rest = MetaBuilder::default();
-                rest.extend(object.others(&["id", "timestamp", "summary"]));
+                let rest = object.rest(&["id", "timestamp", "summary"]);
                 let mut message = Message::user(summary.text.as_str());
                 message.meta = rest.finish();
                 (message, object.get("firstKeptEntryId").is_some())
@@ -170,11 +156,6 @@ impl Reader {
             details: object.present("details").map(RawJson::from_raw),
         })
     }
-
-    fn finish(self) -> Vec<SessionLog> {
-        let key = self.key.unwrap_or_default();
-        self.branches.finish(&key, self.named, true)
-    }
 }
 
 fn time(line: &RawObject<'_>, reading: Reading) -> memory_model::Timestamp {
@@ -193,9 +174,7 @@ fn custom_message(line: &Line<'_>) -> Option<Message> {
     let content = object.get("content")?;
     let parts = Blocks::new(Dialect::Pi, Reading::Now).content(content, &mut blocks);
     let mut message = Message::new(Role::User, parts);
-    let mut outer = MetaBuilder::default();
-    outer.extend(object.others(&["content", "id", "timestamp"]));
-    outer.extend(object.inexact_time("timestamp", Reading::Now));
+    let outer = object.facts(&["content", "id", "timestamp"], Reading::Now);
     set_meta(&mut message, outer, MetaBuilder::default(), blocks);
     Some(message)
 }
@@ -239,11 +218,8 @@ fn message_of(line: &Line<'_>, reading: Reading) -> (Message, bool) {
         _ => Role::User,
     };
     let mut message = Message::new(role, parts);
-    let mut outer = MetaBuilder::default();
-    outer.extend(object.others(&CARRIED));
-    outer.extend(object.inexact_time("timestamp", reading));
-    let mut rest = MetaBuilder::default();
-    rest.extend(inner.others(carried));
+    let outer = object.facts(&CARRIED, reading);
+    let mut rest = inner.rest(carried);
     let revised = is_custom || found.blocks.revised || found.message.revised;
     rest.take(found.message);
     set_meta(&mut message, outer, rest, found.blocks);

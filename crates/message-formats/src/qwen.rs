@@ -14,14 +14,13 @@ use memory_model::{Message, Part, Role};
 
 use crate::blocks::{only_results, set_meta};
 use crate::branches::Branches;
+use crate::chat::{self, Calls};
 use crate::detect::{self, Kind};
-use crate::gemini_parts;
 use crate::json_lines::{self, Line, LineReader};
 use crate::raw::{MetaBuilder, RawObject, Reading, list};
-use crate::session::{note, short_hash, unknown};
+use crate::session::{note, unknown};
 use crate::{
-    Confidence, Error, Format, Head, Input, Origin, ReadOptions, Report, Sink, SourceScope,
-    SourceSummary,
+    Confidence, Error, Format, Head, Input, ReadOptions, Report, Sink, SourceScope, SourceSummary,
 };
 
 /// Subtypes of `system` lines that are no part of a conversation.
@@ -61,36 +60,25 @@ impl Format for QwenCode {
         options: &ReadOptions,
         sink: &mut dyn Sink,
     ) -> Result<Report, Error> {
-        let mut reader = Reader {
-            key: None,
-            named: false,
-            branches: Branches::new(Origin::Root),
-        };
+        let mut reader = Reader::default();
         let report = json_lines::read(input, options, &mut reader)?;
-        let key = reader.key.unwrap_or_default();
-        for session in reader.branches.finish(&key, reader.named, true) {
+        for session in reader.branches.finish(true) {
             sink.session(session)?;
         }
         Ok(report)
     }
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Reader {
-    /// The session that the first line names, or a key made from that line.
-    key: Option<String>,
-    named: bool,
     branches: Branches,
+    calls: Calls,
 }
 
 impl LineReader for Reader {
     fn line(&mut self, line: &Line<'_>, report: &mut Report) {
         let object = &line.object;
-        if self.key.is_none() {
-            let id = object.id("sessionId");
-            self.named = id.is_some();
-            self.key = id.or_else(|| Some(format!("qwen-{}", short_hash(line.text))));
-        }
+        self.branches.name(line, || object.id("sessionId"), "qwen");
         let uuid = object.id("uuid");
         let branch = match &uuid {
             Some(uuid) => self.branches.place(uuid, object.get("parentUuid")),
@@ -103,7 +91,7 @@ impl LineReader for Reader {
             None
         } else {
             let mut message = match tag.as_str() {
-                "user" | "assistant" | "tool_result" => message(line, &tag),
+                "user" | "assistant" | "tool_result" => message(line, &tag, &mut self.calls),
                 "system" if NOTES.contains(&subtype.as_str()) => note(Role::System, line.text),
                 _ => {
                     report.skip(if tag == "system" { &subtype } else { &tag });
@@ -135,24 +123,23 @@ impl LineReader for Reader {
     }
 }
 
-fn message(line: &Line<'_>, tag: &str) -> Message {
+fn message(line: &Line<'_>, tag: &str, calls: &mut Calls) -> Message {
     let object = &line.object;
     let role = match tag {
         "assistant" => Role::Assistant,
         "tool_result" => Role::Tool,
         _ => Role::User,
     };
-    let inner = object
-        .object("message")
-        .filter(|inner| !inner.repeats() && !object.repeats_any(&["type", "message", "uuid"]));
-    let Some((inner, value)) = inner.and_then(|inner| {
-        let parts = inner.get("parts")?;
-        Some((inner, parts))
-    }) else {
+    let is_clear = !object.repeats_any(&["type", "message", "uuid"]);
+    let inner = object.object("message");
+    let inner = inner.filter(|inner| is_clear && !inner.repeats());
+    let value = inner.as_ref().and_then(|inner| inner.get("parts"));
+    let mut blocks = MetaBuilder::default();
+    let parts = value.and_then(|value| chat::parts(value, calls, &mut blocks));
+    let Some((inner, parts)) = inner.as_ref().zip(parts) else {
         return Message::new(role, vec![unknown(line.text)]);
     };
-    let mut blocks = MetaBuilder::default();
-    let mut message = Message::new(role, gemini_parts::parts(value, &mut blocks));
+    let mut message = Message::new(role, parts);
     if role == Role::User && only_results(&message.parts) {
         message.role = Role::Tool;
     }
@@ -161,12 +148,8 @@ fn message(line: &Line<'_>, tag: &str) -> Message {
     if let [Part::ToolResult { is_error, .. }] = message.parts.as_mut_slice() {
         *is_error = is_error.or(status.map(|status| status != "success"));
     }
-    let mut outer = MetaBuilder::default();
-    outer.extend(object.others(&CARRIED));
-    outer.extend(object.inexact_time("timestamp", Reading::Now));
-    let mut rest = MetaBuilder::default();
-    rest.extend(inner.others(&["role", "parts"]));
-    set_meta(&mut message, outer, rest, blocks);
+    let outer = object.facts(&CARRIED, Reading::Now);
+    set_meta(&mut message, outer, inner.rest(&["role", "parts"]), blocks);
     message
 }
 
@@ -175,6 +158,7 @@ fn summary(line: &RawObject<'_>) -> Option<String> {
     let history = line.object("systemPayload")?;
     let history = list(history.get("compressedHistory")?)?;
     let first = RawObject::parse(history.first()?.get())?;
-    let parts = gemini_parts::parts(first.get("parts")?, &mut MetaBuilder::default());
+    let mut rest = MetaBuilder::default();
+    let parts = chat::parts(first.get("parts")?, &mut Calls::default(), &mut rest)?;
     Some(Message::new(Role::User, parts).text())
 }

@@ -129,6 +129,20 @@ impl<'a> RawObject<'a> {
             .filter(move |member| !known.contains(&member.name.as_ref()))
     }
 
+    /// The members whose keys are not among `known`, as an object.
+    pub(crate) fn rest(&self, known: &[&str]) -> MetaBuilder {
+        let mut rest = MetaBuilder::default();
+        rest.extend(self.others(known));
+        rest
+    }
+
+    /// The rest of a line, with its time if that is not exact.
+    pub(crate) fn facts(&self, known: &[&str], reading: Reading) -> MetaBuilder {
+        let mut facts = self.rest(known);
+        facts.extend(self.inexact_time("timestamp", reading));
+        facts
+    }
+
     /// A time in any of the forms that [`Timestamp::from_text`] and [`Timestamp::from_number`] know.
     pub(crate) fn time(&self, name: &str, reading: Reading) -> Option<Timestamp> {
         let value = self.get(name)?;

@@ -94,12 +94,11 @@ fn message(line: &Line<'_>, tag: &str, reading: Reading) -> (Message, bool) {
     let others = object.others(&CARRIED);
     outer.extend(others.filter(|member| !(copied && member.name == RESULT_COPY)));
     outer.extend(object.inexact_time("timestamp", reading));
-    let mut rest = MetaBuilder::default();
     let carried: &[&str] = match message.response {
         Some(_) => &["role", "content", "id", "type"],
         None => &["role", "content"],
     };
-    rest.extend(inner.others(carried));
+    let rest = inner.rest(carried);
     let revised = blocks.revised;
     set_meta(&mut message, outer, rest, blocks);
     (message, revised)

@@ -182,9 +182,7 @@ fn queued(line: &Line<'_>) -> Option<Queued> {
         return None;
     }
     message.created_at = object.time("timestamp", Reading::Now).unwrap_or_default();
-    let mut meta = MetaBuilder::default();
-    meta.extend(object.others(&CARRIED));
-    meta.extend(object.inexact_time("timestamp", Reading::Now));
+    let meta = object.facts(&CARRIED, Reading::Now);
     set_meta(&mut message, meta, MetaBuilder::default(), blocks);
     Some(Queued {
         words,

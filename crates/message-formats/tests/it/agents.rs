@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use memory_model::{EntryKind, Part, ResultContent, Role};
-use message_formats::{Origin, ReadOptions, SessionLog, SourceScope, Transcript, read, read_file};
+use message_formats::{
+    Formats, Head, Origin, ReadOptions, SessionLog, SourceScope, Transcript, read, read_file,
+};
 use serde_json::{Value, json};
 
 use crate::support::{corpus, read_str};
@@ -363,6 +365,42 @@ fn paired(transcript: &Transcript, name: &str) {
         ids.sort();
         ids.dedup();
         assert_eq!(ids.len(), session.messages.len(), "{name}");
+    }
+}
+
+#[test]
+fn a_format_is_told_by_a_line_of_it() {
+    for (head, format) in [
+        (
+            r#"{"type":"user","uuid":"u","sessionId":"s","message":{"role":"user","parts":[]}}"#,
+            Some("qwen-code"),
+        ),
+        (
+            r#"{"type":"system","uuid":"u","sessionId":"s","subtype":"x","systemPayload":{}}"#,
+            Some("qwen-code"),
+        ),
+        (
+            r#"{"type":"user","uuid":"u","sessionId":"s","message":{"role":"user","content":[]}}"#,
+            Some("claude-code"),
+        ),
+        (
+            r#"{"sessionId":"s","projectHash":"p","startTime":"t","kind":"main"}"#,
+            Some("gemini-cli"),
+        ),
+        (
+            "{\n  \"sessionId\": \"s\",\n  \"projectHash\": \"p\",\n  \"messages\": [\n    {",
+            Some("gemini-cli"),
+        ),
+        ("{\n  \"name\": \"p\",\n  \"messages\": []\n}", None),
+        (
+            r#"{"type":"event_msg","payload":{"type":"x"}}"#,
+            Some("codex"),
+        ),
+        (r#"{"type":"event_msg","payload":1}"#, None),
+    ] {
+        let formats = Formats::default();
+        let found = formats.detect(&Head::new(head.as_bytes(), true));
+        assert_eq!(found.map(|format| format.name()), format, "{head}");
     }
 }
 
@@ -818,7 +856,7 @@ fn a_gemini_document_is_read_however_it_is_laid_out() {
     let half = &laid_out.as_bytes()[..laid_out.len() / 2];
     let error = read(half, &ReadOptions::default()).unwrap_err();
     assert!(
-        error.to_string().contains("it may still be written"),
+        error.to_string().contains("read it once it is written"),
         "{error}"
     );
 }

@@ -69,7 +69,7 @@ fn a_cut_transcript_is_the_beginning_of_the_whole() {
 
 #[test]
 fn other_formats_are_refused() {
-    for folder in ["cline", "text"] {
+    for folder in ["text"] {
         for path in corpus(folder) {
             let error = read_file(&path, &ReadOptions::default()).unwrap_err();
             assert_eq!(error.kind(), ErrorKind::UnknownFormat, "{}", path.display());
