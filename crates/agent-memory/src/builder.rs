@@ -19,7 +19,7 @@ use turn_map::{ClearPolicy, CutPolicy};
 use crate::activity::Activities;
 use crate::auto_handoff::AutoHandoff;
 use crate::error::{Error, ErrorKind, Result};
-use crate::handing_over::{HandOver, model_only};
+use crate::hand_over_options::{HandOver, model_only};
 use crate::identity::Identity;
 use crate::memory::{Inner, Memory};
 use crate::per_session::PerSession;

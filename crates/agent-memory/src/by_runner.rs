@@ -10,7 +10,7 @@ use summarize_escalation::{
 };
 
 use crate::error::Result;
-use crate::handing_over::EMPTY;
+use crate::hand_over_options::EMPTY;
 use crate::runner::Runner;
 
 /// A summarizer that sends its prompts to the agent's own [`Runner`].

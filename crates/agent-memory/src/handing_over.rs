@@ -1,65 +1,21 @@
 //! Handoffs of a session, their outcomes, and the reasons for skipping one. The names are those of the agents pi and
 //! Operator-Use.
 
-use std::sync::Arc;
-
 use compaction_plan::{CompactionResult, Label, StopReason};
-use compaction_runner::{CancellationToken, Compaction, CompactionReason, Outcome};
+use compaction_runner::{CancellationToken, Compaction, Outcome};
 use handoff_compactor::{FileLedger, TURN_PREFIX};
 use memory_model::{EntryKind, Purpose, RawJson, Seq, SeqRange, SpanBody, Summary, SummaryId};
-use summarize_escalation::{Ladder, OnEmpty, OnError, Summarizer, Tier};
+use summarize_escalation::{OnEmpty, Summarizer};
 
 use crate::by_runner::AskRunner;
 use crate::error::{Error, ErrorKind, Result};
-use crate::runner::Runner;
+use crate::hand_over_options::{EMPTY, HandOver, model_only};
 use crate::session::Session;
 use crate::strategy::Strategy;
 
 /// Separator between two texts of a handoff summary in a session file: the summary of the earlier turns, and the
 /// summary of the beginning of the last turn. The coding agent pi writes the same separator.
 pub(crate) const TURN_CONTEXT: &str = "\n\n---\n\n**Turn Context (split turn):**\n\n";
-
-/// Reason for a failed handoff if the model's answer is empty, in the words of the agent anna.
-pub(crate) const EMPTY: &str = "empty summary response";
-
-/// Returns a ladder on which only the model writes summaries, and a failure is an error.
-pub(crate) fn model_only(on_empty: OnEmpty) -> Ladder {
-    Ladder {
-        tiers: vec![Tier::Normal],
-        on_error: OnError::Fail,
-        on_empty,
-        gate: None,
-        ..Ladder::default()
-    }
-}
-
-/// Options for a handoff: see [`Session::hand_over`]. With [`Builder::handoff_options`], automatic handoffs use the
-/// same options.
-///
-/// [`Builder::handoff_options`]: crate::Builder::handoff_options
-#[derive(Debug, Clone, Default)]
-pub struct HandOver {
-    /// Instructions of the user for the summary; `None` for no instructions.
-    pub instructions: Option<String>,
-    /// Reason for the handoff, which is part of the events that hooks receive.
-    pub reason: CompactionReason,
-    /// Token with which the caller can cancel the handoff.
-    pub cancel: CancellationToken,
-    /// Minimum number of messages that contexts show, not counting summaries. A session with fewer messages is skipped.
-    /// Default 0.
-    pub min_messages: u64,
-    /// Summarizer that writes the summary; `None` for the memory's summarizer. No other summarizer and no extract
-    /// replaces it: if it fails, the session stays unchanged. For a chat model, give an
-    /// [`LlmSummarizer`](crate::summaries::LlmSummarizer).
-    pub summarizer: Option<Arc<dyn Summarizer>>,
-    /// The agent's own runner, to write the summary in place of any summarizer; `None` for no runner. No other model and no extract
-    /// replaces the runner: if the runner fails, the session stays unchanged. After a handoff, a runner that is not
-    /// [stateful](Runner::stateful) is reset once.
-    pub runner: Option<Arc<dyn Runner>>,
-    /// Model that the runner uses for the handoff; `None` for its current model. Afterwards the runner gets its
-    /// previous model again.
-    pub runner_model: Option<String>,
-}
 
 /// Outcome of a handoff, which replaces older messages by one summary.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -13,6 +13,7 @@ mod deferred;
 mod earlier;
 mod embedding;
 mod error;
+mod hand_over_options;
 mod handing_over;
 mod history;
 mod identity;
@@ -114,7 +115,8 @@ pub mod compaction {
     pub use crate::auto_handoff::AutoHandoff;
     pub use crate::compact::{CallGuards, RedoRequest};
     pub use crate::deferred::Recovery;
-    pub use crate::handing_over::{HandOver, HandOverOutcome, HandOverSkip, Handoff};
+    pub use crate::hand_over_options::HandOver;
+    pub use crate::handing_over::{HandOverOutcome, HandOverSkip, Handoff};
     pub use crate::process_owner::ProcessOwner;
     pub use crate::runner::Runner;
     pub use crate::spawner::{Background, Task};

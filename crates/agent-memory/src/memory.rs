@@ -14,7 +14,7 @@ use token_estimate::{EstimatorId, TokenEstimator, estimator};
 
 use crate::activity::Activities;
 use crate::error::Result;
-use crate::handing_over::HandOver;
+use crate::hand_over_options::HandOver;
 use crate::identity::Identity;
 use crate::per_session::PerSession;
 use crate::requests::Requests;

@@ -12,7 +12,8 @@ use summarize_escalation::{Ladder, Source, Summarizer, SummaryRequest, escalate_
 
 use crate::builder::default_extractive;
 use crate::error::{Error, ErrorKind, Result};
-use crate::handing_over::{EMPTY, TURN_CONTEXT, label};
+use crate::hand_over_options::EMPTY;
+use crate::handing_over::{TURN_CONTEXT, label};
 
 /// Writes the summaries of a prepared handoff, without a store: see [`prepare`](crate::compaction::prepare). They are
 /// written as in [`Session::hand_over`](crate::Session::hand_over), with the same prompts, lengths and ladder. If a turn

@@ -8,12 +8,12 @@ use futures::future::Aborted;
 use memory_model::{Hash, Recipe, Summary, SummaryId};
 use memory_store::{Claim, JobKey};
 
+use crate::asked::planned_job;
 use crate::environment::{Compaction, Stage};
 use crate::error::Result;
 use crate::events::{Event, JobDecision, SkipReason};
 use crate::leases::claim_all;
 use crate::open_job::{OpenJob, with_details};
-use crate::planned_job::PlannedJob;
 use crate::prepared::{Done, Prepared, Ready};
 use crate::sources::{Entries, read_sources};
 use crate::summary::Written;
@@ -85,7 +85,7 @@ async fn ask_hooks<'j>(
     let mut supplied: BTreeMap<usize, String> = BTreeMap::new();
     let view = env.view();
     for (index, &job) in jobs.iter().enumerate() {
-        let planned = PlannedJob::new(env, job, jobs, &view);
+        let planned = planned_job(env, job, jobs, &view);
         let answer = env.hooks.before(&planned);
         let answer = watch.unless_stopped(&env.cancel, answer).await;
         if let Ok(JobDecision::Fail(error)) = &answer {

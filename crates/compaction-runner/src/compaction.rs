@@ -6,10 +6,11 @@ use crate::environment::Compaction;
 use crate::error::Result;
 use crate::exhausted::is_exhausted;
 use crate::fit;
-use crate::iterate::{Iterations, run_iterations};
+use crate::iterate::Iterations;
 use crate::outcome::Outcome;
 use crate::prefetch::{self, PrefetchReport};
 use crate::redo::{self, RedoPlan, RedoPolicy, RedoReport};
+use crate::run::run_iterations;
 use crate::supplied::run_supplied;
 use crate::view_reader::ViewReader;
 

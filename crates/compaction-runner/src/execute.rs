@@ -11,6 +11,7 @@ use futures::future::{BoxFuture, Either, select};
 use futures::{FutureExt as _, Stream, StreamExt as _};
 use memory_model::Purpose;
 
+use crate::asked::ask_once;
 use crate::begin::begin;
 use crate::conclude::{conclude, give_up};
 use crate::environment::Compaction;
@@ -18,7 +19,6 @@ use crate::error::{Error, Result};
 use crate::leases::hand_back;
 use crate::prepared::Done;
 use crate::sources::Entries;
-use crate::supplied::ask_once;
 use crate::tally::{Tally, job_id};
 use crate::watch::Watch;
 use crate::write::write;

@@ -7,11 +7,7 @@ use memory_store::Snapshot;
 use crate::conclude::publish_put_off;
 use crate::environment::Compaction;
 use crate::error::Result;
-use crate::exhausted::{is_exhausted, remember_exhausted};
-use crate::lifecycle;
-use crate::outcome::Outcome;
 use crate::pass::run_pass;
-use crate::supplied::publish_supplied;
 use crate::tally::Tally;
 use crate::view_reader::ViewReader;
 
@@ -21,28 +17,6 @@ pub(crate) struct Iterations<'i> {
     pub(crate) most: Option<u32>,
     /// Returns whether a view of this cost, in tokens, needs no further iteration.
     pub(crate) is_enough: &'i (dyn Fn(u64) -> bool + Send + Sync),
-}
-
-/// Runs the iterations, and returns the outcome with the stop reason. Does not plan if an earlier run could not shorten
-/// the same view.
-pub(crate) async fn run_iterations(
-    env: &Compaction<'_>,
-    iterations: &Iterations<'_>,
-) -> Result<Outcome> {
-    let (start, began) = lifecycle::start(env).await?;
-    let mut tally = Tally::default();
-    let stop = if is_exhausted(env, &start).await? {
-        StopReason::Exhausted
-    } else {
-        let stop = iterate(env, iterations, start.clone(), &mut tally).await?;
-        publish_supplied(env, stop, &mut tally).await?
-    };
-    if stop == StopReason::Exhausted
-        && let Some(tried) = &tally.seen
-    {
-        remember_exhausted(env, tried).await?;
-    }
-    lifecycle::end(env, (&start, began), tally, stop).await
 }
 
 /// Repeats the passes (planning rounds) until they plan no change or the view is small enough.

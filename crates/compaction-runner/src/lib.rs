@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+mod asked;
 mod atoms;
 mod begin;
 mod cancel;
@@ -28,6 +29,7 @@ mod publishable;
 mod reason;
 mod redo;
 mod report;
+mod run;
 mod sources;
 mod state;
 mod summary;

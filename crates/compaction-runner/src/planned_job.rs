@@ -6,7 +6,6 @@ use compaction_plan::Job;
 use memory_model::{ConversationId, LogEntry, SeqRange, Summary, SummaryId, ViewName};
 use memory_store::{Store, read_entries};
 
-use crate::environment::Compaction;
 use crate::error::Result;
 use crate::reason::CompactionReason;
 
@@ -36,25 +35,6 @@ impl fmt::Debug for PlannedJob<'_> {
             .field("jobs", &self.jobs.len())
             .field("conversation", &self.conversation)
             .finish_non_exhaustive()
-    }
-}
-
-impl<'a> PlannedJob<'a> {
-    pub(crate) fn new(
-        env: &'a Compaction<'_>,
-        job: &'a Job,
-        jobs: &'a [&'a Job],
-        view: &'a ViewName,
-    ) -> Self {
-        Self {
-            job,
-            jobs,
-            conversation: env.conversation,
-            reason: env.reason,
-            instructions: env.instructions.as_deref(),
-            view,
-            store: env.store,
-        }
     }
 }
 

@@ -11,6 +11,7 @@ use compaction_plan::{Job, StopReason};
 use memory_model::{Summary, SummaryId};
 use serde::Serialize;
 
+use crate::asked::ask_once;
 use crate::begin::begin;
 use crate::conclude::{conclude, give_up, skip};
 use crate::environment::{Compaction, Stage};
@@ -22,7 +23,7 @@ use crate::outcome::Outcome;
 use crate::prepared::{Done, Prepared};
 use crate::report::ModelReport;
 use crate::sources::Entries;
-use crate::supplied::{ask_once, publish_supplied};
+use crate::supplied::publish_supplied;
 use crate::tally::Tally;
 use crate::view_reader::ViewReader;
 use crate::waiting::{

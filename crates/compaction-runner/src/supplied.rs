@@ -1,41 +1,19 @@
 //! Whole compactions by a summary that the caller or a hook supplies.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use async_trait::async_trait;
-use compaction_plan::{CompactionResult, Job, StopReason};
-use futures::future::Aborted;
+use compaction_plan::{CompactionResult, StopReason};
 use memory_model::{EntryRef, RawJson, Seq, Summary};
 
 use crate::environment::{Compaction, Stage};
 use crate::error::{Error, Result};
-use crate::events::{CompactionDecision, Event, Hooks, JobDecision};
+use crate::events::{Event, Hooks, JobDecision};
 use crate::iterate::{Iterations, iterate};
 use crate::lifecycle;
 use crate::outcome::Outcome;
 use crate::planned_job::PlannedJob;
 use crate::tally::Tally;
-
-/// Asks the hooks about the whole run, once, before its first job. Returns whether the jobs are carried out.
-pub(crate) async fn ask_once(env: &Compaction<'_>, jobs: &[&Job], tally: &mut Tally) -> bool {
-    let Some(first) = jobs.first() else {
-        return true;
-    };
-    if matches!(env.stage, Stage::Prepare | Stage::Supplied) || tally.asked {
-        return true;
-    }
-    tally.asked = true;
-    let (watch, view) = (Arc::clone(&tally.watch), env.view());
-    let planned = PlannedJob::new(env, first, jobs, &view);
-    let answer = env.hooks.before_compaction(&planned);
-    match watch.unless_stopped(&env.cancel, answer).await {
-        Ok(CompactionDecision::Proceed) => return true,
-        Ok(CompactionDecision::Supply(result)) => tally.supplied = Some(result),
-        Ok(CompactionDecision::Cancel) | Err(Aborted) => tally.cancelled = true,
-    }
-    false
-}
 
 /// Publishes the result that a hook supplied, and returns the reason for the end of the run. `stop` is the reason if no
 /// hook supplied a result.

@@ -1,6 +1,7 @@
 //! Force of a user's sentence: whether it sets a rule for later steps.
 
-use crate::phrases::{Cue, Cues, any};
+use crate::cue_lists::{Cue, Cues};
+use crate::phrases::any;
 use crate::rule_cues::{IMPERATIVES, REFERS};
 use crate::said_value::Class;
 use crate::stems::stems;

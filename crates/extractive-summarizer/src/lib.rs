@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 
 mod compose;
+mod cue_lists;
 mod cues;
 mod cut;
 mod doubts;

@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
+use crate::cue_lists::Cue;
 use crate::force::{Force, RULE_BYTES, force_of, is_new};
-use crate::phrases::{Cue, any};
+use crate::phrases::any;
 use crate::said_value::{Class, Value};
 use crate::stems::stem;
 use crate::subject::{adds, is_single};

@@ -4,7 +4,7 @@ use std::cell::OnceCell;
 use std::collections::HashSet;
 use std::sync::LazyLock;
 
-use crate::phrases::Cues;
+use crate::cue_lists::Cues;
 use crate::said_value::{CURRENCIES, Class, Value, is_letter_case};
 use crate::text::is_wide;
 use crate::value_cues::{
