@@ -90,7 +90,7 @@ pub(crate) enum Command {
     Compact(Compact),
     /// Replay a transcript message by message, and check laws at each step
     Replay(Replay),
-    /// Import transcripts: Claude Code, pi, or JSON lines, detected by content
+    /// Import transcripts of Claude Code, Codex, Gemini CLI, pi, Qwen Code and others, or JSON lines
     Import(Import),
     /// Assemble the context for a model
     Context(Context),
