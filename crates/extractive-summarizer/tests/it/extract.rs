@@ -538,7 +538,7 @@ fn without_conventions_no_agents_wording_is_known() {
     );
     assert_eq!(
         summarizer().id(),
-        format!("{}+known-agents@1", generic.id())
+        format!("{}+known-agents@2", generic.id())
     );
 }
 
