@@ -239,7 +239,7 @@ impl Builder {
             .turns(TurnPolicy::from(setting))
     }
 
-    /// Sets the options of automatic handoffs: those of [`Action::Compact`], of a
+    /// Sets the options of automatic handoffs: those of [`Action::Compact`](crate::compaction::Action::Compact), of a
     /// [requested compaction](crate::Session::request_compaction), and after an overflow. With a
     /// [`runner`](HandOver::runner), the agent's own runner writes the summaries and is then reset. `reason` and
     /// `cancel` have no effect.
