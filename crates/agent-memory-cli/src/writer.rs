@@ -165,12 +165,9 @@ impl Writers {
         builder = self
             .policy
             .apply(builder, DagPolicy::default(), &self.config);
-        let mut all = self.all.iter().cloned();
-        if let Some(first) = all.next() {
+        if !self.all.is_empty() {
             let guards = Guards::from(self.guards.clone());
-            builder = builder
-                .summarizer(first)
-                .guards(guards.with_observer(Arc::<Progress>::clone(progress)));
+            builder = builder.guards(guards.with_observer(Arc::<Progress>::clone(progress)));
         }
         if let Some(share) = self.min_retained {
             let gate = Gate {
@@ -182,7 +179,8 @@ impl Writers {
                 ..Ladder::default()
             });
         }
-        all.fold(builder, Builder::fallback)
+        let all = self.all.iter().cloned();
+        all.fold(builder, Builder::summarizer)
     }
 }
 

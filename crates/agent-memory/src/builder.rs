@@ -68,8 +68,7 @@ pub struct Builder {
     keeps_index: bool,
     embedder: Option<Arc<dyn Embedder>>,
     estimator: Arc<dyn TokenEstimator>,
-    summarizer: Option<Arc<dyn Summarizer>>,
-    fallbacks: Vec<Arc<dyn Summarizer>>,
+    summarizers: Vec<Arc<dyn Summarizer>>,
     guards: Option<Guards>,
     ladder: Ladder,
     /// Whether a handoff fails if its model fails, in place of the ladder.
@@ -99,8 +98,7 @@ impl Default for Builder {
             keeps_index: true,
             embedder: None,
             estimator: default_estimator(),
-            summarizer: None,
-            fallbacks: Vec::new(),
+            summarizers: Vec::new(),
             guards: None,
             ladder: Ladder::default(),
             model_only: false,
@@ -184,16 +182,10 @@ impl Builder {
         self
     }
 
-    /// Sets the summarizer that writes summaries. The default is extractive and needs no model.
+    /// Adds a summarizer that writes summaries. It is asked if all summarizers that were added earlier failed, such as a
+    /// stronger model after a cheap one. Without this call, summaries are extractive and need no model.
     pub fn summarizer(mut self, summarizer: impl Summarizer + 'static) -> Self {
-        self.summarizer = Some(Arc::new(summarizer));
-        self
-    }
-
-    /// Adds a summarizer that is asked if the earlier ones failed, such as a stronger model after a cheap one. May be
-    /// called several times.
-    pub fn fallback(mut self, summarizer: impl Summarizer + 'static) -> Self {
-        self.fallbacks.push(Arc::new(summarizer));
+        self.summarizers.push(Arc::new(summarizer));
         self
     }
 
@@ -386,8 +378,9 @@ impl Builder {
             }
         };
         let extractive = default_extractive();
-        let summarizer = self
-            .summarizer
+        let mut summarizers = self.summarizers.into_iter();
+        let summarizer = summarizers
+            .next()
             .unwrap_or_else(|| Arc::new(extractive.clone()));
         let by_model = !summarizer.provisional()
             || self.automatic.runner.is_some()
@@ -428,7 +421,7 @@ impl Builder {
             embedder: self.embedder,
             store,
             estimator: self.estimator,
-            writers: Writers::new(summarizer, self.fallbacks, self.guards.map(Arc::new)),
+            writers: Writers::new(summarizer, summarizers.collect(), self.guards.map(Arc::new)),
             extractive,
             ladder,
             automatic: self.automatic,

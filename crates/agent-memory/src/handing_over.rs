@@ -15,7 +15,7 @@ use crate::strategy::Strategy;
 
 /// Separator between two texts of a handoff summary in a session file: the summary of the earlier turns, and the
 /// summary of the beginning of the last turn. The coding agent pi writes the same separator.
-pub(crate) const TURN_CONTEXT: &str = "\n\n---\n\n**Turn Context (split turn):**\n\n";
+const TURN_CONTEXT: &str = "\n\n---\n\n**Turn Context (split turn):**\n\n";
 
 /// Outcome of a handoff, which replaces older messages by one summary.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -96,6 +96,11 @@ impl Handoff {
     pub fn summary_with_files(&self) -> String {
         format!("{}{}", self.summary, self.files.footer())
     }
+}
+
+/// Returns the texts of a handoff's summaries as one text; `None` without a summary.
+pub(crate) fn joined(texts: &[&str]) -> Option<String> {
+    (!texts.is_empty()).then(|| texts.join(TURN_CONTEXT))
 }
 
 impl Session {
@@ -252,7 +257,7 @@ impl Session {
         let given = summaries.iter().rev().find_map(supplied_tokens_before);
         let texts: Vec<&str> = summaries.iter().map(Summary::text).collect();
         Ok(HandOverOutcome::Done(Box::new(Handoff {
-            summary: texts.join(TURN_CONTEXT),
+            summary: joined(&texts).unwrap_or_default(),
             kept_from,
             kept_from_id: kept.and_then(|entry| entry.message.external_id),
             is_split_turn: summaries.iter().any(is_turn_prefix),

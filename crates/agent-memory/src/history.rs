@@ -1,13 +1,17 @@
 //! Versions of a view. Every version stays in the store, and can be assembled, compared and reverted to.
 
+use compaction_plan::JobSource;
 use compaction_runner::Measure;
 use context_assembler::Context;
-use handoff_compactor::{LeftOut, left_out};
-use memory_model::{Seq, SeqRange, Span, SpanBody, SpanStart, SummaryId, View, ViewVersion};
+use handoff_compactor::{FileLedger, LeftOut, left_out};
+use memory_model::{
+    Seq, SeqRange, Span, SpanBody, SpanStart, Summary, SummaryId, View, ViewVersion,
+};
 use memory_store::{Page, Publication, Publish, Published, Snapshot, fill_raw_tokens, read_spans};
 
 use crate::assembly::AssembleRequest;
 use crate::error::{Error, ErrorKind, Result};
+use crate::handing_over::joined;
 use crate::session::Session;
 
 /// One version of a session's view, over the log at one time. The view divides the log into spans: unchanged messages,
@@ -150,6 +154,49 @@ impl ViewAtVersion {
             }
         }
         Ok(all)
+    }
+
+    /// Returns the text of the summary that a handoff wrote; `None` if the view shows no summary. If the kept messages
+    /// began inside a turn, a summary of that turn's beginning follows.
+    ///
+    /// # Errors
+    /// `Store` if the store fails.
+    pub async fn handoff_summary(&self) -> Result<Option<String>> {
+        let spans = self.bare_spans().await?;
+        let summaries = self.session.summaries_in(&spans).await?;
+        let texts: Vec<&str> = summaries.iter().map(Summary::text).collect();
+        Ok(joined(&texts))
+    }
+
+    /// Returns the record of the files that the agents of the session read, created, changed and deleted, and of the
+    /// agent that changed each file last. Every strategy keeps the whole record: a handoff stores it in its summary, and
+    /// for the messages under all other summaries it is made from the log. Only this call reads them.
+    ///
+    /// # Errors
+    /// `Store` if the store fails.
+    pub async fn files(&self) -> Result<FileLedger> {
+        let spans = self.bare_spans().await?;
+        let summaries = self.session.summaries_in(&spans).await?;
+        let mut summaries = summaries.iter().peekable();
+        let conventions = &*self.session.memory().inner.conventions;
+        let mut files = FileLedger::default();
+        for span in &spans {
+            let shown = summaries.next_if(|one| span.body.summary() == Some(&one.id));
+            if let Some(one) = shown.filter(|one| FileLedger::of(one).is_some()) {
+                files.add(&JobSource::Summary(one), conventions);
+                continue;
+            }
+            let mut rest = span.range.up_to(self.snapshot.head);
+            while let Some(range) = rest {
+                let page = self.session.entries_in(range).await?;
+                for entry in &page.items {
+                    files.add(&JobSource::Entry(entry), conventions);
+                }
+                rest = page.next;
+            }
+        }
+        files.end();
+        Ok(files)
     }
 
     /// Returns the size of the view: its numbers of entries, spans and tokens.

@@ -76,20 +76,6 @@ pub use memory_model::{
 pub use retrieval_tools::Retrieval;
 pub use summarize_escalation::Summarizer;
 
-/// Compaction of a running agent's messages by blocks, without a store: see the crate `block-overlay`.
-/// [`Strategy::Blocks`] keeps the same blocks as a view of a session.
-pub mod blocks {
-    pub use block_overlay::{
-        AgentContext, BlockCompactionStrategy, CompactedSection, CompactionBlock, CompactionConfig,
-        CompactionEvent, CompactionHooks, CompactionOutcome, CompactionScope, CompactionStrategy,
-        Compactor, ContextConfig, DefaultBlockCompaction, DefaultCompaction, Error, LoopContext,
-        LoopRecord, LoopRun, LoopSession, Omission, Result, Shown, SummarizingBlockCompaction,
-        TurnMap, TurnRange, TurnShown, build_context_from_session, compact_messages,
-        compact_session_loops, resolve_scope,
-    };
-    pub use token_estimate::UsageTracker;
-}
-
 /// Compaction of views: policies, planners, plans, hooks and outcomes.
 pub mod compaction {
     pub use block_overlay::planner::{BlockPlanner, BlockPolicy, Digest};
@@ -122,6 +108,20 @@ pub mod compaction {
     pub use crate::spawner::{Background, Task};
     pub use crate::turn_policy::{Action, LiveTurnPolicy};
     pub use crate::without_store::compact;
+
+    /// Compaction of a running agent's messages by blocks, without a store: see the crate `block-overlay`.
+    /// [`Strategy::Blocks`](crate::Strategy::Blocks) keeps the same blocks as a view of a session.
+    pub mod blocks {
+        pub use block_overlay::{
+            AgentContext, BlockCompactionStrategy, CompactedSection, CompactionBlock,
+            CompactionConfig, CompactionEvent, CompactionHooks, CompactionOutcome, CompactionScope,
+            CompactionStrategy, Compactor, ContextConfig, DefaultBlockCompaction,
+            DefaultCompaction, Error, LoopContext, LoopRecord, LoopRun, LoopSession, Omission,
+            Result, Shown, SummarizingBlockCompaction, TurnMap, TurnRange, TurnShown,
+            build_context_from_session, compact_messages, compact_session_loops, resolve_scope,
+        };
+        pub use token_estimate::UsageTracker;
+    }
 }
 
 /// Assembly of contexts from views: policies, budgets and receipts.

@@ -2,9 +2,8 @@
 
 use std::sync::Arc;
 
-use compaction_plan::{JobSource, Planner};
+use compaction_plan::Planner;
 use context_assembler::{ContextAccounting, Preamble};
-use handoff_compactor::FileLedger;
 use memory_model::{
     Accounting, ConversationId, LogEntry, Seq, SeqRange, SessionKey, Span, Summary, SummaryId,
     Timestamp, ToolDefinition, ViewName,
@@ -339,38 +338,6 @@ impl Session {
         let ids = spans.iter().filter_map(|span| span.body.summary().cloned());
         let summaries = self.summaries(&ids.collect::<Vec<_>>()).await?;
         Ok(summaries.into_iter().flatten().collect())
-    }
-
-    /// Returns the record of the files that the agents of the session read, created, changed and deleted, and of the
-    /// agent that changed each file last. Every strategy keeps the whole record: a handoff stores it in its summary, and
-    /// for the messages under all other summaries it is made from the log. Only this call reads them.
-    ///
-    /// # Errors
-    /// `Store` if the store fails.
-    pub async fn files(&self) -> Result<FileLedger> {
-        let head = self.snapshot().await?.head;
-        let spans = self.spans().await?;
-        let summaries = self.summaries_in(&spans).await?;
-        let mut summaries = summaries.iter().peekable();
-        let conventions = &*self.memory.inner.conventions;
-        let mut files = FileLedger::default();
-        for span in &spans {
-            let shown = summaries.next_if(|one| span.body.summary() == Some(&one.id));
-            if let Some(one) = shown.filter(|one| FileLedger::of(one).is_some()) {
-                files.add(&JobSource::Summary(one), conventions);
-                continue;
-            }
-            let mut rest = span.range.up_to(head);
-            while let Some(range) = rest {
-                let page = self.entries_in(range).await?;
-                for entry in &page.items {
-                    files.add(&JobSource::Entry(entry), conventions);
-                }
-                rest = page.next;
-            }
-        }
-        files.end();
-        Ok(files)
     }
 
     /// Returns the name of the view that this handle uses.

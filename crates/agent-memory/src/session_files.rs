@@ -5,7 +5,7 @@ use memory_model::{EntryKind, Message, SeqRange, Span, SpanBody, Summary, Timest
 use message_formats::SessionFile;
 
 use crate::error::Result;
-use crate::handing_over::TURN_CONTEXT;
+use crate::handing_over::joined;
 use crate::session::Session;
 use crate::strategy::Strategy;
 
@@ -31,29 +31,11 @@ impl Session {
         Ok(lines)
     }
 
-    /// Returns the text of the session's last handoff; `None` if the session was never handed over. If the kept messages
-    /// began inside a turn, a summary of that turn's beginning follows.
-    ///
-    /// # Errors
-    /// `Store` if the store fails.
-    pub async fn handoff_summary(&self) -> Result<Option<String>> {
-        let handoffs = self.clone().with_strategy(Strategy::Handoff);
-        let spans = handoffs.spans().await?;
-        handoffs.summary_of(&spans).await
-    }
-
     /// Returns the estimate over the stored lines of the session's view, in tokens: their bytes divided by 4. Reads all
     /// messages that the view shows unchanged.
     pub(crate) async fn stored_tokens(&self) -> Result<u64> {
         let contents = self.contents().await?;
         Ok(self.file(&contents).tokens(|line| line.len() as u64) / 4)
-    }
-
-    /// Returns the texts of the summaries that these spans show, as one text.
-    async fn summary_of(&self, spans: &[Span]) -> Result<Option<String>> {
-        let summaries = self.summaries_in(spans).await?;
-        let texts: Vec<&str> = summaries.iter().map(Summary::text).collect();
-        Ok((!texts.is_empty()).then(|| texts.join(TURN_CONTEXT)))
     }
 
     fn file<'a>(&'a self, contents: &'a Contents) -> SessionFile<'a> {
@@ -80,9 +62,11 @@ impl Session {
                 rest = page.next;
             }
         }
+        let summaries = self.summaries_in(&spans).await?;
+        let texts: Vec<&str> = summaries.iter().map(Summary::text).collect();
         Ok(Contents {
             created_at: conversation.created_at,
-            summary: self.summary_of(&spans).await?,
+            summary: joined(&texts),
             messages,
         })
     }

@@ -13,7 +13,7 @@ use summarize_escalation::{Ladder, Source, Summarizer, SummaryRequest, escalate_
 use crate::builder::default_extractive;
 use crate::error::{Error, ErrorKind, Result};
 use crate::hand_over_options::EMPTY;
-use crate::handing_over::{TURN_CONTEXT, label};
+use crate::handing_over::{joined, label};
 
 /// Writes the summaries of a prepared handoff, without a store: see [`prepare`](crate::compaction::prepare). They are
 /// written as in [`Session::hand_over`](crate::Session::hand_over), with the same prompts, lengths and ladder. If a turn
@@ -84,7 +84,7 @@ pub async fn compact(
         Some(id) => EntryRef::External(id.clone()),
         None => EntryRef::Position(preparation.kept_from),
     };
-    let summary = texts.join(TURN_CONTEXT) + &files.footer();
+    let summary = joined(&texts).unwrap_or_default() + &files.footer();
     let details = serde_json::json!({
         "read_files": files.read(),
         "modified_files": files.modified(),

@@ -334,7 +334,7 @@ async fn compact(
             let view = ViewChange::new(session, outcome.before, outcome.after, report);
             let mut run = CompactionResult::new(outcome);
             if session.strategy() == Some(Strategy::Handoff) && run.summary.is_some() {
-                run.summary_text = session.handoff_summary().await?;
+                run.summary_text = session.current_view().await?.handoff_summary().await?;
             }
             (view, run)
         }

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use agent_memory::blocks::{
+use agent_memory::compaction::blocks::{
     AgentContext, CompactionConfig, Compactor, ContextConfig, LoopRecord, LoopSession,
     SummarizingBlockCompaction, TurnRange,
 };

@@ -532,7 +532,7 @@ async fn the_fallback_writes_what_the_cheap_model_cannot_and_spends_from_the_sam
         ..GuardPolicy::default()
     };
     let builder = with(cheap.clone())
-        .fallback(Arc::new(main.clone()))
+        .summarizer(Arc::new(main.clone()))
         .guards(agent_memory::models::Guards::new(policy, Arc::new(timer)));
     let memory = builder.open().await.unwrap();
     let session = memory.session("s").await.unwrap();

@@ -262,7 +262,7 @@ async fn who_changed_a_file_last_survives_each_strategy_and_a_new_opening_of_the
 
             let place = place.reopen(build()).await;
             let session = place.memory.get_session("s").await.unwrap();
-            let files = session.files().await.unwrap();
+            let files = session.current_view().await.unwrap().files().await.unwrap();
             let (a, b) = (
                 owner("src/a.rs", "tester", 13),
                 owner("src/b.rs", "coder", 11),
@@ -287,7 +287,7 @@ async fn who_changed_a_file_last_survives_each_strategy_and_a_new_opening_of_the
             for message in [again, written, unanswered] {
                 say(&session, message).await;
             }
-            let files = session.files().await.unwrap();
+            let files = session.current_view().await.unwrap().files().await.unwrap();
             let b = owner("src/b.rs", "reviewer", 75);
             assert_eq!(owners(&files), [a, b], "{name}");
         }

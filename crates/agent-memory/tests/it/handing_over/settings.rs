@@ -134,7 +134,14 @@ async fn with_the_threshold_off_a_request_still_hands_over() {
     assert_eq!(done(&session).await.summary, "All of it.");
     assert_eq!(shown(&session).await.1.len(), 4);
     assert_eq!(
-        session.handoff_summary().await.unwrap().unwrap(),
+        session
+            .current_view()
+            .await
+            .unwrap()
+            .handoff_summary()
+            .await
+            .unwrap()
+            .unwrap(),
         "All of it."
     );
 }
