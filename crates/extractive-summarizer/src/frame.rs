@@ -15,8 +15,8 @@ pub(crate) const HEADER: &str = "Extract of messages ";
 pub(crate) const FILES: &str = "Files: ";
 /// Beginning of the line of names that older extracts have.
 pub(crate) const NAMES: &str = "Also named: ";
-/// Beginning of a line of identifiers in older extracts. A number follows: at least so many messages contain each
-/// identifier.
+/// Beginning of a line of identifiers in older extracts. The minimum number of messages that contain an identifier
+/// follows.
 const IDENTIFIERS: &str = "Names in ";
 /// Text after the number that follows [`IDENTIFIERS`].
 const MESSAGES: &str = "+ messages: ";

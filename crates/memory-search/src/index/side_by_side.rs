@@ -16,8 +16,8 @@ use memory_store::IndexSegment;
 /// segment are read.
 const MOST_LOOKED_UP: usize = 64;
 
-/// Number of documents for each chunk that may be read to find out which runs a segment contains. Reading so many
-/// documents takes as long as reading a chunk.
+/// Maximum number of documents that are read in place of one chunk, to find out which runs a segment contains. Reading
+/// eight documents takes as long as reading one chunk.
 const DOCUMENTS_A_CHUNK: u32 = 8;
 
 /// Maximum number of occurrences of a place's runs in a segment, for each of its groups. If there are more, most groups
