@@ -2,60 +2,77 @@
 
 use std::collections::BTreeSet;
 
+use memory_model::Seq;
+
 use crate::item::{ASKED, Forgotten, Item, Kind, TYPED, is_mark};
 use crate::later::{BEGIN, Later};
 use crate::text::{
-    clip, corrects_cause, corrects_request, is_claim, line_sentences, reads_as_code,
-    reports_failure,
+    clip, corrects_cause, declines, is_claim, line_sentences, reads_as_code, reports_failure,
+    takes_back,
 };
 use crate::words::is_little;
 
-/// Maximum length of a user's message that can report a failure, in bytes.
-const REPORT: usize = 600;
-/// Beginning of the note with the question that a short message answers. The quote leaves it out.
-const ANSWERS: &str = " (to [";
+/// Maximum length of a user's message that can contradict, in bytes.
+const MESSAGE: usize = 600;
 /// Maximum length of the words that are quoted from the later message, in characters.
 const QUOTED: usize = 60;
+/// Beginning of the assistant's words that an extract adds to a short message of the user.
+const ANSWERS: &str = " (to [";
+
+/// Word of a message that reports a failure, and does not correct the request.
+const STILL: &str = " still ";
+
+/// A message that contradicts earlier ones.
+struct Contradiction {
+    quote: String,
+    /// Whether it corrects the user's previous message.
+    of_request: bool,
+    /// Whether it has no meaning for a request if the assistant asked a question.
+    may_answer: bool,
+}
 
 /// Adds a note to each sentence that a later message contradicts, and returns the assistant's sentences. The note
 /// quotes the later message.
 ///
-/// A user's report of a failure contradicts the assistant's last claims since the user's previous message, and a user's
-/// correction also that message. An assistant's correction contradicts its last earlier claims since the user's previous
+/// A user's report of a failure contradicts the assistant's last claim since the user's previous message, and a user's
+/// correction also that message. An assistant's correction contradicts its last earlier claim since the user's previous
 /// message.
 pub(crate) fn mark_contradicted(items: &mut [Item]) -> Vec<Forgotten> {
     let mut claims = Vec::new();
     for at in 0..items.len() {
         let (before, rest) = items.split_at_mut(at);
-        let Some((item, mut quote)) = rest
+        let Some((item, found)) = rest
             .first()
             .and_then(|item| Some((item, contradiction(item)?)))
         else {
             continue;
         };
         let since = before.iter().rposition(is_request);
-        let between = before.get(since.unwrap_or(0)..).unwrap_or_default();
-        let corrects = item.kind == Kind::User && corrects_request(&quote);
-        if corrects && (since.is_none() || ends_with_question(between)) {
+        let turn = before.get_mut(since.unwrap_or(0)..).unwrap_or_default();
+        if (found.of_request && since.is_none())
+            || (found.may_answer && asks_back(turn))
+            || is_noted(turn, item.range.first)
+        {
             continue;
         }
-        if let Some((own, _)) = quote.split_once(ANSWERS) {
-            quote = own.to_owned();
-        }
+        let quote = found.quote.replace(['(', ')'], "");
+        let quote = clip(&quote, QUOTED);
         let mut later = Later {
             seq: item.range.first,
             in_part: false,
-            value: Some(clip(&quote, QUOTED)),
+            value: Some(quote.trim_end_matches(ENDS).to_owned()),
         };
-        let said_before = before.iter_mut().skip(since.unwrap_or(0)).rev();
-        let mut replies = said_before.filter(|item| item.kind == Kind::Reply);
+        let mut replies = turn
+            .iter_mut()
+            .rev()
+            .filter(|item| item.kind == Kind::Reply);
         if let Some(reply) = replies.find(|reply| claims_in(reply).next().is_some()) {
             let said: Vec<String> = claims_in(reply).collect();
             if let Some(claim) = about(&said, &quote).or(said.first()) {
                 mark(reply, claim, &later, &mut claims);
             }
         }
-        if let Some(request) = since.and_then(|at| before.get_mut(at)).filter(|_| corrects) {
+        if let Some(request) = turn.first_mut().filter(|_| found.of_request) {
             later.in_part = true;
             let said = request.lines.iter().flat_map(|line| line_sentences(line));
             let said: Vec<String> = said.filter(|one| !reads_as_code(one)).collect();
@@ -67,11 +84,24 @@ pub(crate) fn mark_contradicted(items: &mut [Item]) -> Vec<Forgotten> {
     claims
 }
 
-/// Returns whether the assistant's last reply ends with a question, so that the user's next message may answer it.
-fn ends_with_question(items: &[Item]) -> bool {
+/// Marks at the end of a sentence, which a quote leaves out.
+const ENDS: [char; 7] = ['.', '!', '?', '。', '！', '？', ','];
+
+/// Returns whether an item has a note about the message at `seq`, as items of earlier extracts may have.
+fn is_noted(items: &[Item], seq: Seq) -> bool {
+    let note = format!("{BEGIN}{seq}]");
+    let mut lines = items.iter().flat_map(|item| &item.lines);
+    lines.any(|line| line.contains(&note))
+}
+
+/// Returns whether the assistant's last reply has a question, so that the user's next message may answer it.
+fn asks_back(items: &[Item]) -> bool {
     let mut replies = items.iter().rev().filter(|item| item.kind == Kind::Reply);
-    let last = replies.next().and_then(|reply| reply.lines.last());
-    last.is_some_and(|line| line.trim_end().ends_with(['?', '？']))
+    let Some(last) = replies.next() else {
+        return false;
+    };
+    let mut sentences = last.lines.iter().flat_map(|line| line_sentences(line));
+    sentences.any(|sentence| sentence.trim_end().ends_with(['?', '？']))
 }
 
 /// Returns whether an item is a text that the user typed, and no answer to a question.
@@ -80,28 +110,45 @@ fn is_request(item: &Item) -> bool {
     typed && !is_mark(item)
 }
 
-/// Returns the sentence of an item that contradicts earlier sentences.
-fn contradiction(item: &Item) -> Option<String> {
-    let contradicts: fn(&str) -> bool = match item.kind {
-        Kind::Reply => corrects_cause,
-        Kind::User if item.bytes() <= REPORT && is_request(item) => {
-            let begin = item.lines.first().filter(|line| corrects_request(line));
-            let sentence = begin.and_then(|line| {
-                line_sentences(line)
-                    .into_iter()
-                    .find(|one| corrects_request(one))
-            });
-            if sentence.is_some() {
-                return sentence;
-            }
-            reports_failure
-        }
+fn contradiction(item: &Item) -> Option<Contradiction> {
+    let of_request = match item.kind {
+        Kind::Reply => false,
+        _ if is_request(item) && item.bytes() <= MESSAGE => true,
         _ => return None,
     };
-    let mut lines = item.lines.iter();
-    let line = lines.find(|line| contradicts(line))?;
-    let mut sentences = line_sentences(line).into_iter();
-    sentences.find(|sentence| contradicts(sentence))
+    let contradicts = if of_request {
+        reports_failure
+    } else {
+        corrects_cause
+    };
+    let said = |line: &str| {
+        line.split_once(ANSWERS)
+            .map_or(line, |(own, _)| own)
+            .to_owned()
+    };
+    let lines = item.lines.iter().map(|line| said(line));
+    let mut failures = lines
+        .filter(|line| contradicts(line))
+        .flat_map(|line| line_sentences(&line));
+    if let Some(quote) = failures.find(|sentence| contradicts(sentence)) {
+        return Some(Contradiction {
+            quote,
+            of_request: false,
+            may_answer: false,
+        });
+    }
+    let said = item
+        .lines
+        .first()
+        .filter(|_| of_request)
+        .map(|line| said(line))?;
+    let may_answer = declines(&said);
+    (may_answer || takes_back(&said)).then_some(Contradiction {
+        // `No, it still flickers` does not change the request.
+        of_request: !said.contains(STILL),
+        quote: said,
+        may_answer,
+    })
 }
 
 fn claims_in(item: &Item) -> impl Iterator<Item = String> {
@@ -144,7 +191,7 @@ fn telling_words(sentence: &str) -> BTreeSet<String> {
 
 #[cfg(test)]
 mod tests {
-    use memory_model::{Seq, SeqRange};
+    use memory_model::SeqRange;
 
     use super::*;
 
@@ -174,15 +221,35 @@ mod tests {
             "A: Fixed the flicker. The button is fixed as well.",
             "The flicker is still there? It still happens on scroll.",
         ];
+        let expected = "Fixed the flicker. (later: [3]: It still happens on scroll) The button is fixed as well.";
+        assert_eq!(marked(&said), [expected]);
+        // The same from an extract, which has the note.
         assert_eq!(
-            marked(&said),
-            [
-                "Fixed the flicker. (later: [3]: It still happens on scroll.) The button is fixed as well."
-            ]
+            marked(&[said[0], &format!("A: {expected}"), said[2]]),
+            [expected]
         );
+        // After a question, too, and the request still applies.
+        let asked = "A: Fixed the flicker. Does it work now?";
+        for report in ["No, it still fails.", "No! It does not work"] {
+            let lines = marked(&[said[0], asked, report]);
+            assert_eq!(lines.len(), 1, "{report}");
+            assert!(
+                lines[0].starts_with("Fixed the flicker. (later: [3]: "),
+                "{lines:?}"
+            );
+        }
+        let lines = marked(&["Fix the flicker", "A: Fixed.", "No, it still flickers"]);
+        assert_eq!(lines, ["Fixed. (later: [3]: No, it still flickers)"]);
         assert!(marked(&[said[0], said[1], "Thanks, now the header."]).is_empty());
         // Of another request.
         assert!(marked(&[said[0], said[1], "Thanks.", "A: Gladly.", said[2]]).is_empty());
+        for content in [
+            "直っています。ありがとう",
+            "여전히 잘 됩니다",
+            "we still can use it",
+        ] {
+            assert!(marked(&[said[0], said[1], content]).is_empty(), "{content}");
+        }
     }
 
     #[test]
@@ -195,7 +262,7 @@ mod tests {
         assert_eq!(
             marked(&said),
             [
-                "The root cause is the cache. (later: [3]: I measured it: the actual cause is the index.)"
+                "The root cause is the cache. (later: [3]: I measured it: the actual cause is the index)"
             ]
         );
     }
@@ -213,26 +280,67 @@ mod tests {
                 "Which color have code blocks? They should be 8abeb7. (later: [3] in part: no, the block should stay as is)"
             ]
         );
-        for other in ["no problem", "nothing else", "note the color", "Yes."] {
-            assert!(marked(&[said[0], said[1], other]).is_empty(), "{other}");
-        }
-        // An answer to a question.
-        assert!(marked(&[said[0], "A: Shall I keep it?", "no, drop it"]).is_empty());
-        let said = [
-            "Push the update to the next tick.",
-            "A: Done.",
+        for correction in [
+            "No. Keep it (the old one",
+            "No, more like 80 px",
+            "Actually, use blue",
             "yeah you can undo that, it was the log",
-        ];
-        assert_eq!(marked(&said).len(), 1);
+            "いや、赤にして。",
+            "いやそれは残したままでいい",
+            "Nein, so nicht",
+        ] {
+            let lines = marked(&[said[0], said[1], correction]);
+            assert_eq!(lines.len(), 1, "{correction}");
+            let read = line_sentences(&lines[0]);
+            assert_eq!(read.len(), 2, "{read:?}");
+            assert!(Later::read(&read[1]).is_some(), "{read:?}");
+        }
+        assert_eq!(
+            marked(&["ボタンを青にして", "A: 青にしました。", "いや、赤にして。"]),
+            ["ボタンを青にして (later: [3] in part: いや、赤にして)"]
+        );
     }
 
     #[test]
-    fn a_claim_is_marked_once() {
-        let said = [
-            "Why?",
-            "A: Fixed. (later: [3]: It still fails.)",
-            "It still fails.",
+    fn a_message_that_corrects_nothing_leaves_no_mark() {
+        let said = ["Make the header blue.", "A: Done! The header is blue."];
+        for other in [
+            "no problem",
+            "no thanks",
+            "No, thanks",
+            "nah, it's fine",
+            "Nein, danke, passt so",
+            "No errors now. Next: docs",
+            "No comments in the code please",
+            "nothing else",
+            "note the color",
+            "Yes.",
+            "Actually that works great, thanks",
+            "Actually, also add a dark mode",
+            "Wrong directory? I see src twice",
+            "違いを教えて",
+            "아니면 다른 방법으로 해줘",
+            "不对称加密怎么实现",
+            "Add an undo item to the edit menu",
+            "How would I revert this later?",
+            "Never mind the warnings, just fix the build",
+            "添加撤销功能",
+        ] {
+            assert!(marked(&[said[0], said[1], other]).is_empty(), "{other}");
+        }
+        // Answers to a question.
+        let asked = [
+            "A: Shall I keep it?",
+            "A: Should I also delete the old one? Let me know.",
         ];
-        assert_eq!(lines(&said)[1], "Fixed. (later: [3]: It still fails.)");
+        for asked in asked {
+            assert!(marked(&[said[0], asked, "No, keep it"]).is_empty());
+        }
+        // The words after the note are the assistant's.
+        let claim = "A: Fixed the parser. Two tests still fail on main.";
+        let go_on = "ok go on (to [2] Two tests still fail on main.)";
+        assert!(marked(&["Push it.", claim, go_on]).is_empty());
+        let thanks = "Thanks (to [2] You can revert that with git checkout.)";
+        assert!(marked(&["Push it.", "A: Done.", thanks]).is_empty());
     }
 }

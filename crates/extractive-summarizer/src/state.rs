@@ -18,7 +18,7 @@ use crate::shell::Does;
 use crate::source::Source;
 use crate::standing;
 use crate::tasks;
-use crate::text::{clip, digest, is_wide, sentences, squeeze};
+use crate::text::{clip, digest, is_wide, line_sentences, sentences, squeeze};
 
 /// Line that explains the positions in brackets to the reader.
 const LEGEND: &str = "[n] is the message to expand.";
@@ -249,8 +249,9 @@ fn overtaken(pieces: &[Source<'_>], gathered: &Gathered) -> Vec<Overtaken> {
             };
             (item.lines.join(" "), later)
         });
-        let parts = item.lines.iter().filter_map(|line| {
-            let (said, later) = Later::read(line)?;
+        let all = item.lines.iter().flat_map(|line| line_sentences(line));
+        let parts = all.filter_map(|sentence| {
+            let (said, later) = Later::read(&sentence)?;
             Some((said.to_owned(), later))
         });
         whole

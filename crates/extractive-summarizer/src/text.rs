@@ -6,7 +6,8 @@ use std::sync::LazyLock;
 use aho_corasick::AhoCorasick;
 
 use crate::cues::{
-    CLAIMS, CORRECTIONS, DECISIONS, DIRECTIVES, LEADS, NO_MATTER, NOS, STEPS, STILL, UNDOES,
+    CHANGES_OF_MIND, CLAIMS, CONTENT, CORRECTIONS, DECISIONS, DIRECTIVES, LEADS, NOS, STEPS, STILL,
+    UNDOES,
 };
 use crate::later::BEGIN;
 
@@ -221,7 +222,16 @@ fn split_sentences(line: &str, out: &mut Vec<String>) {
     let mut start = 0;
     let mut chars = line.char_indices().peekable();
     while let Some((at, c)) = chars.next() {
+        let behind = line.get(at + c.len_utf8()..).unwrap_or("");
+        let mut end = at + c.len_utf8();
         let ends = match c {
+            // A note belongs to the sentence before it.
+            _ if note(behind).is_some() => false,
+            ' ' => {
+                let length = note(line.get(at..).unwrap_or(""));
+                end = at + length.unwrap_or(0);
+                length.is_some()
+            }
             // Full stops of Devanagari and Urdu, and the Arabic question mark.
             '।' | '۔' | '؟' => true,
             // A mark before a closing quote does not end the sentence: of a quoted question and its answer, the answer
@@ -241,8 +251,6 @@ fn split_sentences(line: &str, out: &mut Vec<String>) {
             _ => false,
         };
         if ends {
-            let mut end = at + c.len_utf8();
-            end += note(line.get(end..).unwrap_or("")).unwrap_or(0);
             while chars.next_if(|(next, _)| *next < end).is_some() {}
             push(line.get(start..end).unwrap_or(""), out);
             start = end;
@@ -314,20 +322,41 @@ pub(crate) fn reports_failure(sentence: &str) -> bool {
     holds(&WORDS, sentence)
 }
 
-/// Returns whether a user's message corrects or takes back the request before: `No, the block should stay as is.`
-pub(crate) fn corrects_request(message: &str) -> bool {
+/// Returns whether a user's message declines the reply before: `No, the block should stay as is.` If the reply is a
+/// question, the message answers it.
+pub(crate) fn declines(message: &str) -> bool {
+    let said = message.trim_start();
+    let end = said
+        .find(|c: char| !c.is_alphanumeric())
+        .unwrap_or(said.len());
+    let (word, after) = said.split_at_checked(end).unwrap_or((said, ""));
+    let is_no = NOS.iter().any(|no| word.to_lowercase() == *no);
+    is_no
+        && after.starts_with([
+            ',', '.', '!', ';', ':', '、', '，', '。', '！', '-', '–', '—',
+        ])
+        && after.chars().any(char::is_alphanumeric)
+        && !is_content(after)
+}
+
+/// Returns whether a user's message changes or takes back the request before: `You can undo that, it was the log.`
+pub(crate) fn takes_back(message: &str) -> bool {
     static WORDS: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| matcher(UNDOES));
     let said = head(message.trim_start(), STEP_BEGINS).to_lowercase();
     let said = said.replace('’', "'");
-    let begins = NOS.iter().any(|cue| {
-        let Some(after) = said.strip_prefix(cue) else {
-            return false;
-        };
-        let next = after.trim_start_matches(|c: char| !c.is_alphanumeric());
-        let is_whole = !cue.is_ascii() || !after.starts_with(char::is_alphanumeric);
-        is_whole && !next.is_empty() && !NO_MATTER.iter().any(|word| next.starts_with(word))
+    let begins = CHANGES_OF_MIND.iter().any(|cue| said.starts_with(cue));
+    let mut undone = WORDS.iter().flat_map(|words| words.find_iter(message));
+    let undoes = undone.any(|found| {
+        let after = message.get(found.end()..).unwrap_or("");
+        !after.starts_with(|c: char| c.is_ascii_alphanumeric())
     });
-    begins || holds(&WORDS, message)
+    (begins || undoes) && !message.trim_end().ends_with(['?', '？']) && !is_content(message)
+}
+
+/// Returns whether a user's message is content with the reply before.
+fn is_content(message: &str) -> bool {
+    static WORDS: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| matcher(CONTENT));
+    holds(&WORDS, message)
 }
 
 /// Returns whether a sentence of an assistant corrects a cause that it named before.
