@@ -12,6 +12,13 @@ use crate::requests::Request;
 use crate::session::Session;
 use crate::strategy::Strategy;
 
+/// Returns whether a view has a summary that an author wrote to continue from. Its messages are then not shown, even if
+/// there is room for them. Extracts are only a place to look things up.
+fn is_handed_over(view: &AssemblyInput) -> bool {
+    let mut items = view.items.iter();
+    items.any(|item| matches!(item, Item::Summary(summary) if !summary.provisional))
+}
+
 /// Divisor of the room. A live session's whole log is shown only if this part of the room stays free for new messages.
 const ROOM_TO_GROW: u64 = 4;
 
@@ -124,15 +131,22 @@ impl Session {
             limits.tokens_per_message = u64::MAX;
         }
         let most = limits.tokens_per_message;
-        let whole = match policy.steps > 0 && policy.whole_tail.is_none() {
+        let handed_over = match self.strategy() {
+            Some(Strategy::Handoff) => {
+                Some(read_view(store, snapshot, limits).await?).filter(is_handed_over)
+            }
+            _ => None,
+        };
+        let may_unfold = handed_over.is_none() && policy.whole_tail.is_none();
+        let whole = match may_unfold && policy.steps > 0 {
             true => self.whole_log(snapshot, &request, (room, most)).await?,
             false => None,
         };
-        let mut input = match whole {
+        let mut input = match handed_over.or(whole) {
             Some(input) => input,
             None => read_view(store, snapshot, limits).await?,
         };
-        if policy.steps == 0 && policy.whole_tail.is_none() {
+        if may_unfold && policy.steps == 0 {
             unfold(store, snapshot, limits.unfolded_tokens, &mut input).await?;
             fill(store, snapshot, (room, most), &mut input).await?;
         }

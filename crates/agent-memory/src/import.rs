@@ -191,26 +191,30 @@ impl Memory {
                     at,
                 }
             }
-            // A sub-agent's file may be imported without its parent.
             message_formats::Origin::Spawn {
                 parent,
                 call,
                 after,
-            } => match self.find_session(parent.clone()).await? {
-                None => Origin::Root,
-                Some(parent) => {
-                    let at = match after {
-                        None => None,
-                        Some(after) => parent.position(after).await?,
-                    };
-                    let at = at.unwrap_or(memory_model::Seq::NONE);
-                    Origin::Spawn {
-                        parent: parent.id(),
-                        at,
-                        call: call.clone(),
+            } => {
+                // A sub-agent's file may be imported before its parent's, which continues this empty session.
+                let parent = match self.find_session(parent.clone()).await? {
+                    Some(parent) => parent,
+                    None => {
+                        let root = Origin::Root;
+                        self.open_conversation(parent.clone(), root, estimator.clone())
+                            .await?
                     }
+                };
+                let at = match after {
+                    None => None,
+                    Some(after) => parent.position(after).await?,
+                };
+                Origin::Spawn {
+                    parent: parent.id(),
+                    at: at.unwrap_or(memory_model::Seq::NONE),
+                    call: call.clone(),
                 }
-            },
+            }
             _ => Origin::Root,
         };
         self.open_conversation(log.key.clone(), origin, estimator)

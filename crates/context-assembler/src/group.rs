@@ -57,6 +57,10 @@ pub(crate) fn render_atom(
             let id = entry.response.as_deref();
             let joined = response.filter(|(open, _)| *open == id);
             if let Some(line) = joined.and_then(|(_, index)| lines.get_mut(index)) {
+                let parts: Vec<Placed> = parts.collect();
+                if id.is_some() && is_snapshot(&line.parts, &parts) {
+                    line.parts.clear();
+                }
                 line.parts.extend(parts);
                 if let MessageOrigin::Message { last, .. } = &mut line.source {
                     *last = entry.seq;
@@ -77,6 +81,21 @@ pub(crate) fn render_atom(
         });
     }
     fit(lines)
+}
+
+/// Whether the parts of a response contain all of its earlier parts, the last of which may have grown: some agents store a
+/// response again and again while it grows.
+fn is_snapshot(earlier: &[Placed], parts: &[Placed]) -> bool {
+    let Some((last, before)) = earlier.split_last() else {
+        return false;
+    };
+    let mut parts = parts.iter().map(|placed| &placed.part);
+    let repeats = before.iter().all(|old| parts.next() == Some(&old.part));
+    repeats
+        && match (&last.part, parts.next()) {
+            (Part::Text { text: old }, Some(Part::Text { text })) => text.starts_with(&**old),
+            (old, part) => part == Some(old),
+        }
 }
 
 /// Removes and returns the first items of a slice for which `belongs` is true.

@@ -17,12 +17,15 @@ use crate::{
     Confidence, EarlierReading, Error, Format, Head, Input, Origin, ReadOptions, Report,
     SessionLog, Sink,
 };
-use line::{prompt, read, whole};
+use line::{prompt, read, repeat, whole};
 use queue::{QUEUE, Queue, Queued};
 use tree::{LineKind, Step, TreeLine};
 
 /// Line types that are no part of a conversation.
 const NOISE: [&str; 3] = ["progress", "file-history-snapshot", QUEUE];
+
+/// Key of a sub-agent's line in an output stream: the id of the call that started the sub-agent; `null` in other lines.
+const CALL: &str = "parent_tool_use_id";
 
 /// Tools that start a sub-agent.
 const SPAWNERS: [&str; 2] = ["Task", "Agent"];
@@ -63,6 +66,11 @@ impl Format for ClaudeCode {
     }
 }
 
+/// The session that a line of a session file or of an output stream names.
+fn session_of(object: &RawObject<'_>) -> Option<String> {
+    object.id("sessionId").or_else(|| object.id("session_id"))
+}
+
 /// A call that may start a sub-agent.
 #[derive(Debug)]
 struct SpawnCall {
@@ -85,6 +93,8 @@ struct Reader {
     key: Option<String>,
     /// Whether the line names it.
     named: bool,
+    /// Whether lines say which line they follow. Those of a program's output stream do not.
+    linked: bool,
     /// The session that the last conversational line named.
     last_key: Option<String>,
     /// The root conversation, then its forks and side chains in file order.
@@ -98,6 +108,8 @@ struct Reader {
     /// The side chain of each agent.
     agents: HashMap<String, usize>,
     calls: Vec<SpawnCall>,
+    /// Whether only lines that a compaction wrote have come since its boundary.
+    rewriting: bool,
     /// Words that were typed while the program was busy.
     queue: Queue,
     /// The branch that holds each of them, by external id.
@@ -159,14 +171,17 @@ impl LineReader for Reader {
         let tag = object.string("type").unwrap_or_default();
         let uuid = object.id("uuid");
         let conversational = ["user", "assistant", "system"].contains(&tag.as_str());
-        let names = object.id("sessionId").filter(|_| conversational);
+        let names = session_of(object).filter(|_| conversational);
         if conversational && self.key.is_none() {
             self.named = names.is_some();
             let made = || format!("claude-{}", short_hash(line.text));
             self.key = Some(names.clone().unwrap_or_else(made));
         }
         let noise = NOISE.contains(&tag.as_str());
-        let side = object.is_true("isSidechain");
+        let agent = object.id("agentId");
+        let is_own = object.is_true("isSidechain") || object.id(CALL).is_some();
+        let side = is_own || agent.is_some_and(|agent| self.agents.contains_key(&agent));
+        self.linked |= !side && object.get("parentUuid").is_some();
         let mut found = (!noise).then(|| read(line, &tag, false, Reading::Now));
         let mut repeats = false;
         if let Some((message, _)) = found.as_ref().filter(|_| !side) {
@@ -200,10 +215,20 @@ impl LineReader for Reader {
         }
         let at = |reading| object.time("timestamp", reading).unwrap_or_default();
         message.created_at = at(Reading::Now);
-        let earlier = (revised || object.time_is_revised("timestamp")).then(|| {
+        if !side && let Some(note) = self.rewritten(session, line, &tag, &message) {
+            message = note;
+            message.created_at = at(Reading::Now);
+            revised = true;
+        }
+        let revised = revised || object.time_is_revised("timestamp") || side && !is_own;
+        let earlier = revised.then(|| {
             let (mut first, _) = read(line, &tag, false, Reading::First);
             first.created_at = at(Reading::First);
-            EarlierReading::Entry(Box::new(first))
+            match side && !is_own {
+                // The first reading took it for a line of the conversation that started the sub-agent.
+                true => EarlierReading::PassedOver,
+                false => EarlierReading::Entry(Box::new(first)),
+            }
         });
         let pushed = self.push(session, message, uuid.clone(), line.text, earlier);
         if let Some(external) = pushed.filter(|_| !side) {
@@ -258,7 +283,7 @@ impl Reader {
             chain.log.origin = origin;
             let mut log = chain.log.finish(key);
             log.named = self.named;
-            log.linked = !matches!(log.origin, Origin::Spawn { .. });
+            log.linked = self.linked && !matches!(log.origin, Origin::Spawn { .. });
             log.in_use = index == self.current;
             logs.push(log);
         }
@@ -283,6 +308,60 @@ impl Reader {
             }
             _ => false,
         }
+    }
+
+    /// The note that a line becomes if a compaction wrote it: one that repeats a message of the conversation, or the text in
+    /// place of older ones. Such lines follow the boundary of the compaction.
+    fn rewritten(
+        &mut self,
+        session: usize,
+        line: &Line<'_>,
+        tag: &str,
+        message: &Message,
+    ) -> Option<Message> {
+        let object = &line.object;
+        let kind = LineKind::of(object, tag);
+        if kind == LineKind::Boundary {
+            self.rewriting = true;
+        }
+        if !self.rewriting || message.kind == EntryKind::Note {
+            return None;
+        }
+        let inner = object.object("message");
+        let is_made = object.string("rowSource").as_deref() == Some("hook")
+            || inner.and_then(|inner| inner.string("model")).as_deref() == Some("<synthetic>");
+        let earlier = self.sessions.get(session);
+        let earlier = earlier.map_or(&[][..], |chain| &chain.log.messages);
+        let earlier = earlier
+            .iter()
+            .rev()
+            .filter(|one| one.kind == EntryKind::Message && one.role == message.role);
+        let is_same = |one: &Message| {
+            one.parts == message.parts
+                && (is_made || one.created_at == message.created_at)
+                && message.created_at.is_known()
+        };
+        if let Some(same) = earlier.clone().find(|one| is_same(one)) {
+            return Some(repeat(line, tag, same.external_id.as_deref()?));
+        }
+        let is_known = |part: &Part| {
+            earlier
+                .clone()
+                .flat_map(|one| &one.parts)
+                .any(|known| match (part, known) {
+                    (Part::ToolCall { id, .. }, Part::ToolCall { id: known, .. }) => id == known,
+                    (Part::ToolResult { call_id, .. }, Part::ToolResult { call_id: known, .. }) => {
+                        call_id == known
+                    }
+                    _ => part == known,
+                })
+        };
+        let is_text = message.role == Role::User && tag == "user" && kind.may_begin_turn();
+        if is_made && (is_text || message.parts.iter().all(is_known)) {
+            return Some(whole(line, tag));
+        }
+        self.rewriting = false;
+        None
     }
 
     /// Adds the words that were said from the queue by now; `next`: another record follows.
@@ -404,7 +483,7 @@ impl Reader {
     /// tree, or a new one.
     fn chain(&mut self, line: &Line<'_>, uuid: Option<&str>, noise: bool) -> usize {
         let object = &line.object;
-        let agent = object.id("agentId");
+        let agent = object.id("agentId").or_else(|| object.id(CALL));
         let known = match (&agent, object.string("parentUuid")) {
             (Some(agent), _) => self.agents.get(agent).copied(),
             (None, Some(parent)) => self.chain_of.get(&parent).copied(),
@@ -431,7 +510,11 @@ impl Reader {
         if let Some(known) = self.sessions.iter().position(same) {
             return known;
         }
-        let call = self.spawning_call(prompt(&line.object).as_deref());
+        let named = line.object.id(CALL);
+        let call = match named.and_then(|id| self.calls.iter().rposition(|call| call.id == id)) {
+            Some(call) => Some(call),
+            None => self.spawning_call(prompt(&line.object).as_deref()),
+        };
         if let Some(call) = call.and_then(|call| self.calls.get_mut(call)) {
             call.taken = true;
         }
@@ -519,7 +602,7 @@ impl Reader {
         if kind.may_begin_turn()
             && (parent.is_none() || place.is_some())
             && let Some(shared) =
-                self.taken_back(branch, parent.as_deref(), object.id("sessionId").as_deref())
+                self.taken_back(branch, parent.as_deref(), session_of(object).as_deref())
             && let Some(from) = self.sessions.get(branch)
         {
             let name = uuid.map_or_else(|| format!("fork-{}", self.sessions.len()), str::to_owned);
@@ -570,7 +653,7 @@ impl Reader {
                 .get("parentUuid")
                 .is_some_and(|parent| parent.get() == "null"),
             kind,
-            session: object.id("sessionId"),
+            session: session_of(object),
         };
         let Some(chain) = self.sessions.get_mut(session) else {
             return;

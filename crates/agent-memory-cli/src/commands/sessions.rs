@@ -1,5 +1,6 @@
 //! `sessions`: lists the sessions.
 
+use agent_memory::Seq;
 use agent_memory::store::ViewInfo;
 use agent_memory::store::{Conversation, ConversationFilter, SessionInfo};
 use serde::Serialize;
@@ -46,6 +47,7 @@ pub(crate) async fn run(app: &mut App, args: &Sessions) -> anyhow::Result<()> {
     let sessions: Vec<Listed> = all
         .iter()
         .filter(|info| args.all || !info.conversation.archived)
+        .filter(|info| !is_missing(info, &all))
         .map(|info| listed(info, &all))
         .collect();
     if app.json {
@@ -71,6 +73,15 @@ pub(crate) async fn run(app: &mut App, args: &Sessions) -> anyhow::Result<()> {
         ]);
     }
     Ok(app.out.text(&table(&rows))?)
+}
+
+/// Returns whether a session has no entries because only the files of its sub-agents were imported yet.
+fn is_missing(info: &SessionInfo, all: &[SessionInfo]) -> bool {
+    let own = &info.conversation;
+    let mut parents = all
+        .iter()
+        .filter_map(|other| other.conversation.origin.parent());
+    own.head == Seq::NONE && parents.any(|parent| parent == own.id)
 }
 
 fn listed(info: &SessionInfo, all: &[SessionInfo]) -> Listed {

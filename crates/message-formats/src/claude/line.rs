@@ -62,6 +62,18 @@ pub(super) fn whole(line: &Line<'_>, tag: &str) -> Message {
     note(role, line.text)
 }
 
+/// A note of a line that repeats another entry: the line without the content, which that entry has.
+pub(super) fn repeat(line: &Line<'_>, tag: &str, entry: &str) -> Message {
+    let mut kept = line.object.rest(&["message"]);
+    if let Some(inner) = line.object.object("message") {
+        kept.nest("\"message\"", inner.rest(&["content"]));
+    }
+    kept.add("\"repeats\"", &serde_json::Value::from(entry).to_string());
+    let role = whole(line, tag).role;
+    kept.into_text()
+        .map_or_else(|| whole(line, tag), |text| note(role, &text))
+}
+
 /// A `user` or `assistant` line.
 fn message(line: &Line<'_>, tag: &str, reading: Reading) -> (Message, bool) {
     let role = if tag == "assistant" {

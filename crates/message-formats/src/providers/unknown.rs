@@ -14,8 +14,15 @@ const REASONING: &[&str] = &[
     "redacted_reasoning",
 ];
 
-/// Returns the text of an unknown part: its JSON without bytes, and nothing for reasoning.
+/// Type of the summary that a provider puts before the words of its reply. Only requests that ask for it may send it back.
+const COMPACTION: &str = "compaction";
+
+/// Returns the text of an unknown part: its JSON without bytes, the summary of a compaction, and nothing for reasoning.
 pub(super) fn text(raw: &RawJson) -> Option<String> {
+    if let Some(compaction) = super::fields::native(raw, &[COMPACTION]) {
+        let summary = compaction.get("content").and_then(Value::as_str);
+        return summary.filter(|text| !text.trim().is_empty()).map(str::to_owned);
+    }
     match super::fields::native(raw, REASONING) {
         Some(_) => None,
         None => Some(raw.without_bytes().into_owned()),
@@ -236,6 +243,16 @@ mod tests {
         assert_eq!(read(pdf), Some(of("application/pdf", "JVBERi0=")));
         let audio = r#"{"type":"input_audio","input_audio":{"format":"wav","data":"AAAA"}}"#;
         assert_eq!(read(audio), Some(of("audio/wav", "AAAA")));
+    }
+
+    #[test]
+    fn of_a_compaction_the_summary_is_shown() {
+        let shown = |json: &str| text(&RawJson::parse(json).unwrap());
+        let summary = shown(r#"{"type":"compaction","content":"They greeted."}"#);
+        assert_eq!(summary.as_deref(), Some("They greeted."));
+        for empty in [r#"{"type":"compaction","content":null}"#, r#"{"type":"compaction","content":" "}"#] {
+            assert_eq!(shown(empty), None);
+        }
     }
 
     #[test]
