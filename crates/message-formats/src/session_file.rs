@@ -4,12 +4,17 @@ use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::io;
 
+use serde_json::value::RawValue;
+
+use crate::raw::RawObject;
 use memory_model::{
     EntryKind, Media, MediaSource, Message, Part, ResultContent, Role, SessionKey, Timestamp,
 };
 
 /// A session as a file of JSON lines, in the form that pi and anna share: a line `session`, a line `compaction` with the summary
 /// in place of older messages, and a line `message` for each message. [`Pi`](crate::Pi) reads it.
+///
+/// Answers have the facts that pi reads: those that their meta holds, else names of `unknown` and a usage of 0.
 ///
 /// The form has a line for each result, and none for notes, which are left out. A message of the system is written, and read as
 /// a note.
@@ -19,8 +24,12 @@ pub struct SessionFile<'a> {
     pub key: &'a SessionKey,
     /// When the session began.
     pub created_at: Timestamp,
+    /// Folder that the session works in; empty if it is not known.
+    pub folder: &'a str,
     /// Summary of what came before the messages, if anything did.
     pub summary: Option<&'a str>,
+    /// Cost of the messages before the summary was made, in tokens.
+    pub tokens_before: u64,
     /// The messages, oldest first.
     pub messages: &'a [Message],
 }
@@ -29,9 +38,10 @@ impl SessionFile<'_> {
     /// Returns the lines, without line ends.
     pub fn lines(&self) -> Vec<String> {
         let mut lines = vec![format!(
-            "{{\"type\":\"session\",\"version\":3,\"id\":{},\"timestamp\":\"{}\"}}",
+            "{{\"type\":\"session\",\"version\":3,\"id\":{},\"timestamp\":\"{}\",\"cwd\":{}}}",
             text(self.key.as_str()),
-            self.created_at
+            self.created_at,
+            text(self.folder)
         )];
         let mut parent: Option<String> = None;
         if let Some(summary) = self.summary {
@@ -47,7 +57,14 @@ impl SessionFile<'_> {
                 parent: parent.as_deref(),
                 at,
             };
-            lines.push(line.with("summary", &text(summary)));
+            // An entry that names itself as the first that is kept keeps nothing older.
+            let value = format!(
+                "{},\"firstKeptEntryId\":{},\"tokensBefore\":{}",
+                text(summary),
+                text(&id),
+                self.tokens_before
+            );
+            lines.push(line.with("summary", &value));
             parent = Some(id);
         }
         let mut tools: HashMap<&str, &str> = HashMap::new();
@@ -150,12 +167,51 @@ fn bodies(message: &Message, tools: &HashMap<&str, &str>) -> Vec<String> {
             Role::System => "system",
             Role::User | Role::Tool => "user",
         };
-        bodies.push(format!(
-            "{{\"role\":\"{role}\",\"content\":[{}]}}",
-            rest.join(",")
-        ));
+        let mut body = format!("{{\"role\":\"{role}\",\"content\":[{}]", rest.join(","));
+        if message.role == Role::Assistant {
+            answer_facts(message, &mut body);
+        }
+        bodies.push(body + "}");
+    }
+    for body in &mut bodies {
+        body.pop();
+        let millis = message.created_at.0.div_euclid(1000);
+        let _ = write!(body, ",\"timestamp\":{millis}}}");
     }
     bodies
+}
+
+/// Adds the facts about an answer that pi reads without looking whether they are there.
+fn answer_facts(message: &Message, body: &mut String) {
+    const NO_USAGE: &str = concat!(
+        r#"{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"totalTokens":0,"#,
+        r#""cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"total":0}}"#
+    );
+    let meta = message
+        .meta
+        .as_ref()
+        .and_then(|meta| RawObject::parse(meta.as_str()));
+    let inner = meta.and_then(|meta| meta.object("message"));
+    let is_call = |part: &Part| matches!(part, Part::ToolCall { .. });
+    let reason = match message.parts.iter().any(is_call) {
+        true => r#""toolUse""#,
+        false => r#""stop""#,
+    };
+    for (key, default) in [
+        ("api", r#""unknown""#),
+        ("provider", r#""unknown""#),
+        ("model", r#""unknown""#),
+        ("usage", NO_USAGE),
+        ("stopReason", reason),
+    ] {
+        let known = inner
+            .as_ref()
+            .and_then(|inner| inner.present(key))
+            .map(RawValue::get);
+        // Usage of other agents has other keys.
+        let known = known.filter(|value| key != "usage" || value.contains("\"cacheRead\""));
+        let _ = write!(body, ",\"{key}\":{}", known.unwrap_or(default));
+    }
 }
 
 fn result(
@@ -165,7 +221,7 @@ fn result(
     tools: &HashMap<&str, &str>,
 ) -> String {
     let content = match content {
-        ResultContent::Text(said) => text(said),
+        ResultContent::Text(said) => format!("[{}]", block(&Part::text(&**said))),
         ResultContent::Parts(parts) => {
             let blocks: Vec<String> = parts.iter().map(block).collect();
             format!("[{}]", blocks.join(","))
@@ -178,11 +234,8 @@ fn result(
     if let Some(tool) = tools.get(call_id) {
         let _ = write!(body, "\"toolName\":{},", text(tool));
     }
-    let _ = write!(body, "\"content\":{content}");
-    if let Some(failed) = is_error {
-        let _ = write!(body, ",\"isError\":{failed}");
-    }
-    body.push('}');
+    let failed = is_error.unwrap_or_default();
+    let _ = write!(body, "\"content\":{content},\"isError\":{failed}}}");
     body
 }
 

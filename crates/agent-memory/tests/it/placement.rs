@@ -291,6 +291,19 @@ async fn a_sub_agent_belongs_to_the_branch_that_called_it() {
 }
 
 #[tokio::test]
+async fn a_sub_agents_file_may_come_before_its_parents() {
+    let side = claude("s1", "", "main").replace("{\"parent", "{\"isSidechain\":true,\"parent");
+    let memory = memory().open().await.unwrap();
+    import(&memory, &side).await;
+    let parent = memory.get_session("main").await.unwrap();
+    import(&memory, &chain("u1 a1")).await;
+    let child = memory.get_session("main/s1").await.unwrap();
+    let origin = child.info().await.unwrap().conversation.origin;
+    assert_eq!(origin.parent(), Some(parent.id()));
+    assert_eq!(parent.entries().await.unwrap().len(), 2);
+}
+
+#[tokio::test]
 async fn an_import_that_ended_behind_the_making_of_a_fork_goes_on_in_it() {
     let after = chain("u1 a1 u2 a2") + &claude("u3", "a1", "main");
     let memory = memory().open().await.unwrap();

@@ -68,6 +68,9 @@ async fn compactions_of_a_session_file_become_handoffs() {
         .entries_in(agent_memory::SeqRange::single(rest.range.first))
         .await;
     assert_eq!(kept.unwrap().items[0].external_id.as_deref(), Some("m31"));
+    // The summary is shown, and not its messages, though there is room for them.
+    let context = session.assemble(Budget::tokens(100_000)).await.unwrap();
+    assert_eq!(context.messages.len(), 11);
     // Again does nothing.
     let again = memory.import_summaries(&transcript).await.unwrap();
     assert_eq!((again[0].published, again[0].passed_over), (0, 2));
@@ -86,6 +89,7 @@ async fn a_session_file_is_written_with_its_summary_and_read_as_summary_and_tail
     ours.import_summaries(&transcript).await.unwrap();
     let file = session.session_file().await.unwrap();
     let lines: Vec<&str> = file.lines().collect();
+    assert!(lines[0].contains(r#""cwd":"/w""#), "{}", lines[0]);
     assert!(
         lines[1].starts_with(r#"{"type":"compaction""#),
         "{}",

@@ -691,6 +691,31 @@ fn the_receipt_lists_moved_results_and_renamed_calls() {
     assert!(context.receipt.stubbed_calls.is_empty());
 }
 
+#[test]
+fn of_snapshots_of_a_growing_response_the_last_is_shown() {
+    let said = |text: &str| Message::assistant(text).with_response("r");
+    let mut whole = said("I will look.");
+    let called = Message::tool_call("t", "Bash", memory_model::RawJson::parse("{}").unwrap());
+    whole.parts.extend(called.parts);
+    let list = vec![
+        Message::user("Look."),
+        said("I will"),
+        said("I will look."),
+        whole.clone(),
+        Message::tool_result("t", "ok"),
+    ];
+    let context = run(list, &[], 1_000, &AssemblyPolicy::default());
+    assert_eq!(context.messages[1].parts, whole.parts);
+    // Blocks of a response that are stored one by one stay.
+    let list = vec![
+        Message::user("Look."),
+        said("I will look."),
+        said("Found it."),
+    ];
+    let context = run(list, &[], 1_000, &AssemblyPolicy::default());
+    assert_eq!(context.messages[1].parts.len(), 2);
+}
+
 /// Appended messages change only the latest group.
 #[test]
 fn an_append_changes_only_the_latest_group() {

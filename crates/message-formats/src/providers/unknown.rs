@@ -21,7 +21,9 @@ const COMPACTION: &str = "compaction";
 pub(super) fn text(raw: &RawJson) -> Option<String> {
     if let Some(compaction) = super::fields::native(raw, &[COMPACTION]) {
         let summary = compaction.get("content").and_then(Value::as_str);
-        return summary.filter(|text| !text.trim().is_empty()).map(str::to_owned);
+        return summary
+            .filter(|text| !text.trim().is_empty())
+            .map(str::to_owned);
     }
     match super::fields::native(raw, REASONING) {
         Some(_) => None,
@@ -250,7 +252,10 @@ mod tests {
         let shown = |json: &str| text(&RawJson::parse(json).unwrap());
         let summary = shown(r#"{"type":"compaction","content":"They greeted."}"#);
         assert_eq!(summary.as_deref(), Some("They greeted."));
-        for empty in [r#"{"type":"compaction","content":null}"#, r#"{"type":"compaction","content":" "}"#] {
+        for empty in [
+            r#"{"type":"compaction","content":null}"#,
+            r#"{"type":"compaction","content":" "}"#,
+        ] {
             assert_eq!(shown(empty), None);
         }
     }

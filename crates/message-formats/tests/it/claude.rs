@@ -930,3 +930,148 @@ fn a_source_tells_which_sessions_it_names_further_on() {
     let transcript = read_str(&other(user("u1", "", "hello", ""), "\"version\":\"2\""));
     assert!(!transcript.sessions[0].named);
 }
+
+fn ids_said(log: &SessionLog) -> Vec<&str> {
+    let messages = log.messages.iter();
+    let messages = messages.filter(|message| message.kind == EntryKind::Message);
+    messages
+        .map(|message| message.external_id.as_deref().unwrap())
+        .collect()
+}
+
+#[test]
+fn messages_that_a_compaction_writes_again_are_notes() {
+    let boundary = r#"{"type":"system","subtype":"compact_boundary","uuid":"y1","parentUuid":null,"sessionId":"s1","timestamp":"2026-03-02T09:01:00Z"}"#;
+    let call = r#"{"type":"tool_use","id":"t1","name":"Bash","input":{"b":1}}"#;
+    let made = |block: &str| {
+        format!(r#"{{"id":"made","role":"assistant","model":"<synthetic>","content":[{block}]}}"#)
+    };
+    let hook = r#","rowSource":"hook""#;
+    let shorter = r#"{"role":"user","content":[{"type":"tool_result","tool_use_id":"t1","content":"[shortened]"}]}"#;
+    let source = [
+        user("u1", "", "hello", ""),
+        assistant("a1", "u1", "r1", call, ""),
+        result("u2", "t1"),
+        boundary.to_owned() + "\n",
+        user("b1", "y1", "what was said", hook),
+        user("b2", "b1", "hello", ""),
+        line("b3", "b2", "assistant", &made(call), ""),
+        line("b4", "b3", "user", shorter, hook),
+        user("u3", "b4", "hello, anew", ""),
+        // The user says it again.
+        user("u4", "u3", "hello", ""),
+    ]
+    .concat();
+    let transcript = read_str(&source);
+    let [log] = &*transcript.sessions else {
+        panic!("{:?}", transcript.sessions)
+    };
+    assert_eq!(ids_said(log), ["u1", "a1", "u2", "u3", "u4"]);
+    let note = |id: &str| {
+        let mut notes = log.messages.iter();
+        let note = notes.find(|one| one.external_id.as_deref() == Some(id));
+        let [Part::Unknown { raw }] = &*note.unwrap().parts else {
+            panic!("{note:?}")
+        };
+        raw.as_str()
+    };
+    assert!(note("b1").contains("what was said"), "kept as it came");
+    let again = note("b2");
+    assert!(again.contains(r#""repeats":"u1""#) && !again.contains("hello"));
+    assert!(
+        note("b4").contains("[shortened]"),
+        "a result that differs is kept"
+    );
+    for id in ["b1", "b2", "b3", "b4"] {
+        let Some(EarlierReading::Entry(was)) = log.earlier.get(id) else {
+            panic!("{id}")
+        };
+        assert_eq!(was.kind, EntryKind::Message);
+    }
+    // Without a boundary before it, it is said.
+    let without = read_str(&source.replace("compact_boundary", "turn_duration"));
+    let mut logs = without.sessions.iter();
+    assert!(logs.any(|log| ids_said(log).contains(&"b2")));
+}
+
+#[test]
+fn requests_in_a_sub_agents_file_are_the_sub_agents() {
+    let side = r#","isSidechain":true,"agentId":"ag1""#;
+    let request = r#"{"type":"api-request","sessionId":"s1","agentId":"ag1","id":"x","params":{"model":"m"}}"#;
+    let source = [
+        user("s1", "", "count", side),
+        request.to_owned() + "\n",
+        assistant("s2", "s1", "r9", r#"{"type":"text","text":"one"}"#, side),
+    ]
+    .concat();
+    let transcript = read_str(&source);
+    let [log] = &*transcript.sessions else {
+        panic!("{:?}", transcript.sessions)
+    };
+    assert_eq!(log.key.as_str(), "s1/ag1");
+    assert_eq!((ids_said(log), log.notes()), (vec!["s1", "s2"], 1));
+    // Stores that know the file by its first reading have the note elsewhere.
+    let earlier: Vec<&EarlierReading> = log.earlier.values().collect();
+    assert_eq!(earlier, [&EarlierReading::PassedOver]);
+}
+
+#[test]
+fn an_output_stream_names_its_session_and_the_calls_of_sub_agents() {
+    let line = |tag: &str, uuid: &str, call: &str, message: &str| {
+        format!(
+            r#"{{"type":"{tag}","uuid":"{uuid}","session_id":"s9","parent_tool_use_id":{call},"message":{message}}}"#
+        ) + "\n"
+    };
+    let said_by = |role: &str, block: &str| format!(r#"{{"role":"{role}","content":[{block}]}}"#);
+    let text = |text: &str| format!(r#"{{"type":"text","text":"{text}"}}"#);
+    let done = r#"{"type":"tool_result","tool_use_id":"t1","content":"done"}"#;
+    let source = [
+        r#"{"type":"system","subtype":"init","session_id":"s9","uuid":"i1"}"#.to_owned() + "\n",
+        line("user", "u1", "null", &said_by("user", &text("go"))),
+        line(
+            "assistant",
+            "a1",
+            "null",
+            &said_by("assistant", &task("t0", "look")),
+        ),
+        line(
+            "assistant",
+            "a2",
+            "null",
+            &said_by("assistant", &task("t1", "look")),
+        ),
+        line("user", "x1", r#""t1""#, &said_by("user", &text("look"))),
+        line(
+            "assistant",
+            "x2",
+            r#""t1""#,
+            &said_by("assistant", &text("seen")),
+        ),
+        line("user", "r1", "null", &said_by("user", done)),
+        r#"{"type":"result","subtype":"success","session_id":"s9","result":"seen","uuid":"z1"}"#
+            .to_owned()
+            + "\n",
+    ]
+    .concat();
+    let transcript = read_str(&source);
+    assert_eq!(transcript.format, "claude-code");
+    let [main, side] = &*transcript.sessions else {
+        panic!("{:?}", transcript.sessions)
+    };
+    assert_eq!(
+        (main.key.as_str(), main.named, main.linked),
+        ("s9", true, false)
+    );
+    assert_eq!(ids_said(main), ["u1", "a1", "a2", "r1"]);
+    assert_eq!(
+        (side.key.as_str(), ids_said(side)),
+        ("s9/t1", vec!["x1", "x2"])
+    );
+    let Origin::Spawn { call, after, .. } = &side.origin else {
+        panic!("{:?}", side.origin)
+    };
+    assert_eq!(
+        (call.as_deref(), after.as_deref()),
+        (Some("t1"), Some("a2"))
+    );
+}

@@ -1,6 +1,8 @@
 //! Session files that are written, and read again; summaries that session files hold.
 
 use memory_model::{EntryKind, Message, Part, RawJson, ResultContent, Role, SessionKey, Timestamp};
+use serde_json::{Value, json};
+
 use message_formats::{ReadOptions, SessionFile, SessionLog, SourceScope, read};
 
 fn read_one(lines: &str) -> SessionLog {
@@ -49,7 +51,9 @@ fn what_is_written_reads_back_the_same_with_the_summary_first() {
     let file = SessionFile {
         key: &key,
         created_at: Timestamp(1_600_000_000_000_000),
+        folder: "/srv",
         summary: Some("Goal: read a.rs.\nNext: main."),
+        tokens_before: 900,
         messages: &messages,
     };
     let mut bytes = Vec::new();
@@ -65,10 +69,16 @@ fn what_is_written_reads_back_the_same_with_the_summary_first() {
     assert_eq!(said[0].role, Role::User);
     assert_eq!(said[0].text(), "Goal: read a.rs.\nNext: main.");
     let parts: Vec<&[Part]> = said[1..].iter().map(|message| &*message.parts).collect();
+    // The form has lists of blocks alone, and says of each result whether it is an error.
+    let result = [Part::ToolResult {
+        call_id: "c1".to_owned(),
+        content: ResultContent::Parts(vec![Part::text("fn main() {}")]),
+        is_error: Some(false),
+    }];
     let expected: Vec<&[Part]> = vec![
         &messages[0].parts,
         &messages[1].parts,
-        &messages[2].parts[..1],
+        &result,
         &messages[2].parts[1..],
         &messages[3].parts,
     ];
@@ -87,13 +97,92 @@ fn what_is_written_reads_back_the_same_with_the_summary_first() {
 }
 
 #[test]
+fn what_pi_reads_without_a_check_is_there() {
+    let messages = ten();
+    let key = SessionKey::new("chat");
+    let file = SessionFile {
+        key: &key,
+        created_at: Timestamp(0),
+        folder: "/srv",
+        summary: Some("Goal."),
+        tokens_before: 900,
+        messages: &messages,
+    };
+    let lines: Vec<Value> = file
+        .lines()
+        .iter()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    assert_eq!(lines[0]["cwd"], "/srv");
+    assert_eq!(
+        (&lines[1]["firstKeptEntryId"], &lines[1]["tokensBefore"]),
+        (&lines[1]["id"], &json!(900))
+    );
+    for line in &lines[2..] {
+        let message = &line["message"];
+        assert!(
+            message["timestamp"].is_i64() && message["content"].is_array(),
+            "{line}"
+        );
+        match message["role"].as_str() {
+            Some("assistant") => {
+                let calls = message["content"]
+                    .as_array()
+                    .unwrap()
+                    .iter()
+                    .any(|one| one["type"] == "toolCall");
+                assert_eq!(
+                    message["stopReason"],
+                    if calls { "toolUse" } else { "stop" }
+                );
+                for key in ["api", "provider", "model"] {
+                    assert_eq!(message[key], "unknown");
+                }
+                assert_eq!(message["usage"]["cost"]["total"], 0);
+            }
+            Some("toolResult") => assert!(message["isError"].is_boolean()),
+            _ => {}
+        }
+    }
+    // The facts of pi's own answers stay theirs.
+    let own = concat!(
+        r#"{"type":"session","version":3,"id":"s","timestamp":"2026-01-01T00:00:00Z","cwd":"/srv"}"#,
+        "\n",
+        r#"{"type":"message","id":"a","parentId":null,"message":{"role":"assistant","content":[{"type":"text","text":"Yes."}],"#,
+        r#""api":"x","provider":"p","model":"m","usage":{"input":3,"cacheRead":1},"stopReason":"length","timestamp":5}}"#,
+    );
+    let log = read_one(own);
+    let said: Vec<Message> = log
+        .messages
+        .into_iter()
+        .filter(|one| one.kind == EntryKind::Message)
+        .collect();
+    let line = SessionFile {
+        messages: &said,
+        summary: None,
+        ..file
+    }
+    .lines()
+    .pop()
+    .unwrap();
+    let message = &serde_json::from_str::<Value>(&line).unwrap()["message"];
+    assert_eq!(message["usage"], json!({"input":3,"cacheRead":1}));
+    assert_eq!(
+        (&message["model"], &message["stopReason"]),
+        (&json!("m"), &json!("length"))
+    );
+}
+
+#[test]
 fn an_estimate_of_stored_lines_counts_envelopes_and_the_summary() {
     let messages = ten();
     let key = SessionKey::new("chat");
     let mut file = SessionFile {
         key: &key,
         created_at: Timestamp(0),
+        folder: "",
         summary: None,
+        tokens_before: 0,
         messages: &messages,
     };
     let bytes = |file: &SessionFile<'_>| {
