@@ -24,6 +24,8 @@ mod ingest;
 mod memory;
 mod open_calls;
 mod open_session;
+#[cfg(feature = "opencode")]
+mod opencode;
 mod per_session;
 #[cfg(feature = "import")]
 mod placement;
@@ -239,6 +241,8 @@ pub mod transcripts {
 
     #[cfg(feature = "import")]
     pub use crate::import::{ImportReport, SessionImport, StoredSession, SummaryImport};
+    #[cfg(feature = "opencode")]
+    pub use crate::opencode::OpenCodeDatabase;
 }
 
 /// Versions of a session's view, and the tree of its summaries.

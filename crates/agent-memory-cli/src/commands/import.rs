@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use agent_memory::transcripts::{ReadOptions, Transcript, read_file};
+use agent_memory::transcripts::{Formats, OpenCodeDatabase, ReadOptions, Transcript};
 use agent_memory::{
     Memory, SessionKey,
     transcripts::{ImportReport, SessionImport, SummaryImport},
@@ -207,7 +207,10 @@ pub(crate) fn read(path: &Path, session: Option<&str>) -> Result<Transcript, Fai
     if let Some(session) = session {
         options = options.with_session(session);
     }
-    let transcript = read_file(path, &options).map_err(|error| from_format(&name, &error))?;
+    let formats = Formats::default().with(OpenCodeDatabase::new());
+    let transcript = formats
+        .read_path(path, &options)
+        .map_err(|error| from_format(&name, &error))?;
     if transcript.sessions.is_empty() {
         let text = format!("{name} holds no message that says which session it belongs to");
         return Err(Failure::new(Kind::Empty, text).hint("try again when it has grown"));

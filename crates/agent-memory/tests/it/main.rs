@@ -34,6 +34,7 @@ mod history;
 mod laws;
 mod long_loop;
 mod model_windows;
+mod opencode;
 mod placement;
 mod plain_export;
 #[path = "../../../context-assembler/tests/it/provider.rs"]
