@@ -10,7 +10,7 @@ pub(crate) use self::content::{attach, linked_media, parts, result};
 use crate::Report;
 use crate::blocks::only_results;
 use crate::json_lines::Line;
-use crate::raw::{MetaBuilder, RawObject, Reading, list, string};
+use crate::raw::{MetaBuilder, RawObject, Reading, list, readable, string};
 use crate::session::{SessionBuilder, note, unknown};
 
 /// Keys of the export format that a message carries otherwise. A store numbers and counts anew.
@@ -42,20 +42,31 @@ const TIMES: [&str; 3] = ["created_at", "timestamp", "ts"];
 /// Keys beside the content that hold a model's reasoning; the first that is there is read.
 const REASONING: [&str; 3] = ["reasoning_content", "reasoning", "thinking"];
 
-/// Calls that have no id; a result answers them by their name.
+/// The calls so far; a result without an id answers them by their name.
 #[derive(Debug, Default)]
 pub(crate) struct Calls {
+    /// Number of calls without an id.
     count: u64,
     /// Names and ids of those that have no result, oldest first.
     open: Vec<(String, String)>,
 }
 
 impl Calls {
-    fn call(&mut self, name: &str) -> String {
-        self.count += 1;
-        let id = format!("function-{}", self.count);
+    /// Opens a call, and returns its id, which is made if it has none.
+    fn call(&mut self, id: Option<String>, name: &str) -> String {
+        let id = id.unwrap_or_else(|| {
+            self.count += 1;
+            format!("function-{}", self.count)
+        });
         self.open.push((name.to_owned(), id.clone()));
         id
+    }
+
+    /// Closes the call with this id.
+    fn close(&mut self, id: &str) {
+        if let Some(at) = self.open.iter().position(|(_, open)| open == id) {
+            self.open.remove(at);
+        }
     }
 
     /// Returns the id of the oldest open call of this name, and closes the call.
@@ -64,10 +75,18 @@ impl Calls {
         Some(self.open.remove(at).1)
     }
 
-    /// Returns the id as [`answer_open`](Self::answer_open) does; an id made from the name if no call is open.
-    fn answer(&mut self, name: &str) -> String {
-        self.answer_open(name)
-            .unwrap_or_else(|| format!("function-{name}"))
+    /// Closes the call that a result names by this id. Without one returns the id as [`answer_open`](Self::answer_open)
+    /// does; an id made from the name if no call is open.
+    fn answer(&mut self, id: Option<String>, name: &str) -> String {
+        match id {
+            Some(id) => {
+                self.close(&id);
+                id
+            }
+            None => self
+                .answer_open(name)
+                .unwrap_or_else(|| format!("function-{name}")),
+        }
     }
 }
 
@@ -104,7 +123,7 @@ fn kept(line: &Line<'_>, report: &mut Report) -> Message {
     }
     match is_call {
         true => Message::new(Role::Assistant, vec![unknown(line.text)]),
-        false => whole(line),
+        false => whole(line, Reading::Now),
     }
 }
 
@@ -112,14 +131,15 @@ fn kept(line: &Line<'_>, report: &mut Report) -> Message {
 pub(crate) fn has_no_role(line: &Line<'_>) -> bool {
     let role = line.object.string("role");
     let kind = line.object.string("kind");
-    role.as_deref().and_then(role_of).is_none() && kind.as_deref() != Some(EntryKind::Note.as_str())
+    role.is_none_or(|role| role_of(&role, Reading::Now).is_none())
+        && kind.as_deref() != Some(EntryKind::Note.as_str())
 }
 
 /// A line that no message can hold exactly: in its place and whole, as a message if it names a role and no other kind,
 /// else as a note.
-pub(crate) fn whole(line: &Line<'_>) -> Message {
+pub(crate) fn whole(line: &Line<'_>, reading: Reading) -> Message {
     let role = line.object.string("role");
-    let role = role.as_deref().and_then(role_of);
+    let role = role.and_then(|role| role_of(&role, reading));
     let kind = line.object.string("kind");
     match (role, kind.as_deref()) {
         (Some(role), None | Some("message")) => Message::new(role, vec![unknown(line.text)]),
@@ -128,10 +148,10 @@ pub(crate) fn whole(line: &Line<'_>) -> Message {
 }
 
 /// The role that a name stands for.
-fn role_of(name: &str) -> Option<Role> {
+fn role_of(name: &str, reading: Reading) -> Option<Role> {
     match name {
         DEVELOPER => Some(Role::System),
-        MODEL => Some(Role::Assistant),
+        MODEL => (reading == Reading::Now).then_some(Role::Assistant),
         other => Role::parse(other),
     }
 }
@@ -165,7 +185,7 @@ pub(crate) fn message(
     let is_function = name.as_deref() == Some(FUNCTION) && is_now;
     let mut role = match &name {
         Some(_) if is_function => Role::Tool,
-        Some(name) if name != MODEL || is_now => role_of(name)?,
+        Some(name) => role_of(name, reading)?,
         _ if is_now => {
             let (role, part) = reader.item(line, &mut carried, &mut blocks)?;
             parts.push(part);
@@ -228,6 +248,16 @@ fn time(object: &RawObject<'_>, reading: Reading, writer: Writer) -> Timestamp {
     }
 }
 
+/// The reasoning that an assistant's message holds, and its key.
+pub(crate) fn reasoning(object: &RawObject<'_>) -> Option<(&'static str, Part)> {
+    let mut found = REASONING.iter().filter_map(|key| {
+        let text = object.string(key).filter(|text| !text.is_empty())?;
+        let signature = None;
+        Some((*key, Part::Reasoning { text, signature }))
+    });
+    found.next()
+}
+
 /// A string that may be missing or `null`; `None` outside when it is anything else.
 fn optional(object: &RawObject<'_>, name: &str) -> Option<Option<String>> {
     object
@@ -274,13 +304,14 @@ impl Parts<'_> {
         let value = object.get("content");
         let stated = object.string("tool_call_id").filter(|_| role == Role::Tool);
         let answers = match stated {
-            Some(_) => {
+            Some(id) => {
                 carried.push("tool_call_id");
-                stated
+                self.calls.close(&id);
+                Some(id)
             }
             None if is_function => {
                 let name = object.string("name").unwrap_or_default();
-                Some(self.calls.answer(&name))
+                Some(self.calls.answer(None, &name))
             }
             None if is_now && role == Role::Tool => {
                 let found = self.answered(object, carried);
@@ -293,17 +324,13 @@ impl Parts<'_> {
             out.push(result(call_id, value, self.reading, blocks)?);
             return Some(());
         }
-        if is_now && role == Role::Assistant {
-            let mut texts = REASONING.iter().filter_map(|key| {
-                let text = object.string(key).filter(|text| !text.is_empty())?;
-                Some((*key, text))
-            });
-            if let Some((key, text)) = texts.next() {
-                carried.push(key);
-                blocks.revised = true;
-                let signature = None;
-                out.push(Part::Reasoning { text, signature });
-            }
+        if is_now
+            && role == Role::Assistant
+            && let Some((key, part)) = reasoning(object)
+        {
+            carried.push(key);
+            blocks.revised = true;
+            out.push(part);
         }
         if let Some(value) = value {
             self.content(value, out, blocks)?;
@@ -373,11 +400,9 @@ impl Parts<'_> {
         }
         found.revised = !is_exact;
         extra.take(found);
+        let id = id.filter(|id| is_exact || !id.is_empty());
         Some(Part::ToolCall {
-            id: match id {
-                Some(id) if is_exact || !id.is_empty() => id,
-                _ => self.calls.call(&name),
-            },
+            id: self.calls.call(id, &name),
             name,
             arguments: arguments.map_or_else(|| RawJson::parse("{}"), Ok).ok()?,
         })
@@ -401,7 +426,7 @@ impl Parts<'_> {
         carried.push("function_call");
         blocks.revised = true;
         Some(Part::ToolCall {
-            id: self.calls.call(&name),
+            id: self.calls.call(None, &name),
             name,
             arguments,
         })
@@ -423,25 +448,30 @@ impl Parts<'_> {
                     _ => "input",
                 };
                 carried.extend(["call_id", input, "name"]);
+                let arguments = RawJson::from_raw(object.get(input)?);
+                let (id, name) = (object.id("call_id")?, object.string("name")?);
                 Part::ToolCall {
-                    id: object.id("call_id")?,
-                    name: object.string("name")?,
-                    arguments: RawJson::from_raw(object.get(input)?),
+                    id: self.calls.call(Some(id), &name),
+                    name,
+                    arguments,
                 }
             }
             "function_call_output" | "custom_tool_call_output" => {
                 carried.extend(["call_id", "output"]);
                 let call_id = object.id("call_id")?;
+                self.calls.close(&call_id);
                 let part = result(call_id, object.get("output"), self.reading, blocks)?;
                 return Some((Role::Tool, part));
             }
             "reasoning" => {
                 carried.extend(["summary", "encrypted_content", "content"]);
-                let summary = object.get("summary").and_then(list).unwrap_or_default();
-                let texts = summary
-                    .iter()
-                    .filter_map(|item| RawObject::parse(item.get()));
-                let texts: Vec<String> = texts.filter_map(|item| item.string("text")).collect();
+                let lists = ["summary", "content"].into_iter();
+                let items = lists.filter_map(|key| list(object.get(key)?)).flatten();
+                let texts = items.filter_map(|item| {
+                    let value = RawObject::parse(item.get())?.get("text")?;
+                    Some(readable(value, self.reading)?.0)
+                });
+                let texts: Vec<String> = texts.collect();
                 Part::Reasoning {
                     text: texts.join("\n\n"),
                     signature: Some(line.text.to_owned()),

@@ -7,11 +7,14 @@ use serde_json::value::RawValue;
 
 use super::Calls;
 use crate::blocks::{Blocks, Dialect};
-use crate::raw::{Member, MetaBuilder, RawObject, Reading, list, readable, string};
+use crate::raw::{Member, MetaBuilder, RawObject, Reading, list, string, text};
 use crate::session::unknown;
 
 /// Keys of a part that may be missing.
 const OPTIONAL: [&str; 4] = ["is_error", "signature", "data", "url"];
+
+/// Key under which a text that is not all of its string is kept.
+const TEXT: &str = "\"text\"";
 
 /// Start of a signature that Gemini gave, and the signature of a call that another model wrote.
 const GEMINI_SIGNED: &str = "gemini:";
@@ -91,14 +94,16 @@ impl Parts<'_> {
                 .filter_map(|name| Some((name, object.object(name)?)));
             found.next().filter(|(_, inner)| !inner.repeats())
         };
-        let signed = object.string("thoughtSignature");
+        let mut signatures = ["thoughtSignature", "thought_signature"].into_iter();
+        let signed = signatures.find_map(|key| Some((key, object.string(key)?)));
+        let mut known = Vec::from_iter(signed.as_ref().map(|(key, _)| *key));
+        let signed = signed.map(|(_, signature)| signature);
         let signed = signed.filter(|signature| signature != GEMINI_UNSIGNED);
         let mut signature = signed.map(|signature| format!("{GEMINI_SIGNED}{signature}"));
         let (mut found, mut rest) = (MetaBuilder::default(), MetaBuilder::default());
-        let mut known = vec!["thoughtSignature"];
-        let part = if let Some(value) = object.get("text") {
+        let part = if let Some(value) = object.present("text") {
             known.push("text");
-            let text = text(value, self.reading, &mut found)?;
+            let text = text(value, TEXT, self.reading, &mut found)?;
             match object.is_true("thought") {
                 true => {
                     known.push("thought");
@@ -113,7 +118,7 @@ impl Parts<'_> {
             let arguments = call.present("args").map(RawJson::from_raw);
             let name = call.string("name")?;
             Part::ToolCall {
-                id: call.id("id").unwrap_or_else(|| self.calls.call(&name)),
+                id: self.calls.call(call.id("id"), &name),
                 name,
                 arguments: arguments.map_or_else(|| RawJson::parse("{}"), Ok).ok()?,
             }
@@ -123,7 +128,7 @@ impl Parts<'_> {
             let name = answer.string("name")?;
             let (content, is_error) = response(answer.get("response"));
             Part::ToolResult {
-                call_id: answer.id("id").unwrap_or_else(|| self.calls.answer(&name)),
+                call_id: self.calls.answer(answer.id("id"), &name),
                 content,
                 is_error,
             }
@@ -241,7 +246,7 @@ fn content(
         match item.get().as_bytes().first() {
             Some(b'{') => put(item, out, &mut extra),
             _ => {
-                let text = text(item, reading, &mut extra);
+                let text = text(item, TEXT, reading, &mut extra);
                 out.push(text.map_or_else(|| unknown(item.get()), Part::text));
             }
         }
@@ -254,16 +259,6 @@ fn content(
         _ => out.push(unknown(value.get())),
     }
     Some(())
-}
-
-/// The text of a string; one that is not all of it is kept in `extra`.
-fn text(value: &RawValue, reading: Reading, extra: &mut MetaBuilder) -> Option<String> {
-    let (text, whole) = readable(value, reading)?;
-    if !whole {
-        extra.add("\"text\"", value.get());
-        extra.revised = true;
-    }
-    Some(text)
 }
 
 /// A part. Members that may be missing and are `null` go to `extra`: with them it would be an
@@ -316,7 +311,7 @@ fn of_others(
     let mut found = MetaBuilder::default();
     let part = match tag.as_str() {
         "text" | "input_text" | "output_text" => {
-            let text = text(object.get("text")?, reading, &mut found)?;
+            let text = text(object.get("text")?, TEXT, reading, &mut found)?;
             if tag != "text" {
                 found.extend(object.members.iter().filter(|member| member.name == "type"));
             }
