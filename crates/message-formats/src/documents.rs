@@ -50,8 +50,8 @@ impl<T: Documents> Format for T {
     }
 
     fn sniff(&self, head: &Head<'_>) -> Confidence {
-        match Outline::of(head) {
-            Some(outline) if T::is(&outline) => T::CONFIDENCE,
+        match head.outline() {
+            Some(outline) if T::is(outline) => T::CONFIDENCE,
             Some(outline) if !outline.is_settled() => Confidence::Undecided,
             _ => Confidence::No,
         }
