@@ -1,8 +1,9 @@
 //! opencode's sessions as `opencode export` writes them: `{"info":{…},"messages":[{"info":{…},"parts":[…]}]}`.
 //!
-//! - A tool's part is a call in the assistant's message, and its output a result in a message of its own behind it, under
-//!   the part's id, with `-result` if that is the call's message's. A tool that is pending or running has no result yet. The last message is left for the next reading while
-//!   it is being written, for its parts change: an assistant's without an end or an error.
+//! - A tool's part is a call in the assistant's message, and its output a result in a message of its own behind it. The
+//!   result has the part's id, with `-result` if the call's message has that id. A tool that is pending or running has no
+//!   result yet. The last message is left for the next reading while it is being written, for its parts change: an
+//!   assistant's without an end or an error.
 //! - Parts are read in the order of their ids, which sort by time. A text that opencode added (`synthetic`) is a message
 //!   of its own.
 //! - Notes: a compaction and its summary, which is also the session's summary; parts that the model does not

@@ -5,8 +5,7 @@
 //! the model wrote it; an observation is the result of the call that caused it. What OpenHands told the model beside
 //! that (recalled knowledge, errors) is a message in the role of a tool; events that the model does not see are notes. The
 //! model's response, which each event repeats, is told by its first call. An action without such a response is the call
-//! itself. What a run holds besides (its result, its settings) is a
-//! note at its end. Each run is held in memory whole, up to [`ReadOptions::max_line_bytes`](crate::ReadOptions::max_line_bytes).
+//! itself. What a run holds besides (its result, its settings) is a note at its end. Each run is held in memory whole, up to [`ReadOptions::max_line_bytes`](crate::ReadOptions::max_line_bytes).
 
 use std::collections::{HashMap, HashSet};
 
@@ -235,14 +234,19 @@ impl Events<'_> {
         let mut facts = response.rest(&["choices"]);
         let (mut parts, mut told) = (Vec::new(), thought);
         if is_first {
-            let mut known = vec!["role", "content", "tool_calls"];
+            let mut known = vec!["role", "tool_calls"];
             if let Some((key, reasoning)) = reasoning(&said) {
                 known.push(key);
                 parts.push(reasoning);
             }
             let mut rest = MetaBuilder::default();
-            let content = || text(said.get("content")?, "\"content\"", Reading::Now, &mut rest);
-            told = told.or_else(content);
+            let content = said.get("content");
+            let content =
+                content.and_then(|content| text(content, "\"content\"", Reading::Now, &mut rest));
+            if content.is_some() {
+                known.push("content");
+            }
+            told = told.or(content);
             let others = said.others(&known);
             rest.extend(others.filter(|member| member.value.get() != "null"));
             facts.nest("\"message\"", rest);
