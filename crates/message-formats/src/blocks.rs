@@ -3,7 +3,7 @@
 use memory_model::{MAX_PART_DEPTH, Media, MediaSource, Message, Part, RawJson, ResultContent};
 use serde_json::value::RawValue;
 
-use crate::raw::{MetaBuilder, RawObject, Reading, list, readable, string};
+use crate::raw::{MetaBuilder, RawObject, Reading, list, string, text};
 use crate::session::unknown;
 
 /// Key names in which the two dialects differ.
@@ -30,7 +30,7 @@ impl Blocks {
         match value.get().as_bytes().first() {
             Some(b'"') => {
                 let mut extra = MetaBuilder::default();
-                let text = self.text(value, "\"text\"", &mut extra);
+                let text = text(value, "\"text\"", self.reading, &mut extra);
                 extras.nest("\"0\"", extra);
                 vec![text.map_or_else(|| unknown(value.get()), Part::text)]
             }
@@ -47,22 +47,6 @@ impl Blocks {
                 .collect(),
             _ => vec![unknown(value.get())],
         }
-    }
-
-    /// Returns the text of a string. If it is not all of the string, `extra` keeps the string under `key`, which is
-    /// JSON text.
-    pub(crate) fn text(
-        self,
-        value: &RawValue,
-        key: &str,
-        extra: &mut MetaBuilder,
-    ) -> Option<String> {
-        let (text, whole) = readable(value, self.reading)?;
-        if !whole {
-            extra.add(key, value.get());
-            extra.revised = true;
-        }
-        Some(text)
     }
 
     /// Reads one block on a level of at most [`MAX_PART_DEPTH`]; anything that no part can hold exactly
@@ -99,7 +83,7 @@ impl Blocks {
         let tag = object.string("type")?;
         let (part, keys): (Part, &[&str]) = match (tag.as_str(), dialect) {
             ("text", _) => {
-                let text = self.text(object.get("text")?, "\"text\"", extra)?;
+                let text = text(object.get("text")?, "\"text\"", self.reading, extra)?;
                 (Part::Text { text }, &["type", "text"])
             }
             ("thinking", _) => {
@@ -177,9 +161,7 @@ impl Blocks {
             return ResultContent::Text(String::new());
         };
         match value.get().as_bytes().first() {
-            Some(b'"') => self
-                .text(value, "\"content\"", extra)
-                .map(ResultContent::Text),
+            Some(b'"') => text(value, "\"content\"", self.reading, extra).map(ResultContent::Text),
             Some(b'[') => list(value).map(|items| {
                 let mut inner = MetaBuilder::default();
                 let parts = items.iter().enumerate().map(|(at, item)| {

@@ -10,13 +10,13 @@ use serde_json::value::RawValue;
 use crate::documents::{Conversation, Documents, Source};
 use crate::message_lists::has_messages;
 use crate::outline::Outline;
-use crate::raw::{RawObject, list, string};
+use crate::raw::{RawObject, Reading, list, readable};
 
 /// The file of a task's messages.
 const FILE: &str = "api_conversation_history.json";
 /// Between a call's description and its result.
 const RESULT: &str = "] Result:";
-/// In the result of a call that failed.
+/// Begins the result of a call that failed.
 const FAILED: &str = "The tool execution failed with the following error";
 
 /// Cline's task files.
@@ -56,7 +56,7 @@ impl Documents for Cline {
                 None => conversation.message(message.get(), &mut source.report),
             }
         }
-        source.add(conversation.finish(source, Self::NAME, task.clone()));
+        source.finish::<Self>(conversation, task);
     }
 }
 
@@ -78,16 +78,19 @@ fn divided(message: &RawValue, open: &mut Vec<(String, String)>) -> Option<[Stri
     let (mut results, mut others) = (Vec::new(), Vec::new());
     let mut blocks = blocks.into_iter().peekable();
     while let Some(block) = blocks.next() {
-        let Some((text, id)) = answer(block, open) else {
+        let Some((output, id)) = answer(block, open) else {
             others.push(block.get().to_owned());
             continue;
         };
         let mut content = vec![block];
         // What the tool returned may be a text of its own.
-        let is_head = text.trim_end().ends_with(RESULT);
-        content.extend(blocks.next_if(|next| is_head && is_output(next, open)));
-        let failed = content.iter().any(|block| block.get().contains(FAILED));
-        let is_error = if failed { ",\"is_error\":true" } else { "" };
+        let next = blocks.next_if(|next| output.is_empty() && is_output(next, open));
+        content.extend(next);
+        let output = next.and_then(text).unwrap_or(output);
+        let is_error = match output.trim_start().starts_with(FAILED) {
+            true => ",\"is_error\":true",
+            false => "",
+        };
         let content: Vec<&str> = content.into_iter().map(RawValue::get).collect();
         results.push(format!(
             "{{\"type\":\"tool_result\",\"tool_use_id\":{},\"content\":[{}]{is_error}}}",
@@ -112,12 +115,19 @@ fn divided(message: &RawValue, open: &mut Vec<(String, String)>) -> Option<[Stri
     Some([user(results), user(others)])
 }
 
-/// Returns the text of a block that answers a call, and the call's id. The call is then not open any more.
+/// Returns what a block that answers a call has of the result, and the call's id. The call is then not open any more.
 fn answer(block: &RawValue, open: &mut Vec<(String, String)>) -> Option<(String, String)> {
-    let text = RawObject::parse(block.get())?.string("text")?;
+    let text = text(block)?;
     let at = open.iter().position(|(name, _)| answers(&text, name))?;
+    let (_, output) = text.split_once(RESULT)?;
     let (_, id) = open.remove(at);
-    Some((text, id))
+    Some((output.trim().to_owned(), id))
+}
+
+/// The text of a block.
+fn text(block: &RawValue) -> Option<String> {
+    let value = RawObject::parse(block.get())?.get("text")?;
+    Some(readable(value, Reading::Now)?.0)
 }
 
 /// Returns whether a text is the result of a call of this tool.
@@ -132,8 +142,7 @@ fn answers(text: &str, name: &str) -> bool {
 
 /// Returns whether a block is what a tool returned, and no other result or word of Cline.
 fn is_output(block: &RawValue, open: &[(String, String)]) -> bool {
-    let text = RawObject::parse(block.get()).and_then(|block| block.get("text").and_then(string));
-    text.is_some_and(|text| {
+    text(block).is_some_and(|text| {
         !text.starts_with("<environment_details>")
             && !open.iter().any(|(name, _)| answers(&text, name))
     })

@@ -26,6 +26,8 @@ pub(crate) trait Documents: fmt::Debug + Send + Sync {
     const NAME: &'static str;
     /// How certain the format is of a document that [`is`](Self::is) its own.
     const CONFIDENCE: Confidence = Confidence::Certain;
+    /// Whether no other conversation has the name that a document gives.
+    const NAMES_SESSIONS: bool = true;
 
     /// Whether the outline is that of a document in this format.
     fn is(outline: &Outline<'_>) -> bool;
@@ -41,7 +43,8 @@ pub(crate) struct Source<'a> {
     pub(crate) path: Option<&'a Path>,
     pub(crate) report: Report,
     logs: Vec<SessionLog>,
-    used: HashMap<SessionKey, u64>,
+    /// Places of the conversations that wanted a key.
+    places: HashMap<SessionKey, Vec<usize>>,
 }
 
 impl<T: Documents> Format for T {
@@ -50,8 +53,8 @@ impl<T: Documents> Format for T {
     }
 
     fn sniff(&self, head: &Head<'_>) -> Confidence {
-        match Outline::of(head) {
-            Some(outline) if T::is(&outline) => T::CONFIDENCE,
+        match head.outline() {
+            Some(outline) if T::is(outline) => T::CONFIDENCE,
             Some(outline) if !outline.is_settled() => Confidence::Undecided,
             _ => Confidence::No,
         }
@@ -68,7 +71,7 @@ impl<T: Documents> Format for T {
             path: input.path(),
             report: Report::new(),
             logs: Vec::new(),
-            used: HashMap::new(),
+            places: HashMap::new(),
         };
         let mut buffer = Vec::new();
         for number in 1.. {
@@ -189,22 +192,41 @@ impl Source<'_> {
         self.report.warn(kind, self.report.lines);
     }
 
-    /// Adds a conversation, under a key of its own. One that repeats an earlier unnamed one of the source and goes on takes its
+    /// Adds a conversation that is read under the name that the caller gave or the document has; else its key is made from
+    /// its first message. One without messages is counted.
+    pub(crate) fn finish<T: Documents>(
+        &mut self,
+        conversation: Conversation,
+        name: Option<String>,
+    ) {
+        let Some((_, begin)) = conversation.begin else {
+            return self.lose("no_messages");
+        };
+        let given = self.options.session.clone();
+        let named = given.is_some() || T::NAMES_SESSIONS && name.is_some();
+        let key = given.or(name);
+        let key = key.unwrap_or_else(|| format!("{}-{begin}", T::NAME));
+        let mut log = conversation.log.finish(SessionKey::new(key));
+        log.named = named;
+        self.add(log);
+    }
+
+    /// Adds a conversation, under a key of its own. One that repeats an earlier one of the same key and goes on takes its
     /// place.
     pub(crate) fn add(&mut self, mut log: SessionLog) {
-        let is_start =
-            |known: &&mut SessionLog| !known.named && log.messages.starts_with(&known.messages);
-        if !log.named
-            && let Some(known) = self.logs.iter_mut().find(is_start)
-        {
-            log.key = known.key.clone();
-            *known = log;
-            return;
+        let places = self.places.entry(log.key.clone()).or_default();
+        for place in places.iter() {
+            if let Some(known) = self.logs.get_mut(*place)
+                && log.messages.starts_with(&known.messages)
+            {
+                log.key = known.key.clone();
+                *known = log;
+                return;
+            }
         }
-        let count = self.used.entry(log.key.clone()).or_default();
-        *count += 1;
-        if *count > 1 {
-            log.key = SessionKey::new(format!("{}-{count}", log.key));
+        places.push(self.logs.len());
+        if places.len() > 1 {
+            log.key = SessionKey::new(format!("{}-{}", log.key, places.len()));
         }
         self.logs.push(log);
     }
@@ -232,10 +254,8 @@ impl Conversation {
     pub(crate) fn message(&mut self, text: &str, report: &mut Report) {
         let number = report.lines + 1;
         let Some(line) = Line::parse(number, text) else {
-            report.lines = number;
             report.warn("not_an_object", number);
-            self.log.push(note(Role::System, text), None, text);
-            return;
+            return self.note(text, report);
         };
         chat::push(&line, &mut self.calls, &mut self.log, report);
         let role = line.string("role");
@@ -243,6 +263,13 @@ impl Conversation {
             role.is_some_and(|role| role == "system" || role == "developer"),
             text,
         );
+    }
+
+    /// Adds an item that is no message as a note.
+    pub(crate) fn note(&mut self, text: &str, report: &mut Report) {
+        report.lines += 1;
+        self.begin(true, text);
+        self.log.push(note(Role::System, text), None, text);
     }
 
     /// Names the conversation by its first message that is not the system's.
@@ -270,23 +297,5 @@ impl Conversation {
         if let Some(rest) = rest.into_text() {
             self.log.push(note(Role::System, &rest), None, &rest);
         }
-    }
-
-    /// Returns the conversation under the name that the caller gave or the source has; else its key is made from its
-    /// first message.
-    pub(crate) fn finish(
-        self,
-        source: &Source<'_>,
-        format: &str,
-        name: Option<String>,
-    ) -> SessionLog {
-        let options = source.options;
-        let begin = self.begin.map_or_else(String::new, |(_, hash)| hash);
-        let named = options.session.is_some() || name.is_some();
-        let key = options.session.clone().or(name);
-        let key = key.unwrap_or_else(|| format!("{format}-{begin}"));
-        let mut log = self.log.finish(SessionKey::new(key));
-        log.named = named;
-        log
     }
 }

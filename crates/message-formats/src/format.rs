@@ -1,9 +1,11 @@
 //! The trait that a format implements, and what it is given.
 
+use std::cell::OnceCell;
 use std::fmt;
 use std::io::BufRead;
 use std::path::Path;
 
+use crate::outline::Outline;
 use crate::{Error, ReadOptions, Report, SessionLog};
 
 /// A format of transcripts: recognises its sources and reads their conversations.
@@ -66,12 +68,13 @@ pub enum Confidence {
 }
 
 /// The beginning of a source, or a directory.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct Head<'a> {
     bytes: &'a [u8],
     complete: bool,
     path: Option<&'a Path>,
     directory: bool,
+    outline: OnceCell<Option<Outline<'a>>>,
 }
 
 impl<'a> Head<'a> {
@@ -82,6 +85,7 @@ impl<'a> Head<'a> {
             complete,
             path: None,
             directory: false,
+            outline: OnceCell::new(),
         }
     }
 
@@ -92,6 +96,7 @@ impl<'a> Head<'a> {
             complete: true,
             path: Some(path),
             directory: true,
+            outline: OnceCell::new(),
         }
     }
 
@@ -120,6 +125,11 @@ impl<'a> Head<'a> {
     /// Returns whether the source is a directory.
     pub fn is_directory(&self) -> bool {
         self.directory
+    }
+
+    /// The outline of the source's first document; `None` where it is neither an object nor a list.
+    pub(crate) fn outline(&self) -> Option<&Outline<'a>> {
+        self.outline.get_or_init(|| Outline::of(self)).as_ref()
     }
 
     /// The lines of the head, without their ends. The last one is left out unless a newline ends

@@ -4,8 +4,9 @@
 //! (OpenAI's responses) or `contents` (Gemini). The request's system prompt is the first message. Its other
 //! fields, such as tools and settings, are counted and not kept: they change from request to request.
 //!
+//! - A text in the place of the list is a message of the user. A document without messages is counted.
 //! - A source may hold several documents one behind another, such as one request a line. Each is a conversation; one
-//!   that begins with all messages of an earlier one goes on with it.
+//!   that begins with all messages of an earlier one of the same key goes on with it.
 //! - The conversation's key is its `session_id` or `conversation_id`. Without one it is made from the first message that is
 //!   not the system's.
 //! - Each document is held in memory whole, up to [`ReadOptions::max_line_bytes`](crate::ReadOptions::max_line_bytes).
@@ -62,7 +63,7 @@ impl Documents for MessageLists {
         let request = RawObject::parse(document.get());
         let Some(request) = request else {
             conversation.messages(document, &mut source.report);
-            return source.add(conversation.finish(source, Self::NAME, None));
+            return source.finish::<Self>(conversation, None);
         };
         for member in &request.members {
             let value = member.value.get();
@@ -80,9 +81,20 @@ impl Documents for MessageLists {
                 name => source.report.skip(name),
             }
         }
-        let lists = LISTS.iter().filter_map(|name| request.get(name));
-        lists.for_each(|list| conversation.messages(list, &mut source.report));
+        for name in LISTS {
+            let Some(list) = request.present(name) else {
+                continue;
+            };
+            match list.get().as_bytes().first() {
+                Some(b'"') => {
+                    let message = format!("{{\"role\":\"user\",\"content\":{list}}}");
+                    conversation.message(&message, &mut source.report);
+                }
+                Some(b'[') => conversation.messages(list, &mut source.report),
+                _ => source.report.skip(name),
+            }
+        }
         let name = NAMES.iter().find_map(|name| request.id(name));
-        source.add(conversation.finish(source, Self::NAME, name));
+        source.finish::<Self>(conversation, name);
     }
 }

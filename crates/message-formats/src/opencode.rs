@@ -1,8 +1,9 @@
 //! opencode's sessions as `opencode export` writes them: `{"info":{…},"messages":[{"info":{…},"parts":[…]}]}`.
 //!
-//! - A tool's part is a call in the assistant's message, and its output a result in a message of its own behind it. A
-//!   tool that is pending or running has no result yet. The last message is left for the next reading while
-//!   it is being written, for its parts change: an assistant's without an end or an error.
+//! - A tool's part is a call in the assistant's message, and its output a result in a message of its own behind it. The
+//!   result has the part's id, with `-result` if the call's message has that id. A tool that is pending or running has no
+//!   result yet. The last message is left for the next reading while it is being written, for its parts change: an
+//!   assistant's without an end or an error.
 //! - Parts are read in the order of their ids, which sort by time. A text that opencode added (`synthetic`) is a message
 //!   of its own.
 //! - Notes: a compaction and its summary, which is also the session's summary; parts that the model does not
@@ -18,9 +19,9 @@ use serde_json::value::RawValue;
 use crate::chat::linked_media;
 use crate::documents::{Documents, Source};
 use crate::outline::Outline;
-use crate::raw::{MetaBuilder, RawObject, Reading, list, readable};
+use crate::raw::{MetaBuilder, RawObject, Reading, list, readable, text};
 use crate::session::{SessionBuilder, note, unknown};
-use crate::{Origin, Report, SourceScope, SourceSummary};
+use crate::{EarlierReading, Origin, Report, SourceScope, SourceSummary};
 
 /// Facts of a session that never change.
 const FACTS: [&str; 6] = [
@@ -59,9 +60,9 @@ impl Documents for OpenCode {
 
     fn document(document: &RawValue, source: &mut Source<'_>) {
         let document = RawObject::parse(document.get());
-        let session = document
-            .as_ref()
-            .and_then(|document| Some((document.object("info")?, document.get("messages")?)));
+        let session = document.as_ref().and_then(|document| {
+            Some((document.object("info")?, list(document.get("messages")?)?))
+        });
         let Some((info, messages)) = session else {
             return source.lose("no_messages");
         };
@@ -88,7 +89,7 @@ impl Documents for OpenCode {
             let note = note(Role::System, &facts);
             reader.log.push(note, Some(key.clone()), &facts);
         }
-        let mut messages = list(messages).unwrap_or_default().into_iter().peekable();
+        let mut messages = messages.into_iter().peekable();
         while let Some(message) = messages.next() {
             reader.report.lines += 1;
             if reader.message(message, messages.peek().is_none()).is_none() {
@@ -178,7 +179,8 @@ impl Reader<'_> {
         }
         if envelope.info.is_true("summary") {
             let texts = parts.iter().filter(|(part, _)| is(part, "text"));
-            let texts: Vec<String> = texts.filter_map(|(part, _)| part.string("text")).collect();
+            let texts = texts.filter_map(|(part, _)| readable(part.get("text")?, Reading::Now));
+            let texts: Vec<String> = texts.map(|(text, _)| text).collect();
             let entry = self.note(&mut envelope);
             let kept_from = self.kept_from.take();
             if let Some(entry) = entry.filter(|_| envelope.info.present("error").is_none()) {
@@ -227,7 +229,16 @@ impl Reader<'_> {
         raw: &RawValue,
     ) -> bool {
         let tag = part.string("type").unwrap_or_default();
-        let text = |name| Some(readable(part.get(name)?, Reading::Now)?.0);
+        let mut extra = MetaBuilder::default();
+        let mut told = |name| {
+            text(
+                part.get(name)?,
+                &format!("\"{name}\""),
+                Reading::Now,
+                &mut extra,
+            )
+        };
+        let mut result = None;
         let mut known: Vec<&str> = PLACE.to_vec();
         let read = match tag.as_str() {
             "step-start" => {
@@ -244,13 +255,13 @@ impl Reader<'_> {
             "text" if part.is_true("ignored") => return false,
             "text" => {
                 known.extend(["text", "synthetic"]);
-                text("text").map(|text| Part::Text { text })
+                told("text").map(|text| Part::Text { text })
             }
             "reasoning" => {
                 known.push("text");
                 let facts = part.object("metadata");
                 let signed = facts.and_then(|facts| facts.object("anthropic")?.string("signature"));
-                text("text").map(|text| Part::Reasoning {
+                told("text").map(|text| Part::Reasoning {
                     text,
                     signature: signed,
                 })
@@ -266,7 +277,7 @@ impl Reader<'_> {
             }
             "tool" => {
                 known.extend(["tool", "callID", "state"]);
-                tool(part, raw, envelope, open)
+                tool(part, envelope, &mut result)
             }
             "agent" | "compaction" | "patch" | "retry" | "snapshot" | "subtask" => return false,
             _ => None,
@@ -285,13 +296,14 @@ impl Reader<'_> {
             self.close(envelope, std::mem::take(open));
         }
         open.is_synthetic = is_synthetic;
-        let mut extra = MetaBuilder::default();
         extra.extend(part.others(&known));
         open.blocks
             .nest(&format!("\"{}\"", open.parts.len()), extra);
         open.first
             .get_or_insert_with(|| (part.id("id"), raw.get().to_owned()));
         open.parts.push(read);
+        let result = result.map(|result| (result, part.id("id"), raw.get().to_owned()));
+        open.results.extend(result);
         true
     }
 
@@ -322,36 +334,37 @@ impl Reader<'_> {
         if envelope.role == Role::Assistant {
             message.response = envelope.id.clone();
         }
-        match envelope.is_told {
+        let entry = match envelope.is_told {
             true => self.log.push(message, part, &text),
             false => self.log.push(message, envelope.id.clone(), envelope.text),
         };
         envelope.is_told = true;
         for (result, id, text) in open.results {
-            self.log.push(result, id, &text);
+            let is_taken = id.is_some() && id == entry;
+            let earlier = is_taken.then_some(EarlierReading::PassedOver);
+            let id = id.map(|id| if is_taken { format!("{id}-result") } else { id });
+            self.log.push_revised(result, id, &text, earlier);
         }
     }
 }
 
-/// Reads a tool's part: the call, and its result if it has one.
+/// Reads a tool's part: the call, and the message of its result if it has one.
 fn tool(
     part: &RawObject<'_>,
-    raw: &RawValue,
     envelope: &Envelope<'_>,
-    open: &mut Open,
+    answer: &mut Option<Message>,
 ) -> Option<Part> {
     let state = part.object("state")?;
     let (id, name) = (part.id("callID")?, part.string("tool")?);
-    let (output, is_error) = match state.string("status").as_deref() {
-        Some("completed") => (state.get("output"), None),
-        Some("error") => (state.get("error"), Some(true)),
-        _ => (None, None),
+    let (key, is_error) = match state.string("status").as_deref() {
+        Some("completed") => ("output", None),
+        Some("error") => ("error", Some(true)),
+        _ => ("", None),
     };
-    if let Some(output) = output {
-        let text = match readable(output, Reading::Now) {
-            Some((text, _)) => Part::Text { text },
-            None => unknown(output.get()),
-        };
+    if let Some(output) = state.get(key) {
+        let mut meta = MetaBuilder::default();
+        let text = text(output, &format!("\"{key}\""), Reading::Now, &mut meta);
+        let text = text.map_or_else(|| unknown(output.get()), Part::text);
         let mut parts = vec![text];
         for file in state.get("attachments").and_then(list).unwrap_or_default() {
             let read = RawObject::parse(file.get());
@@ -377,7 +390,6 @@ fn tool(
             .as_ref()
             .and_then(|time| time.time("end", Reading::Now));
         message.created_at = end.unwrap_or(envelope.created_at);
-        let mut meta = MetaBuilder::default();
         let known = ["status", "input", "output", "error", "attachments", "time"];
         meta.extend(state.others(&known));
         if let Some(time) = time {
@@ -387,8 +399,7 @@ fn tool(
             meta.nest("\"time\"", times);
         }
         message.meta = meta.finish();
-        open.results
-            .push((message, part.id("id"), raw.get().to_owned()));
+        *answer = Some(message);
     }
     let arguments = state.get("input").map(RawJson::from_raw);
     Some(Part::ToolCall {

@@ -4,18 +4,19 @@
 //! Each event is an entry under its own id. An action with a tool's call is a message of the assistant, with the call as
 //! the model wrote it; an observation is the result of the call that caused it. What OpenHands told the model beside
 //! that (recalled knowledge, errors) is a message in the role of a tool; events that the model does not see are notes. The
-//! model's response, which each event repeats, is not kept again. What a run holds besides (its result, its settings) is a
-//! note at its end. Each run is held in memory whole, up to [`ReadOptions::max_line_bytes`](crate::ReadOptions::max_line_bytes).
+//! model's response, which each event repeats, is told by its first call. An action without such a response is the call
+//! itself. What a run holds besides (its result, its settings) is a note at its end. Each run is held in memory whole, up to [`ReadOptions::max_line_bytes`](crate::ReadOptions::max_line_bytes).
 
 use std::collections::{HashMap, HashSet};
 
-use memory_model::{Message, Part, RawJson, ResultContent, Role, SessionKey};
+use memory_model::{Message, Part, RawJson, ResultContent, Role};
 use serde_json::value::RawValue;
 
 use crate::Report;
+use crate::chat::reasoning;
 use crate::documents::{Conversation, Documents, Source};
 use crate::outline::Outline;
-use crate::raw::{MetaBuilder, RawObject, Reading, list, readable};
+use crate::raw::{MetaBuilder, RawObject, Reading, list, readable, text};
 use crate::session::note;
 
 /// Actions and observations that the model does not see.
@@ -51,6 +52,9 @@ const CALLS: [&str; 14] = [
     "add_task",
 ];
 
+/// Sources of events, with the end of their text.
+const SOURCES: [&str; 3] = ["agent\"", "user\"", "environment\""];
+
 /// Event histories of OpenHands.
 #[derive(Debug, Clone, Copy, Default)]
 #[non_exhaustive]
@@ -65,11 +69,14 @@ impl OpenHands {
 
 impl Documents for OpenHands {
     const NAME: &'static str = "openhands";
+    const NAMES_SESSIONS: bool = false;
 
     fn is(outline: &Outline<'_>) -> bool {
         let events = |list: &str| {
             let has = |key: &str| outline.has(&format!("{list}[].{key}"));
-            has("source") && (has("action") || has("observation"))
+            let is_of = |name: &str| outline.begins(&format!("{list}[].source"), name);
+            SOURCES.into_iter().any(is_of)
+                && (has("action") && has("args") || has("observation") && has("content"))
         };
         ["history", "history[]", ""].into_iter().any(events)
     }
@@ -91,12 +98,7 @@ impl Documents for OpenHands {
         if let Some(run) = &run {
             conversation.rest(run, &["history"]);
         }
-        let mut log = conversation.finish(source, Self::NAME, None);
-        let instance = run.and_then(|run| run.id("instance_id"));
-        if let Some(instance) = instance.filter(|_| !log.named) {
-            log.key = SessionKey::new(instance);
-        }
-        source.add(log);
+        source.finish::<Self>(conversation, run.and_then(|run| run.id("instance_id")));
     }
 }
 
@@ -122,70 +124,77 @@ impl Events<'_> {
             let id = event.present("id")?;
             Some(id.get().trim_matches('"').to_owned())
         });
+        let mut kind = None;
         let message = object.and_then(|event| {
-            let mut message = match (event.string("action"), event.string("observation")) {
-                (Some(kind), _) => self.action(&event, &kind),
-                (None, Some(kind)) => self.observation(&event, &kind),
+            let (action, observation) = (event.string("action"), event.string("observation"));
+            let message = match (&action, &observation) {
+                (Some(kind), _) => self.action(&event, kind),
+                (None, Some(kind)) => self.observation(&event, kind),
                 (None, None) => None,
-            }?;
+            };
+            kind = action.or(observation);
+            let mut message = message?;
             let time = event.time("timestamp", Reading::Now);
             message.created_at = time.unwrap_or_default();
             Some(message)
         });
-        let message = message.unwrap_or_else(|| note(Role::System, text));
+        let message = message.unwrap_or_else(|| {
+            let kind = kind.as_deref().unwrap_or("unknown_event");
+            if !UNSEEN.contains(&kind) {
+                self.report.warn(kind, self.report.lines);
+            }
+            note(Role::System, text)
+        });
         self.conversation.begin(message.role == Role::System, text);
         self.conversation.log.push(message, id, text);
     }
 
-    /// Counts an event of a kind that is not known; `None`, for it is a note.
-    fn unknown(&mut self, kind: &str) -> Option<Message> {
-        if !UNSEEN.contains(&kind) {
-            let number = self.report.lines;
-            self.report.warn(kind, number);
-        }
-        None
-    }
-
     fn action(&mut self, event: &RawObject<'_>, kind: &str) -> Option<Message> {
         let args = event.object("args");
-        let arg = |name: &str| {
+        let (mut meta, mut rest) = (MetaBuilder::default(), MetaBuilder::default());
+        let mut arg = |name: &str| {
             let value = args.as_ref()?.get(name)?;
-            Some(readable(value, Reading::Now)?.0)
+            text(value, &format!("\"{name}\""), Reading::Now, &mut rest)
         };
         let is_user = event.string("source").as_deref() == Some("user");
-        let call = event.object("tool_call_metadata");
-        let mut meta = MetaBuilder::default();
-        let mut message = match (kind, call) {
-            ("system", _) => Message::system(arg("content")?),
-            ("message", _) if is_user => Message::user(arg("content")?),
-            ("message", _) => Message::assistant(arg("content")?),
-            (_, Some(call)) => {
-                let response = call.object("model_response");
-                let message = self.call(&call, arg("thought"))?;
-                if let Some(response) = response {
-                    let mut facts = MetaBuilder::default();
-                    facts.extend(response.others(&["choices"]));
-                    meta.nest("\"model_response\"", facts);
-                }
-                message
-            }
-            (kind, None) if CALLS.contains(&kind) => {
-                let id = event.present("id").map_or("", RawValue::get);
+        let mut read = vec!["id", "action", "args", "message", "tool_call_metadata"];
+        let mut are_arguments = false;
+        let mut message = match kind {
+            "system" => Message::system(arg("content")?),
+            "message" if is_user => Message::user(arg("content")?),
+            "message" => Message::assistant(arg("content")?),
+            kind => {
                 let thought = arg("thought").filter(|text| !text.is_empty());
-                let mut parts: Vec<Part> = thought.map(Part::text).into_iter().collect();
-                parts.push(Part::ToolCall {
-                    id: format!("event-{id}"),
-                    name: kind.to_owned(),
-                    arguments: RawJson::from_raw(event.get("args")?),
-                });
-                Message::new(Role::Assistant, parts)
+                let call = event.object("tool_call_metadata");
+                let written = call
+                    .as_ref()
+                    .and_then(|call| self.call(call, thought.clone(), &mut meta));
+                match written {
+                    Some(message) => message,
+                    None if CALLS.contains(&kind) => {
+                        are_arguments = true;
+                        if call.is_some() {
+                            read.pop();
+                        }
+                        let made = || {
+                            let id = event.present("id").map_or("", RawValue::get);
+                            format!("event-{id}")
+                        };
+                        let id = call.and_then(|call| call.id("tool_call_id"));
+                        let mut parts: Vec<Part> = thought.map(Part::text).into_iter().collect();
+                        parts.push(Part::ToolCall {
+                            id: id.unwrap_or_else(made),
+                            name: kind.to_owned(),
+                            arguments: RawJson::from_raw(event.get("args")?),
+                        });
+                        Message::new(Role::Assistant, parts)
+                    }
+                    None => return None,
+                }
             }
-            _ => return self.unknown(kind),
         };
-        let read = ["id", "action", "args", "tool_call_metadata", "message"];
         meta.extend(event.others(&read));
-        if let Some(args) = &args {
-            let mut rest = MetaBuilder::default();
+        if let Some(args) = args.filter(|_| !are_arguments) {
             rest.extend(args.others(&["content", "thought"]));
             meta.nest("\"args\"", rest);
         }
@@ -199,14 +208,17 @@ impl Events<'_> {
         Some(message)
     }
 
-    /// The message of a call: what the model said before it, if no other call of the response told it, and the
-    /// call as the model wrote it.
-    fn call(&mut self, call: &RawObject<'_>, thought: Option<String>) -> Option<Message> {
+    /// The message of a call: what the model thought and said before it, if no other call of the response told it, and
+    /// the call as the model wrote it. `None` if the response does not hold the call.
+    fn call(
+        &mut self,
+        call: &RawObject<'_>,
+        thought: Option<String>,
+        meta: &mut MetaBuilder,
+    ) -> Option<Message> {
         let (id, name) = (call.id("tool_call_id")?, call.string("function_name")?);
-        let response = call.object("model_response");
-        let response_id = response.as_ref().and_then(|response| response.id("id"));
-        let choices = response.and_then(|response| response.get("choices"));
-        let choice = choices.and_then(list)?.first().copied()?;
+        let response = call.object("model_response")?;
+        let choice = response.get("choices").and_then(list)?.first().copied()?;
         let said = RawObject::parse(choice.get())?.object("message")?;
         let calls = said.get("tool_calls").and_then(list).unwrap_or_default();
         let arguments = calls.iter().find_map(|call| {
@@ -215,13 +227,32 @@ impl Events<'_> {
             let arguments = call.object("function")?.get("arguments")?;
             is_same.then(|| RawJson::from_raw(arguments))
         })?;
+        let response_id = response.id("id");
         let is_first = response_id
             .as_ref()
             .is_none_or(|id| self.responses.insert(id.clone()));
-        let thought = thought.filter(|text| !text.is_empty());
-        let text = thought.or_else(|| said.string("content").filter(|_| is_first));
-        let text = text.filter(|text| !text.is_empty());
-        let mut parts: Vec<Part> = text.map(Part::text).into_iter().collect();
+        let mut facts = response.rest(&["choices"]);
+        let (mut parts, mut told) = (Vec::new(), thought);
+        if is_first {
+            let mut known = vec!["role", "tool_calls"];
+            if let Some((key, reasoning)) = reasoning(&said) {
+                known.push(key);
+                parts.push(reasoning);
+            }
+            let mut rest = MetaBuilder::default();
+            let content = said.get("content");
+            let content =
+                content.and_then(|content| text(content, "\"content\"", Reading::Now, &mut rest));
+            if content.is_some() {
+                known.push("content");
+            }
+            told = told.or(content);
+            let others = said.others(&known);
+            rest.extend(others.filter(|member| member.value.get() != "null"));
+            facts.nest("\"message\"", rest);
+        }
+        meta.nest("\"model_response\"", facts);
+        parts.extend(told.filter(|text| !text.is_empty()).map(Part::text));
         parts.push(Part::ToolCall {
             id,
             name,
@@ -233,9 +264,11 @@ impl Events<'_> {
     }
 
     fn observation(&mut self, event: &RawObject<'_>, kind: &str) -> Option<Message> {
+        let mut meta = MetaBuilder::default();
         let content = event.get("content");
-        let content = content.and_then(|content| readable(content, Reading::Now));
-        let text = content.map(|(text, _)| text).unwrap_or_default();
+        let content =
+            content.and_then(|content| text(content, "\"content\"", Reading::Now, &mut meta));
+        let text = content.unwrap_or_default();
         let call = event.object("tool_call_metadata");
         let cause = event.present("cause").map(RawValue::get);
         let of_cause = cause.and_then(|cause| self.calls.get(cause).cloned());
@@ -255,10 +288,9 @@ impl Events<'_> {
                 }]
             }
             ("error" | "user_rejected", None) => vec![Part::text(text)],
-            (kind, None) => return self.unknown(kind),
+            (_, None) => return None,
         };
         let mut message = Message::new(Role::Tool, parts);
-        let mut meta = MetaBuilder::default();
         let read = [
             "id",
             "observation",
@@ -277,10 +309,12 @@ fn recalled(text: String, extras: Option<RawObject<'_>>) -> Vec<Part> {
     let mut texts = vec![text];
     if let Some(extras) = extras {
         let fields = ["repo_instructions", "additional_agent_instructions"];
-        texts.extend(fields.iter().filter_map(|field| extras.string(field)));
+        let text = |value| Some(readable(value, Reading::Now)?.0);
+        texts.extend(fields.iter().filter_map(|field| text(extras.get(field)?)));
         let knowledge = extras.get("microagent_knowledge").and_then(list);
         let knowledge = knowledge.unwrap_or_default().into_iter();
-        texts.extend(knowledge.filter_map(|one| RawObject::parse(one.get())?.string("content")));
+        texts
+            .extend(knowledge.filter_map(|one| text(RawObject::parse(one.get())?.get("content")?)));
     }
     texts.retain(|text| !text.is_empty());
     texts.into_iter().map(Part::text).collect()

@@ -14,7 +14,7 @@ const SAMPLE: usize = 64;
 
 /// The places of a document: `messages[].role` is a key of an item of the list `messages`. Each has the beginning of its
 /// first value's text, without the quotes of a string.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Outline<'a> {
     places: BTreeMap<String, &'a [u8]>,
     settled: bool,
@@ -192,21 +192,26 @@ pub(crate) struct Ends {
 impl Ends {
     /// Returns the number of the piece's bytes that belong to the value, if it ends in this piece.
     pub(crate) fn of(&mut self, piece: &[u8]) -> Option<usize> {
-        for (at, byte) in piece.iter().enumerate() {
+        let mut at = 0;
+        loop {
+            let rest = piece.get(at..)?;
+            if self.in_string && !self.is_escaped {
+                at += memchr::memchr2(b'"', b'\\', rest)?;
+            }
+            let byte = piece.get(at)?;
+            at += 1;
             match byte {
                 _ if self.is_escaped => self.is_escaped = false,
                 b'\\' if self.in_string => self.is_escaped = true,
                 b'"' => self.in_string = !self.in_string,
-                _ if self.in_string => continue,
                 b'{' | b'[' => self.depth += 1,
                 b'}' | b']' => self.depth = self.depth.saturating_sub(1),
                 _ => continue,
             }
             if self.depth == 0 && !self.in_string && !self.is_escaped {
-                return Some(at + 1);
+                return Some(at);
             }
         }
-        None
     }
 }
 
@@ -256,6 +261,18 @@ mod tests {
             let (one, two) = text.split_at(cut);
             let end = ends.of(one).or_else(|| Some(cut + ends.of(two)?));
             assert_eq!(end, Some(text.len() - 1), "{cut}");
+        }
+    }
+
+    #[test]
+    fn the_end_is_found_in_pieces_of_any_length() {
+        let text = br#"{"a\\":["}\"]",{"b":"\\"}]} [1]"#;
+        let end = Ends::default().of(text).unwrap();
+        assert_eq!(&text[end..], b" [1]");
+        for at in 0..end {
+            let mut ends = Ends::default();
+            assert_eq!(ends.of(&text[..at]), None, "{at}");
+            assert_eq!(ends.of(&text[at..]), Some(end - at), "{at}");
         }
     }
 }

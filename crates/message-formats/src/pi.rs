@@ -6,7 +6,7 @@ use crate::blocks::{Blocks, Dialect, is_error, set_meta};
 use crate::branches::Branches;
 use crate::detect::{self, Kind};
 use crate::json_lines::{self, Line, LineReader};
-use crate::raw::{MetaBuilder, RawObject, Reading, readable};
+use crate::raw::{MetaBuilder, RawObject, Reading, readable, text};
 use crate::session::{note, unknown};
 use crate::{
     Confidence, EarlierReading, Error, Format, Head, Input, ReadOptions, Report, Sink, SourceScope,
@@ -268,7 +268,12 @@ fn known(
             // Where the command ends shows only in `command`, which the meta keeps.
             let (command, whole) = readable(inner.get("command")?, reading)?;
             found.message.revised |= !whole;
-            let output = blocks.text(inner.get("output")?, "\"output\"", &mut found.message)?;
+            let output = text(
+                inner.get("output")?,
+                "\"output\"",
+                reading,
+                &mut found.message,
+            )?;
             let text = format!("{command}\n{output}");
             Some((vec![Part::text(text)], &["role", "output"]))
         }

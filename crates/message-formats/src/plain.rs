@@ -104,11 +104,11 @@ impl LineReader for Reader {
             if has_no_role(line) {
                 report.warn("unknown_role", line.number);
             }
-            (whole(line), false)
+            (whole(line, Reading::Now), false)
         });
         let earlier = revised.then(|| {
             let first = message(line, Reading::First, &mut Calls::default(), Writer::Export);
-            let first = first.map_or_else(|| whole(line), |(first, _)| first);
+            let first = first.map_or_else(|| whole(line, Reading::First), |(first, _)| first);
             EarlierReading::Entry(Box::new(first))
         });
         session.log.push_revised(read, id, line.text, earlier);

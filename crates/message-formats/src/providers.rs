@@ -43,8 +43,8 @@
 //! - Empty texts and messages without content are left out. Anthropic and Gemini get neighbouring messages
 //!   of one role as one, results first, and [`CONTINUED`] before a list that does not start with a user's
 //!   message.
-//! - Reasoning is sent verbatim with its signature to the provider that signed it, and otherwise left
-//!   out. See each module.
+//! - Reasoning is sent verbatim with its signature to the provider that signed it, unsigned reasoning before calls to
+//!   OpenAI's chat completions, and otherwise it is left out. See each module.
 //! - Arguments that are no JSON object are sent to Anthropic and Gemini as `{"_arguments": "the text"}`,
 //!   and read back as the text.
 //! - A failed result begins with `[tool error]` in OpenAI's shapes, which have no field for it. Reading undoes it.

@@ -197,6 +197,22 @@ pub(crate) fn readable(value: &RawValue, reading: Reading) -> Option<(String, bo
     readable.then(|| (RawJson::from_raw(value).decoded_strings(), false))
 }
 
+/// The text of a string as [`readable`] gives it. If it is not all of the string, `extra` keeps the string under `key`,
+/// which is JSON text.
+pub(crate) fn text(
+    value: &RawValue,
+    key: &str,
+    reading: Reading,
+    extra: &mut MetaBuilder,
+) -> Option<String> {
+    let (text, whole) = readable(value, reading)?;
+    if !whole {
+        extra.add(key, value.get());
+        extra.revised = true;
+    }
+    Some(text)
+}
+
 /// A list's items as they came; `None` when the value is no list.
 pub(crate) fn list(value: &RawValue) -> Option<Vec<&RawValue>> {
     serde_json::from_str(value.get()).ok()

@@ -115,9 +115,12 @@ impl Formats {
         path: Option<&Path>,
         options: &ReadOptions,
     ) -> Result<Transcript, Error> {
-        let choose = |head: Head<'_>| match path {
-            Some(path) => self.choose(&head.with_path(path)),
-            None => self.choose(&head),
+        let choose = |bytes: &[u8], complete| {
+            let head = Head::new(bytes, complete);
+            match path {
+                Some(path) => self.choose(&head.with_path(path)),
+                None => self.choose(&head),
+            }
         };
         // A line of the greatest length, and its end.
         let longest = options.max_line_bytes.saturating_add(1);
@@ -129,7 +132,7 @@ impl Formats {
                 complete = !read_some(&mut reader, &mut bytes, wanted)
                     .map_err(|error| Error::io(&options.name, error))?;
             }
-            match choose(Head::new(&bytes, complete)) {
+            match choose(&bytes, complete) {
                 Choice::Found(format) => break format,
                 Choice::ReadOn if !complete && wanted < longest => {
                     wanted = wanted.saturating_mul(2).min(longest);

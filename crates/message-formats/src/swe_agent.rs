@@ -5,15 +5,12 @@
 //! holds besides (its result, its settings) is a note at the end, and so is mini-swe-agent's message of the
 //! role `exit`. The document is held in memory whole, up to [`ReadOptions::max_line_bytes`](crate::ReadOptions::max_line_bytes).
 
-use memory_model::{Role, SessionKey};
-
 use serde_json::value::RawValue;
 
 use crate::documents::{Conversation, Documents, Source};
 use crate::message_lists::has_messages;
 use crate::outline::Outline;
 use crate::raw::{RawObject, list};
-use crate::session::note;
 
 /// Trajectories of SWE-agent and mini-swe-agent.
 #[derive(Debug, Clone, Copy, Default)]
@@ -29,6 +26,7 @@ impl SweAgent {
 
 impl Documents for SweAgent {
     const NAME: &'static str = "swe-agent";
+    const NAMES_SESSIONS: bool = false;
 
     fn is(outline: &Outline<'_>) -> bool {
         let is_mini = outline.begins("trajectory_format", "mini-swe-agent")
@@ -46,11 +44,7 @@ impl Documents for SweAgent {
         for message in messages.and_then(list).unwrap_or_default() {
             let role = RawObject::parse(message.get()).and_then(|one| one.string("role"));
             match role.as_deref() {
-                Some("exit") => {
-                    source.report.lines += 1;
-                    let exit = note(Role::System, message.get());
-                    conversation.log.push(exit, None, message.get());
-                }
+                Some("exit") => conversation.note(message.get(), &mut source.report),
                 _ => conversation.message(message.get(), &mut source.report),
             }
         }
@@ -62,10 +56,6 @@ impl Documents for SweAgent {
         if has_ended {
             conversation.rest(&run, &["history", "messages", "trajectory"]);
         }
-        let mut log = conversation.finish(source, Self::NAME, None);
-        if let Some(instance) = run.id("instance_id").filter(|_| !log.named) {
-            log.key = SessionKey::new(instance);
-        }
-        source.add(log);
+        source.finish::<Self>(conversation, run.id("instance_id"));
     }
 }

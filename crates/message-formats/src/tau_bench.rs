@@ -3,8 +3,6 @@
 //! Each run is a conversation under the number of its task and trial; what a run holds besides (reward, task) is a note
 //! at its end. The document is held in memory whole, up to [`ReadOptions::max_line_bytes`](crate::ReadOptions::max_line_bytes).
 
-use memory_model::SessionKey;
-
 use serde_json::value::RawValue;
 
 use crate::documents::{Conversation, Documents, Source};
@@ -25,13 +23,17 @@ impl TauBench {
 
 impl Documents for TauBench {
     const NAME: &'static str = "tau-bench";
+    const NAMES_SESSIONS: bool = false;
 
     fn is(outline: &Outline<'_>) -> bool {
         outline.has("[].task_id") && outline.has("[].traj[].role")
     }
 
     fn document(document: &RawValue, source: &mut Source<'_>) {
-        for run in list(document).unwrap_or_default() {
+        let Some(runs) = list(document) else {
+            return source.lose("no_messages");
+        };
+        for run in runs {
             let run = RawObject::parse(run.get());
             let traj = run.as_ref().and_then(|run| run.get("traj"));
             let (Some(run), Some(traj)) = (&run, traj) else {
@@ -41,13 +43,13 @@ impl Documents for TauBench {
             let mut conversation = Conversation::new();
             conversation.messages(traj, &mut source.report);
             conversation.rest(run, &["traj"]);
-            let mut log = conversation.finish(source, Self::NAME, None);
-            if !log.named {
-                let number = |key| run.get(key).map_or("0", |value| value.get());
-                let (task, trial) = (number("task_id"), number("trial"));
-                log.key = SessionKey::new(format!("tau-bench-{task}-{trial}"));
-            }
-            source.add(log);
+            let number = |key| {
+                run.get(key)
+                    .map_or("0", |value| value.get().trim_matches('"'))
+            };
+            let (task, trial) = (number("task_id"), number("trial"));
+            let name = format!("{}-{task}-{trial}", Self::NAME);
+            source.finish::<Self>(conversation, Some(name));
         }
     }
 }

@@ -2,8 +2,9 @@
 //!
 //! - One message for each result. Images and files in a result follow in a user's message behind the
 //!   results, because the format takes text alone there.
-//! - Reasoning is not sent: the format has no field for it. Reading keeps `reasoning_content` and `reasoning`,
-//!   which some servers add.
+//! - Reasoning is read from `reasoning_content` or `reasoning`, which some servers add. Servers that add it want it back
+//!   with the calls that it led to: unsigned reasoning is sent as `reasoning_content` of a message with calls, and
+//!   otherwise left out.
 //! - Images are sent as PNG, JPEG, WebP or GIF or by URL, sound as WAV or MP3, and files as PDF or by their id.
 //! - Arguments are sent word for word, broken JSON included.
 //! - Ids of calls are sent as they came, as long as they are short enough: see [`chat_call_id`].
@@ -151,8 +152,13 @@ fn file_block(file: &Media) -> Option<Value> {
 fn assistant(parts: &[&Part]) -> Option<Value> {
     let mut blocks = Vec::new();
     let mut calls = Vec::new();
+    let mut reasoning = Vec::new();
     for part in parts {
         match part {
+            Part::Reasoning {
+                text,
+                signature: None,
+            } => reasoning.push(text.as_str()),
             Part::ToolCall {
                 id,
                 name,
@@ -170,13 +176,20 @@ fn assistant(parts: &[&Part]) -> Option<Value> {
         }
     }
     let content = content(blocks);
-    match (content, calls.is_empty()) {
-        (None, true) => None,
-        (content, true) => Some(json!({"role": "assistant", "content": content})),
-        (content, false) => {
-            Some(json!({"role": "assistant", "content": content, "tool_calls": calls}))
+    if content.is_none() && calls.is_empty() {
+        return None;
+    }
+    let mut message = Object::new();
+    message.insert("role".to_owned(), "assistant".into());
+    message.insert("content".to_owned(), content.into());
+    if !calls.is_empty() {
+        message.insert("tool_calls".to_owned(), calls.into());
+        let reasoning = reasoning.join("\n\n");
+        if !reasoning.is_empty() {
+            message.insert("reasoning_content".to_owned(), reasoning.into());
         }
     }
+    Some(message.into())
 }
 
 fn refusal(raw: &RawJson) -> Option<Value> {

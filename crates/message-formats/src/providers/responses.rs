@@ -285,9 +285,10 @@ impl Model {
         let index = self.parts.len();
         match kind {
             "reasoning" => {
-                let summary = fields.get("summary").and_then(Value::as_array);
-                let texts = summary.into_iter().flatten();
-                let texts: Vec<&str> = texts
+                let lists = ["summary", "content"].into_iter();
+                let lists = lists.filter_map(|key| fields.get(key)?.as_array());
+                let texts: Vec<&str> = lists
+                    .flatten()
                     .filter_map(|part| part.get("text")?.as_str())
                     .collect();
                 self.parts.push(Part::Reasoning {

@@ -557,6 +557,47 @@ fn usage_is_read_from_responses_of_each_provider() {
 }
 
 #[test]
+fn unsigned_reasoning_goes_back_to_chat_completions_with_its_calls() {
+    let thought = |text: &str, signature: Option<&str>| Part::Reasoning {
+        text: text.to_owned(),
+        signature: signature.map(str::to_owned),
+    };
+    let call = Part::ToolCall {
+        id: "c1".to_owned(),
+        name: "log".to_owned(),
+        arguments: memory_model::RawJson::parse("{}").unwrap(),
+    };
+    let messages = [
+        Message::user("Which pump?"),
+        Message::new(
+            Role::Assistant,
+            vec![thought("Its log first.", None), call.clone()],
+        ),
+        Message::tool_result("c1", "9.1"),
+        Message::new(
+            Role::Assistant,
+            vec![thought("So it is 3.", None), Part::text("3.")],
+        ),
+    ];
+    let sent = openai::write(&messages);
+    assert_eq!(sent[1]["reasoning_content"], "Its log first.");
+    assert_eq!(sent[3].get("reasoning_content"), None);
+    assert_eq!(openai::read(&sent).unwrap()[1], messages[1]);
+    for provider in [Provider::Responses, Provider::Anthropic] {
+        let sent = Value::Object(provider.request(&messages)).to_string();
+        assert!(!sent.contains("Its log first."), "{sent}");
+    }
+
+    let signed = Message::new(Role::Assistant, vec![thought("Signed.", Some("s")), call]);
+    let sent = openai::write(&[
+        Message::user("Go."),
+        signed,
+        Message::tool_result("c1", "a"),
+    ]);
+    assert_eq!(sent[1].get("reasoning_content"), None);
+}
+
+#[test]
 fn a_response_is_read_whole() {
     let message = json!({
         "role": "assistant", "content": null, "refusal": null, "annotations": [],
@@ -571,12 +612,14 @@ fn a_response_is_read_whole() {
         if arguments.as_str() == r#""{\"a\": 1.0""#));
 
     let output = [
-        json!({"type": "reasoning", "id": "rs_1", "summary": [{"type": "summary_text", "text": "Hm."}]}),
+        json!({"type": "reasoning", "id": "rs_1", "summary": [{"type": "summary_text", "text": "Hm."}],
+            "content": [{"type": "reasoning_text", "text": "Words."}]}),
         json!({"type": "message", "id": "msg_1", "role": "assistant", "status": "completed",
             "content": [{"type": "output_text", "text": "Done.", "annotations": []}]}),
     ];
     let read = responses::read(None, &output).unwrap();
     assert_eq!(read.len(), 1);
+    assert!(matches!(&read[0].parts[0], Part::Reasoning { text, .. } if text == "Hm.\n\nWords."));
     assert_eq!(read[0].parts[1], Part::text("Done."));
     assert_eq!(
         read[0].meta.as_ref().unwrap().as_str(),

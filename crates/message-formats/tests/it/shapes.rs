@@ -2,7 +2,7 @@
 
 use memory_model::{EntryKind, Message, Part, ResultContent, Role};
 use message_formats::providers::Provider;
-use message_formats::{EarlierReading, SessionLog, Transcript};
+use message_formats::{EarlierReading, ReadOptions, SessionLog, Transcript};
 use serde_json::{Value, json};
 
 use crate::support::{export, read_str};
@@ -125,6 +125,33 @@ fn check(name: &str, session: &SessionLog) {
     );
 }
 
+/// Checks that a line of a role that the first reading did not know was a system's note.
+fn earlier_lines_of_unknown_roles_were_notes(name: &str, lines: &[String], log: &SessionLog) {
+    let mut revised = 0;
+    for (line, message) in lines.iter().zip(&log.messages) {
+        let role = serde_json::from_str::<Value>(line).unwrap()["role"].clone();
+        let is_new = ["model", "function"].map(Value::from).contains(&role) || role.is_null();
+        let id = message.external_id.as_ref().unwrap();
+        let Some(EarlierReading::Entry(was)) = log.earlier.get(id) else {
+            assert!(!is_new, "{name}: {line}");
+            continue;
+        };
+        revised += 1;
+        if is_new {
+            assert_eq!(
+                (was.role, was.kind),
+                (Role::System, EntryKind::Note),
+                "{name}: {line}"
+            );
+            let [Part::Unknown { raw }] = &was.parts[..] else {
+                panic!("{name}: {was:?}")
+            };
+            assert_eq!(raw.as_str(), line);
+        }
+    }
+    assert!(revised > 0, "{name}");
+}
+
 #[test]
 fn each_shape_is_read_from_lines_from_a_list_and_from_a_request() {
     for (name, list) in conversations() {
@@ -137,12 +164,7 @@ fn each_shape_is_read_from_lines_from_a_list_and_from_a_request() {
         let from_lines = read_str(&lines.join("\n"));
         assert_eq!(from_lines.format, "jsonl");
         check(name, one(&from_lines));
-        let earlier = &one(&from_lines).earlier;
-        assert!(
-            earlier
-                .values()
-                .any(|was| matches!(was, EarlierReading::Entry(_)))
-        );
+        earlier_lines_of_unknown_roles_were_notes(name, &lines, one(&from_lines));
 
         let from_list = read_str(&list.to_string());
         assert_eq!(from_list.format, "messages");
@@ -264,6 +286,184 @@ fn requests_one_a_line_are_conversations_and_a_longer_one_goes_on() {
         (named.sessions[0].key.as_str(), named.sessions[0].named),
         ("s", true)
     );
+}
+
+#[test]
+fn requests_of_a_named_conversation_go_on_with_it() {
+    let request = |name: &str, texts: &[&str]| {
+        let messages: Vec<Value> = texts
+            .iter()
+            .map(|text| json!({"role":"user","content":text}))
+            .collect();
+        json!({ "session_id": name, "messages": messages }).to_string()
+    };
+    let lines = [
+        request("s", &["a"]),
+        request("t", &["a"]),
+        request("s", &["a", "b"]),
+        request("s", &["c"]),
+        request("s", &["c", "d"]),
+    ];
+    let read = |transcript: &Transcript| -> Vec<(String, Vec<String>)> {
+        let texts = |log: &SessionLog| log.messages.iter().map(Message::text).collect();
+        let sessions = transcript.sessions.iter();
+        sessions
+            .map(|log| (log.key.to_string(), texts(log)))
+            .collect()
+    };
+    let texts = |texts: &[&str]| {
+        texts
+            .iter()
+            .map(|text| (*text).to_owned())
+            .collect::<Vec<_>>()
+    };
+    let expected = [
+        ("s".to_owned(), texts(&["a", "b"])),
+        ("t".to_owned(), texts(&["a"])),
+        ("s-2".to_owned(), texts(&["c", "d"])),
+    ];
+    assert_eq!(read(&read_str(&lines.join("\n"))), expected);
+    // Under the name that the caller gives.
+    let unnamed = [
+        json!({"messages":[{"role":"user","content":"a"}]}).to_string(),
+        {
+            let messages = json!([{"role":"user","content":"a"},{"role":"user","content":"b"}]);
+            json!({ "messages": messages }).to_string()
+        },
+    ];
+    let options = ReadOptions::default().with_session("given");
+    let transcript = message_formats::read(unnamed.join("\n").as_bytes(), &options).unwrap();
+    assert_eq!(
+        read(&transcript),
+        [("given".to_owned(), texts(&["a", "b"]))]
+    );
+}
+
+#[test]
+fn a_value_that_is_no_list_of_messages_is_read_or_counted() {
+    let said = |text: &str| json!({"input":[{"role":"user","content":text}]}).to_string();
+    let lines = [
+        said("a"),
+        json!({"input":"lost words"}).to_string(),
+        "7".to_owned(),
+        json!({"input":7}).to_string(),
+        json!({"model":"m","input":null}).to_string(),
+        "[]".to_owned(),
+        said("z"),
+    ];
+    let transcript = read_str(&lines.join("\n"));
+    let read: Vec<Vec<(Role, String)>> = transcript
+        .sessions
+        .iter()
+        .map(|log| log.messages.iter().map(|m| (m.role, m.text())).collect())
+        .collect();
+    let user = |text: &str| vec![(Role::User, text.to_owned())];
+    assert_eq!(read, [user("a"), user("lost words"), user("z")]);
+    let skipped = [("input", 1), ("model", 1), ("no_messages", 4)];
+    let skipped = skipped.map(|(kind, count)| (kind.to_owned(), count));
+    assert_eq!(transcript.report.skipped, skipped.into());
+    assert!(transcript.report.lost_any());
+    let keys: Vec<&str> = transcript
+        .sessions
+        .iter()
+        .map(|log| log.key.as_str())
+        .collect();
+    assert!(
+        keys.iter().all(|key| key.len() > "messages-".len()),
+        "{keys:?}"
+    );
+}
+
+#[test]
+fn a_result_by_name_answers_a_call_that_has_an_id() {
+    let call =
+        |id: &str| json!({"id":id,"type":"function","function":{"name":"log","arguments":{}}});
+    let ollama = json!([
+        {"role":"user","content":"Go."},
+        {"role":"assistant","content":"","tool_calls":[call("c1"), call("c2"), call("c3")]},
+        {"role":"tool","tool_call_id":"c1","content":"one"},
+        {"role":"tool","tool_name":"log","content":"two"},
+        {"role":"tool","name":"log","content":"three"},
+    ]);
+    let answer = |text: &str| json!({"functionResponse":{"name":"log","response":{"output":text}}});
+    let call = |id: &str| json!({"functionCall":{"id":id,"name":"log","args":{}}});
+    let gemini = json!([
+        {"role":"user","parts":[{"text":"Go."}]},
+        {"role":"model","parts":[call("c1"), call("c2"), call("c3")]},
+        {"role":"user","parts":[{"functionResponse":{"id":"c1","name":"log","response":{"output":"one"}}}]},
+        {"role":"user","parts":[answer("two"), answer("three")]},
+    ]);
+    for list in [ollama, gemini] {
+        let transcript = read_str(&list.to_string());
+        let found: Vec<(String, String)> = parts(one(&transcript))
+            .into_iter()
+            .filter_map(|part| match part {
+                Part::ToolResult {
+                    call_id, content, ..
+                } => Some((call_id.clone(), content.text().into_owned())),
+                _ => None,
+            })
+            .collect();
+        let expected = [("c1", "one"), ("c2", "two"), ("c3", "three")];
+        let expected = expected.map(|(id, text)| (id.to_owned(), text.to_owned()));
+        assert_eq!(found, expected, "{list}");
+    }
+}
+
+#[test]
+fn parts_of_gemini_may_have_fields_that_are_null() {
+    let list = json!([
+        {"role":"user","parts":[{"text":"Go.","thought":null,"function_call":null,"inline_data":null}]},
+        {"role":"model","parts":[
+            {"text":null,"thought":null,"function_call":{"id":null,"name":"log","args":{"pump":3}},"thought_signature":"x"}]},
+        {"role":"user","parts":[{"text":null,"function_response":{"id":null,"name":"log","response":{"output":"9.1"}}}]},
+    ]);
+    let transcript = read_str(&list.to_string());
+    let signature = Some("gemini:x".to_owned());
+    let arguments = memory_model::RawJson::parse(r#"{"pump":3}"#).unwrap();
+    let expected = [
+        Part::text("Go."),
+        Part::Reasoning {
+            text: String::new(),
+            signature,
+        },
+        Part::ToolCall {
+            id: "function-1".into(),
+            name: "log".into(),
+            arguments,
+        },
+        Part::ToolResult {
+            call_id: "function-1".into(),
+            content: ResultContent::Text("9.1".into()),
+            is_error: None,
+        },
+    ];
+    assert_eq!(parts(one(&transcript)), expected.iter().collect::<Vec<_>>());
+    let meta = one(&transcript).messages[1].meta.as_ref().unwrap();
+    assert!(meta.as_str().contains(r#""text":null"#), "{meta:?}");
+}
+
+#[test]
+fn reasoning_is_read_from_its_summary_and_its_content() {
+    let text = |kind: &str, text: &str| json!({"type":kind,"text":text});
+    for (item, expected) in [
+        (
+            json!({"type":"reasoning","summary":[],"content":[text("reasoning_text", "one"), text("reasoning_text", "two")]}),
+            "one\n\ntwo",
+        ),
+        (
+            json!({"type":"reasoning","summary":[text("summary_text", "short")],"content":[text("reasoning_text", "long")]}),
+            "short\n\nlong",
+        ),
+        (json!({"type":"reasoning","summary":[],"content":null}), ""),
+    ] {
+        let list = json!([{"type":"message","role":"user","content":"Go."}, item]);
+        let transcript = read_str(&list.to_string());
+        let [_, Part::Reasoning { text, .. }] = &parts(one(&transcript))[..] else {
+            panic!("{transcript:?}")
+        };
+        assert_eq!(text, expected);
+    }
 }
 
 #[test]

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use memory_model::{EntryKind, Message, Part, Role};
-use message_formats::{ErrorKind, ReadOptions, SessionLog, Transcript, read_file};
-use serde_json::Value;
+use message_formats::{EarlierReading, ErrorKind, ReadOptions, SessionLog, Transcript, read_file};
+use serde_json::{Value, json};
 
 use crate::support::{corpus, export, read_str};
 
@@ -198,16 +198,18 @@ fn task_files_of_cline_agree_with_a_second_count() {
                 text.starts_with('[') && text.contains("] Result:")
             };
             let results = blocks.iter().filter(is_result).count();
+            let failure = "] Result:\nThe tool execution failed with the following error";
+            let has_failed = |block: &&Value| {
+                let text = str_of(block, "text");
+                let end = text.find("] Result:").unwrap_or_default();
+                is_result(block) && text[end..].starts_with(failure)
+            };
+            expected.failed += blocks.iter().filter(has_failed).count();
             let others = blocks.len() - results;
             expected.messages += usize::from(results > 0) + usize::from(others > 0);
             expected.calls += blocks.iter().filter(|block| is(block, "tool_use")).count();
             expected.paired += results;
         }
-        // One command failed.
-        let text = std::fs::read_to_string(&path).unwrap();
-        expected.failed = text
-            .matches("The tool execution failed with the following error")
-            .count();
         println!("{}: {expected:?}", path.display());
         assert_eq!(counts(session), expected);
         let texts = items(&value)
@@ -555,6 +557,92 @@ fn opencode_is_read_as_the_model_saw_it() {
 }
 
 #[test]
+fn a_call_of_opencode_that_begins_an_entry_keeps_its_result() {
+    const DONE: &str =
+        r#""role":"assistant","time":{"created":1780000000000,"completed":1780000001000}"#;
+    let tool = |id: u8| {
+        format!(
+            r#""type":"tool","tool":"bash","callID":"c{id}","state":{{"status":"completed","input":{{}},"output":"out-c{id}"}}"#
+        )
+    };
+    let step = r#""type":"step-start""#;
+    let synthetic = r#""type":"text","synthetic":true,"text":"Go on.""#;
+    for (parts, ids) in [
+        (
+            [step, &tool(1), step, &tool(2)],
+            [
+                "ses_1",
+                "msg_1",
+                "prt_msg_1_1",
+                "prt_msg_1_3",
+                "prt_msg_1_3-result",
+            ],
+        ),
+        (
+            [step, synthetic, &tool(1), step],
+            ["ses_1", "msg_1", "prt_msg_1_2", "prt_msg_1_2-result", ""],
+        ),
+    ] {
+        let log = opencode(&[opencode_message("msg_1", DONE, &parts)]);
+        let found = log.messages.iter().filter_map(|m| m.external_id.as_deref());
+        let ids = ids.into_iter().filter(|id| !id.is_empty());
+        assert_eq!(found.collect::<Vec<_>>(), ids.collect::<Vec<_>>());
+        // A store may hold the call without its result.
+        let earlier = log.earlier.iter().map(|(id, was)| (id.as_str(), was));
+        let earlier: Vec<_> = earlier.collect();
+        let result = log.messages.last().and_then(|m| m.external_id.as_deref());
+        assert_eq!(earlier, [(result.unwrap(), &EarlierReading::PassedOver)]);
+        let counted = counts(&log);
+        let calls = parts.iter().filter(|part| part.contains("callID")).count();
+        assert_eq!(
+            (counted.calls, counted.paired, counted.loose),
+            (calls, calls, 0)
+        );
+        assert!((1..=calls).all(|call| is_told(&log, &format!("out-c{call}"))));
+    }
+}
+
+#[test]
+fn texts_of_agents_with_half_a_surrogate_pair_are_kept_as_they_came() {
+    let parts = [
+        r#""type":"text","text":"a\ud800""#,
+        r#""type":"tool","tool":"bash","callID":"c1","state":{"status":"completed","input":{},"output":"b\ud800"}"#,
+    ];
+    const DONE: &str =
+        r#""role":"assistant","time":{"created":1780000000000,"completed":1780000001000}"#;
+    let log = opencode(&[opencode_message("msg_1", DONE, &parts)]);
+    let events = r#"[{"id":0,"source":"user","action":"message","args":{"content":"a\ud800"}},
+{"id":1,"source":"agent","action":"run","args":{"command":"ls"}},
+{"id":2,"source":"agent","observation":"run","cause":1,"content":"b\ud800","extras":{}}]"#;
+    let events = read_str(events).sessions.remove(0);
+    let cline = r#"[{"role":"user","content":[{"type":"text","text":"<task>a\ud800"}]},
+{"role":"assistant","content":[{"type":"tool_use","id":"t1","name":"read_file","input":{}}]},
+{"role":"user","content":[{"type":"text","text":"[read_file for 'a'] Result:\nb\ud800"}]}]"#;
+    let cline = read_str(cline).sessions.remove(0);
+    for log in [&log, &events, &cline] {
+        let counted = counts(log);
+        assert_eq!((counted.paired, counted.loose, counted.unknown), (1, 0, 0));
+        let metas = log.messages.iter().filter_map(|m| m.meta.as_ref());
+        let metas: String = metas.map(|meta| meta.as_str()).collect();
+        for text in ["a", "b"] {
+            let message = log
+                .messages
+                .iter()
+                .flat_map(|m| &m.parts)
+                .any(|part| match part {
+                    Part::Text { text: found } => found.ends_with(&format!("{text}\u{fffd}")),
+                    Part::ToolResult { content, .. } => {
+                        content.text().ends_with(&format!("{text}\u{fffd}"))
+                    }
+                    _ => false,
+                });
+            assert!(message, "{text}: {log:?}");
+            assert!(metas.contains(&format!(r"{text}\ud800")), "{metas}");
+        }
+    }
+}
+
+#[test]
 fn a_sub_agent_of_opencode_is_linked_to_its_parent() {
     let transcript = read_file(&subagent(), &ReadOptions::default()).unwrap();
     let message_formats::Origin::Spawn { parent, .. } = &transcript.sessions[0].origin else {
@@ -606,6 +694,62 @@ fn a_task_of_cline_is_named_by_its_folder() {
     );
     let unnamed = read_str(text);
     assert!(!unnamed.sessions[0].named && unnamed.sessions[0].messages == log.messages);
+}
+
+#[test]
+fn a_result_of_cline_that_quotes_a_failure_has_not_failed() {
+    const FAILED: &str = "The tool execution failed with the following error";
+    let results = [
+        (format!("[read_file for 'a'] Result:\n{FAILED}: none"), true),
+        (
+            format!("[read_file for 'b'] Result:\nconst A = '{FAILED}';"),
+            false,
+        ),
+        (
+            format!("[execute_command for 'grep {FAILED}'] Result:\na.ts"),
+            false,
+        ),
+    ];
+    let calls = ["read_file", "read_file", "execute_command"]
+        .into_iter()
+        .enumerate();
+    let calls = calls
+        .map(|(at, name)| json!({"type":"tool_use","id":format!("t{at}"),"name":name,"input":{}}));
+    let texts = |texts: &[String]| -> Vec<Value> {
+        let texts = texts.iter();
+        texts
+            .map(|text| json!({"type":"text","text":text}))
+            .collect()
+    };
+    let told: Vec<String> = results.iter().map(|(text, _)| text.clone()).collect();
+    let apart = [
+        "[read_file for 'a'] Result:".to_owned(),
+        format!("{FAILED}:\n<error>none</error>"),
+        "[read_file for 'b'] Result:".to_owned(),
+        format!("It says: {FAILED}"),
+        "[execute_command] Result: done".to_owned(),
+    ];
+    let task = json!({"role":"user","content":texts(&["<task>\nFix it.\n</task>".to_owned()])});
+    let called = json!({"role":"assistant","content":calls.collect::<Vec<_>>()});
+    for (told, expected) in [
+        (&told[..], results.each_ref().map(|(_, failed)| *failed)),
+        (&apart, [true, false, false]),
+    ] {
+        let list = json!([task, called, {"role":"user","content":texts(told)}]);
+        let transcript = read_str(&list.to_string());
+        assert_eq!(transcript.format, "cline");
+        let parts = transcript.sessions[0].messages[2].parts.iter();
+        let failed = parts.map(|part| {
+            matches!(
+                part,
+                Part::ToolResult {
+                    is_error: Some(true),
+                    ..
+                }
+            )
+        });
+        assert_eq!(failed.collect::<Vec<_>>(), expected);
+    }
 }
 
 #[test]
@@ -686,4 +830,144 @@ fn events_of_openhands_without_tool_calls_and_in_pairs_are_read() {
         (Role::Tool, "No such parameter.")
     );
     assert!(log.messages[0].created_at.is_known());
+}
+
+/// An action of OpenHands with this call, and its observation.
+fn openhands_call(metadata: &Value) -> Value {
+    json!([
+        {"id":0,"source":"user","action":"message","args":{"content":"Go."}},
+        {"id":1,"source":"agent","action":"run","args":{"command":"ls","thought":"I look."},"tool_call_metadata":metadata},
+        {"id":2,"source":"agent","observation":"run","cause":1,"content":"a","tool_call_metadata":metadata},
+    ])
+}
+
+#[test]
+fn a_call_of_openhands_keeps_what_the_model_thought() {
+    let call =
+        json!({"id":"c1","type":"function","function":{"name":"execute_bash","arguments":"{}"}});
+    let said = json!({"role":"assistant","content":"I look.","reasoning_content":"A folder.",
+        "thinking_blocks":[{"thinking":"A folder.","signature":"s"}],"tool_calls":[call]});
+    let metadata = json!({"tool_call_id":"c1","function_name":"execute_bash",
+        "model_response":{"id":"r1","model":"m","choices":[{"message":said}]}});
+    let transcript = read_str(&openhands_call(&metadata).to_string());
+    let log = &transcript.sessions[0];
+    let message = &log.messages[1];
+    let [
+        Part::Reasoning { text, .. },
+        Part::Text { .. },
+        Part::ToolCall { name, .. },
+    ] = &message.parts[..]
+    else {
+        panic!("{message:?}")
+    };
+    assert_eq!(
+        (text.as_str(), name.as_str()),
+        ("A folder.", "execute_bash")
+    );
+    let meta = message.meta.as_ref().unwrap().as_str();
+    assert!(
+        meta.contains(r#""signature":"s""#) && meta.contains(r#""model":"m""#),
+        "{meta}"
+    );
+    assert!(!meta.contains("tool_calls"), "{meta}");
+}
+
+#[test]
+fn a_call_of_openhands_that_the_response_does_not_hold_is_the_action_itself() {
+    for metadata in [
+        json!({"tool_call_id":"c1","function_name":"execute_bash","model_response":null}),
+        json!({"tool_call_id":"c1","function_name":"execute_bash","model_response":{"id":"r","choices":[]}}),
+        json!({"tool_call_id":"c1","function_name":"execute_bash","model_response":{"choices":[{"message":{"tool_calls":[]}}]}}),
+        json!({"tool_call_id":"c1"}),
+        json!({}),
+        Value::Null,
+    ] {
+        let transcript = read_str(&openhands_call(&metadata).to_string());
+        let log = &transcript.sessions[0];
+        let expected = Counts {
+            messages: 3,
+            calls: 1,
+            paired: 1,
+            ..Counts::default()
+        };
+        assert_eq!(counts(log), expected, "{metadata}");
+        assert!(!transcript.report.lost_any());
+        let message = &log.messages[1];
+        assert!(matches!(&message.parts[1], Part::ToolCall { name, .. } if name == "run"));
+        // Its arguments are not kept a second time.
+        let meta = message.meta.as_ref().unwrap().as_str();
+        assert!(!meta.contains("command"), "{meta}");
+    }
+    let lost = json!([{"id":0,"source":"user","action":"message","args":{}},
+        {"id":1,"source":"agent","action":"run","extras":{}}]);
+    let transcript = read_str(&lost.to_string());
+    let skipped = [("message".to_owned(), 1), ("run".to_owned(), 1)];
+    assert_eq!(transcript.report.skipped, skipped.into());
+    assert_eq!(transcript.sessions[0].notes(), 2);
+}
+
+#[test]
+fn a_list_of_rules_is_no_history_of_openhands() {
+    let rules = r#"[{"source":"10.0.0.0/8","action":"allow","port":22}]"#;
+    let error = message_formats::read(rules.as_bytes(), &ReadOptions::default()).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::UnknownFormat);
+}
+
+#[test]
+fn the_key_of_a_run_is_made_of_its_task() {
+    let said = json!([{"role":"user","content":"Go."},{"role":"assistant","content":"Done."}]);
+    let runs = json!([
+        {"task_id":"refund","trial":1,"reward":1.0,"traj":said},
+        {"task_id":3,"trial":0,"reward":0.0,"traj":said},
+        {"task_id":4,"trial":0,"reward":0.0,"traj":"none"},
+    ]);
+    let transcript = read_str(&runs.to_string());
+    assert_eq!(transcript.format, "tau-bench");
+    let keys: Vec<&str> = transcript
+        .sessions
+        .iter()
+        .map(|log| log.key.as_str())
+        .collect();
+    assert_eq!(keys, ["tau-bench-refund-1", "tau-bench-3-0"]);
+    assert!(transcript.sessions.iter().all(|log| !log.named));
+    assert_eq!(
+        transcript.report.skipped,
+        [("no_messages".to_owned(), 1)].into()
+    );
+}
+
+#[test]
+fn documents_without_a_list_of_messages_are_counted() {
+    let run =
+        json!({"instance_id":"a","trajectory":[],"history":[{"role":"user","content":"Go."}]});
+    let openhands = json!({"instance_id":"a","history":[{"source":"user","action":"message","args":{"content":"Go."}}]});
+    let export = json!({"info":{"id":"ses_1"},"messages":[{"info":{"id":"m","role":"user"},"parts":[{"type":"text","text":"Go."}]}]});
+    let task = json!([{"role":"user","content":"<task>Go."}]);
+    let runs = json!([{"task_id":1,"trial":0,"traj":[{"role":"user","content":"Go."}]}]);
+    for (format, document, other) in [
+        ("swe-agent", &run, json!({"trajectory":[],"history":"none"})),
+        (
+            "openhands",
+            &openhands,
+            json!({"instance_id":"b","history":7}),
+        ),
+        (
+            "opencode",
+            &export,
+            json!({"info":{"id":"ses_2"},"messages":"none"}),
+        ),
+        ("cline", &task, json!({"role":"user"})),
+        ("tau-bench", &runs, json!({"task_id":2})),
+    ] {
+        let transcript = read_str(&format!("{document}\n{other}"));
+        assert_eq!(transcript.format, format);
+        assert_eq!(transcript.sessions.len(), 1, "{format}");
+        let skipped = &transcript.report.skipped;
+        assert_eq!(
+            skipped.get("no_messages"),
+            Some(&1),
+            "{format}: {skipped:?}"
+        );
+        assert!(transcript.report.lost_any());
+    }
 }

@@ -150,6 +150,8 @@ fn check_message(path: &str, message: &Value, judge: &mut Judge) {
                 optional("refusal", Kind::Text).or_null(),
                 optional("audio", Kind::Object).or_null(),
                 optional("tool_calls", Kind::List),
+                // Not in the type: servers such as DeepSeek's and Kimi's refuse calls without what they thought.
+                optional("reasoning_content", Kind::Text),
             ],
         ),
         "tool" => judge.fields(
