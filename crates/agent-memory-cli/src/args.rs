@@ -337,9 +337,13 @@ pub(crate) struct Replay {
 /// Arguments of `import`.
 #[derive(Debug, Args)]
 pub(crate) struct Import {
-    /// Transcripts, or directories to search for transcripts
-    #[arg(value_name = "FILE or DIR", required = true)]
+    /// Transcripts, or directories to search for transcripts. Of an agent's home, such as ~/.claude, only the
+    /// transcripts are read
+    #[arg(value_name = "FILE or DIR", required_unless_present = "all")]
     pub(crate) paths: Vec<PathBuf>,
+    /// Search the homes of all known agents: Claude Code, Codex, Gemini CLI, opencode, pi and Qwen Code
+    #[arg(long, conflicts_with_all = ["paths", "session"])]
+    pub(crate) all: bool,
     /// Session of JSON lines that name none
     #[arg(long, value_name = "KEY")]
     pub(crate) session: Option<String>,

@@ -235,8 +235,8 @@ pub mod tokens {
 #[cfg(any(feature = "import", feature = "providers"))]
 pub mod transcripts {
     pub use message_formats::{
-        Error, ErrorKind, Format, Formats, KnownAgents, Origin, ReadOptions, Report, SessionFile,
-        SessionLog, SourceScope, SourceSummary, Transcript, Warning, read, read_file,
+        AgentHome, Error, ErrorKind, Format, Formats, KnownAgents, Origin, ReadOptions, Report,
+        SessionFile, SessionLog, SourceScope, SourceSummary, Transcript, Warning, read, read_file,
     };
 
     #[cfg(feature = "import")]

@@ -9,7 +9,7 @@ use std::path::Path;
 
 use futures::TryStreamExt as _;
 use message_formats::{
-    Confidence, Error, Format, Head, Input, OpenCode, ReadOptions, Report, Sink,
+    AgentHome, Confidence, Error, Format, Head, Input, OpenCode, ReadOptions, Report, Sink,
 };
 use serde_json::value::RawValue;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
@@ -47,6 +47,10 @@ impl Format for OpenCodeDatabase {
             Some(_) if head.bytes().starts_with(MAGIC) => Confidence::Certain,
             _ => Confidence::No,
         }
+    }
+
+    fn home(&self) -> Option<AgentHome> {
+        Some(AgentHome::new(".local/share/opencode", &["opencode.db"]))
     }
 
     fn read(

@@ -6,6 +6,7 @@ mod queue;
 mod tree;
 
 use std::collections::{HashMap, HashSet};
+use std::path::Path;
 
 use memory_model::{EntryKind, Message, Part, Role, SessionKey};
 
@@ -14,7 +15,7 @@ use crate::json_lines::{self, Line, LineReader};
 use crate::raw::{RawObject, Reading};
 use crate::session::{QUEUED, SessionBuilder, note, short_hash};
 use crate::{
-    Confidence, EarlierReading, Error, Format, Head, Input, Origin, ReadOptions, Report,
+    AgentHome, Confidence, EarlierReading, Error, Format, Head, Input, Origin, ReadOptions, Report,
     SessionLog, Sink,
 };
 use line::{prompt, read, repeat, whole};
@@ -49,6 +50,18 @@ impl Format for ClaudeCode {
 
     fn sniff(&self, head: &Head<'_>) -> Confidence {
         detect::sniff(head, Kind::ClaudeCode)
+    }
+
+    fn home(&self) -> Option<AgentHome> {
+        Some(AgentHome::new(".claude", &["projects"]).with_variable("CLAUDE_CONFIG_DIR"))
+    }
+
+    fn is_companion(&self, path: &Path) -> bool {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let is_output = path
+            .parent()
+            .is_some_and(|folder| folder.ends_with("tool-results"));
+        is_output || name.starts_with("agent-") && name.ends_with(".meta.json")
     }
 
     fn read(

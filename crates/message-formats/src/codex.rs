@@ -28,7 +28,8 @@ use crate::json_lines::{self, Line, LineReader};
 use crate::raw::{MetaBuilder, RawObject, Reading, list, string};
 use crate::session::{note, short_hash, unknown};
 use crate::{
-    Confidence, Error, Format, Head, Input, ReadOptions, Report, Sink, SourceScope, SourceSummary,
+    AgentHome, Confidence, Error, Format, Head, Input, ReadOptions, Report, Sink, SourceScope,
+    SourceSummary,
 };
 
 /// Types of lines that are no part of a conversation.
@@ -76,6 +77,13 @@ impl Format for Codex {
 
     fn sniff(&self, head: &Head<'_>) -> Confidence {
         detect::sniff(head, Kind::Codex)
+    }
+
+    fn home(&self) -> Option<AgentHome> {
+        Some(
+            AgentHome::new(".codex", &["sessions", "archived_sessions"])
+                .with_variable("CODEX_HOME"),
+        )
     }
 
     fn read(

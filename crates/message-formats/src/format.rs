@@ -22,6 +22,16 @@ pub trait Format: fmt::Debug + Send + Sync {
     /// all are asked again with a longer head, up to [`ReadOptions::max_line_bytes`].
     fn sniff(&self, head: &Head<'_>) -> Confidence;
 
+    /// Returns the folder in which the agent of this format keeps its transcripts; `None` if it has none.
+    fn home(&self) -> Option<AgentHome> {
+        None
+    }
+
+    /// Returns whether a file belongs to a transcript beside it, and is not a transcript itself.
+    fn is_companion(&self, _path: &Path) -> bool {
+        false
+    }
+
     /// Reads a source from its beginning and hands each conversation to the sink.
     ///
     /// A record that cannot be read is no error: the report counts it. Reading must be stable while
@@ -35,6 +45,36 @@ pub trait Format: fmt::Debug + Send + Sync {
         options: &ReadOptions,
         sink: &mut dyn Sink,
     ) -> Result<Report, Error>;
+}
+
+/// Folder in which an agent keeps its transcripts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct AgentHome {
+    /// Name of the environment variable that may name the folder; empty if there is none.
+    pub variable: &'static str,
+    /// Path of the folder in the user's home folder.
+    pub folder: &'static str,
+    /// Paths inside the folder of the files and folders that have transcripts.
+    pub transcripts: &'static [&'static str],
+}
+
+impl AgentHome {
+    /// Creates the description of a home that no environment variable names.
+    pub const fn new(folder: &'static str, transcripts: &'static [&'static str]) -> Self {
+        Self {
+            variable: "",
+            folder,
+            transcripts,
+        }
+    }
+
+    /// Sets the environment variable that may name the folder.
+    #[must_use]
+    pub const fn with_variable(mut self, variable: &'static str) -> Self {
+        self.variable = variable;
+        self
+    }
 }
 
 /// Receives the conversations of a source, in file order.

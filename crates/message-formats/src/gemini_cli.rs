@@ -29,7 +29,7 @@ use crate::json_lines::{self, Line, LineReader, is_object};
 use crate::outline::Outline;
 use crate::raw::{Member, MetaBuilder, RawObject, Reading, list, string};
 use crate::session::{note, short_hash, unknown};
-use crate::{Confidence, Error, Format, Head, Input, ReadOptions, Report, Sink};
+use crate::{AgentHome, Confidence, Error, Format, Head, Input, ReadOptions, Report, Sink};
 
 /// Where a result came.
 const WITH_CALL: i64 = 1;
@@ -75,6 +75,10 @@ impl Format for GeminiCli {
             true => Confidence::Certain,
             false => detect::sniff(head, Kind::GeminiCli),
         }
+    }
+
+    fn home(&self) -> Option<AgentHome> {
+        Some(AgentHome::new(".gemini", &["tmp"]))
     }
 
     fn read(

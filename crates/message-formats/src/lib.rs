@@ -38,7 +38,7 @@ pub use cline::Cline;
 pub use codex::Codex;
 pub use conventions::KnownAgents;
 pub use error::{Error, ErrorKind};
-pub use format::{Confidence, Format, Head, Input, Sink};
+pub use format::{AgentHome, Confidence, Format, Head, Input, Sink};
 pub use gemini_cli::GeminiCli;
 pub use message_lists::MessageLists;
 pub use opencode::OpenCode;

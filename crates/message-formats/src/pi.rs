@@ -9,8 +9,8 @@ use crate::json_lines::{self, Line, LineReader};
 use crate::raw::{MetaBuilder, RawObject, Reading, readable, text};
 use crate::session::{note, unknown};
 use crate::{
-    Confidence, EarlierReading, Error, Format, Head, Input, ReadOptions, Report, Sink, SourceScope,
-    SourceSummary,
+    AgentHome, Confidence, EarlierReading, Error, Format, Head, Input, ReadOptions, Report, Sink,
+    SourceScope, SourceSummary,
 };
 
 /// Keys of an entry that its message carries otherwise.
@@ -35,6 +35,10 @@ impl Format for Pi {
 
     fn sniff(&self, head: &Head<'_>) -> Confidence {
         detect::sniff(head, Kind::Pi)
+    }
+
+    fn home(&self) -> Option<AgentHome> {
+        Some(AgentHome::new(".pi", &["agent/sessions"]))
     }
 
     fn read(

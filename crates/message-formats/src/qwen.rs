@@ -20,7 +20,8 @@ use crate::json_lines::{self, Line, LineReader};
 use crate::raw::{MetaBuilder, RawObject, Reading, list};
 use crate::session::{note, unknown};
 use crate::{
-    Confidence, Error, Format, Head, Input, ReadOptions, Report, Sink, SourceScope, SourceSummary,
+    AgentHome, Confidence, Error, Format, Head, Input, ReadOptions, Report, Sink, SourceScope,
+    SourceSummary,
 };
 
 /// Subtypes of `system` lines that are no part of a conversation.
@@ -52,6 +53,10 @@ impl Format for QwenCode {
 
     fn sniff(&self, head: &Head<'_>) -> Confidence {
         detect::sniff(head, Kind::QwenCode)
+    }
+
+    fn home(&self) -> Option<AgentHome> {
+        Some(AgentHome::new(".qwen", &["projects", "tmp"]))
     }
 
     fn read(

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use crate::json_lines::is_object;
 use crate::{
-    ClaudeCode, Codex, Confidence, Error, ErrorKind, Format, GeminiCli, Head, Input, Pi,
+    AgentHome, ClaudeCode, Codex, Confidence, Error, ErrorKind, Format, GeminiCli, Head, Input, Pi,
     PlainLines, QwenCode, ReadOptions, SessionLog, Transcript,
 };
 use crate::{Cline, MessageLists, OpenCode, OpenHands, SweAgent, TauBench};
@@ -58,6 +58,16 @@ impl Formats {
     /// The names of the formats, in the order of their adding.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.formats.iter().map(|format| format.name())
+    }
+
+    /// Returns the homes of the agents whose transcripts are read, in the order of the formats.
+    pub fn homes(&self) -> impl Iterator<Item = AgentHome> {
+        self.formats.iter().filter_map(|format| format.home())
+    }
+
+    /// Returns whether a file belongs to a transcript beside it, and is not a transcript itself.
+    pub fn is_companion(&self, path: &Path) -> bool {
+        self.formats.iter().any(|format| format.is_companion(path))
     }
 
     /// Returns the format of a source with this beginning; `None` when no format claims it, or

@@ -1,10 +1,10 @@
 //! `import`: imports transcripts as sessions.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use agent_memory::transcripts::{Formats, OpenCodeDatabase, ReadOptions, Transcript};
+use agent_memory::transcripts::{AgentHome, Formats, OpenCodeDatabase, ReadOptions, Transcript};
 use agent_memory::{
     Memory, SessionKey,
     transcripts::{ImportReport, SessionImport, SummaryImport},
@@ -16,6 +16,9 @@ use crate::args::Import;
 use crate::error::{Failure, Kind, from_format};
 use crate::output::{clip, count, note, number, one_line, table};
 use crate::progress::Progress;
+
+/// Maximum number of sessions that the table in text output lists. The table of more sessions has one row for each format.
+const LISTED: usize = 50;
 
 /// Maximum number of skipped files in text output, and of warnings about one file's lines in any output.
 const NAMED: usize = 20;
@@ -101,18 +104,24 @@ impl ImportedFiles {
     /// Returns a text about skipped lines and files; empty if none were skipped.
     pub(crate) fn losses(&self) -> String {
         let mut lines = Vec::new();
+        let mut skipped: BTreeMap<&str, BTreeMap<&str, u64>> = BTreeMap::new();
         for row in &self.sessions {
-            let kinds = row.skipped.iter();
+            let of = match self.is_listed() {
+                true => row.file.as_str(),
+                false => row.session.format.as_str(),
+            };
+            for (kind, n) in &row.skipped {
+                *skipped.entry(of).or_default().entry(kind).or_default() += n;
+            }
+        }
+        for (of, kinds) in skipped {
+            let kinds = kinds.iter();
             let kinds: Vec<String> = kinds
                 .map(|(kind, n)| format!("{} {kind}", number(*n)))
                 .collect();
-            if !kinds.is_empty() {
-                lines.push(format!(
-                    "skipped lines of {}: {}",
-                    row.file,
-                    kinds.join(", ")
-                ));
-            }
+            lines.push(format!("skipped lines of {of}: {}", kinds.join(", ")));
+        }
+        for row in &self.sessions {
             if row.session.erased > 0 {
                 lines.push(format!(
                     "erased before: {} of {}, which stay erased",
@@ -141,8 +150,38 @@ impl ImportedFiles {
         lines.sum::<u64>() + self.skipped_files.len() as u64
     }
 
-    /// Returns the sessions as a table in text form.
+    fn is_listed(&self) -> bool {
+        self.sessions.len() <= LISTED
+    }
+
+    /// Returns the sums over the sessions of each format as a table in text form.
+    fn table_of_formats(&self) -> String {
+        let header = [
+            "format", "files", "sessions", "messages", "notes", "new", "known",
+        ];
+        let mut formats: BTreeMap<&str, (BTreeSet<&str>, [u64; 5])> = BTreeMap::new();
+        for row in &self.sessions {
+            let one = &row.session;
+            let (files, sums) = formats.entry(&one.format).or_default();
+            files.insert(&row.file);
+            let known = one.duplicates.saturating_sub(one.erased);
+            let added = [1, one.messages, one.notes, one.inserted, known];
+            sums.iter_mut().zip(added).for_each(|(sum, n)| *sum += n);
+        }
+        let mut rows = vec![header.map(str::to_owned).to_vec()];
+        for (format, (files, sums)) in formats {
+            let mut row = vec![format.to_owned(), number(files.len() as u64)];
+            row.extend(sums.map(number));
+            rows.push(row);
+        }
+        table(&rows)
+    }
+
+    /// Returns the sessions as a table in text form, or the sums for each format if there are many.
     pub(crate) fn table(&self) -> String {
+        if !self.is_listed() {
+            return self.table_of_formats();
+        }
         let header = ["session", "format", "messages", "notes", "new", "known"];
         let mut rows = vec![header.map(str::to_owned).to_vec()];
         rows.extend(
@@ -207,8 +246,7 @@ pub(crate) fn read(path: &Path, session: Option<&str>) -> Result<Transcript, Fai
     if let Some(session) = session {
         options = options.with_session(session);
     }
-    let formats = Formats::default().with(OpenCodeDatabase::new());
-    let transcript = formats
+    let transcript = formats()
         .read_path(path, &options)
         .map_err(|error| from_format(&name, &error))?;
     if transcript.sessions.is_empty() {
@@ -222,14 +260,23 @@ pub(crate) async fn run(app: &mut App, args: &Import) -> anyhow::Result<()> {
     let session = args.session.as_deref();
     let mut answer = ImportedFiles::default();
     let mut sources: Vec<(PathBuf, bool)> = Vec::new();
-    for path in &args.paths {
+    let formats = formats();
+    let paths = match args.all {
+        true => homes(&formats)?,
+        false => args.paths.clone(),
+    };
+    for path in paths
+        .iter()
+        .flat_map(|path| transcripts_of_home(&formats, path))
+    {
         if path.is_dir() {
-            let files = files_of(path, &mut answer.skipped_files);
+            let files = files_of(&path, &formats, &mut answer.skipped_files);
             sources.extend(files.into_iter().map(|file| (file, false)));
         } else {
-            sources.push((path.clone(), true));
+            sources.push((path, !args.all));
         }
     }
+    let files = sources.len();
     // If one of the named files is not a transcript, no session is written, so all of them are read first. To save
     // memory, only those that cannot be read again (pipes) are kept until they are imported.
     let mut kept: VecDeque<Option<Transcript>> = VecDeque::new();
@@ -238,18 +285,32 @@ pub(crate) async fn run(app: &mut App, args: &Import) -> anyhow::Result<()> {
             true => Some(read(path, session)?),
             false => None,
         };
-        kept.push_back(transcript.filter(|_| sources.len() == 1 || !is_regular(path)));
+        kept.push_back(transcript.filter(|_| files == 1 || !is_regular(path)));
     }
     let progress = Arc::new(Progress::new(app.json));
     let mut memory = None;
-    for (path, named) in sources {
-        let file = path.display().to_string();
-        progress.say(&format!("reading {file}"));
-        let transcript = match kept.pop_front().flatten() {
-            Some(transcript) => Ok(transcript),
-            None => read(&path, session),
+    let mut waiting = sources.into_iter().zip(kept);
+    // The next files are read in parallel while one is imported.
+    let most = std::thread::available_parallelism().map_or(1, usize::from);
+    let mut reading = VecDeque::new();
+    for number in 1.. {
+        while reading.len() <= most
+            && let Some(((path, named), kept)) = waiting.next()
+        {
+            let session = args.session.clone();
+            let source = path.clone();
+            let read = move || match kept {
+                Some(transcript) => Ok(transcript),
+                None => read(&source, session.as_deref()),
+            };
+            reading.push_back((path, named, tokio::task::spawn_blocking(read)));
+        }
+        let Some((path, named, transcript)) = reading.pop_front() else {
+            break;
         };
-        let transcript = match transcript {
+        let file = path.display().to_string();
+        progress.say(&format!("reading {file} ({number} of {files})"));
+        let transcript = match transcript.await? {
             Ok(transcript) => transcript,
             Err(failure) if named => return Err(failure.into()),
             Err(failure) => {
@@ -265,7 +326,7 @@ pub(crate) async fn run(app: &mut App, args: &Import) -> anyhow::Result<()> {
             Some(memory) => memory,
             None => memory.insert(app.open_for_writing(&progress, |builder| builder).await?),
         };
-        progress.say(&format!("importing {file}"));
+        progress.say(&format!("importing {file} ({number} of {files})"));
         answer.take(memory, &file, &transcript).await?;
         if args.summaries {
             answer
@@ -323,9 +384,58 @@ pub(crate) async fn run(app: &mut App, args: &Import) -> anyhow::Result<()> {
     }
 }
 
-/// Returns all files of a directory and its subdirectories. Files come before the files of subdirectories, and
+/// Returns the formats that the program reads.
+fn formats() -> Formats {
+    Formats::default().with(OpenCodeDatabase::new())
+}
+
+/// Returns the homes of agents that exist.
+fn homes(formats: &Formats) -> Result<Vec<PathBuf>, Failure> {
+    let user = std::env::home_dir().unwrap_or_default();
+    let all = formats
+        .homes()
+        .map(|home| named_by_variable(&home).unwrap_or_else(|| user.join(home.folder)));
+    let found: Vec<PathBuf> = all.filter(|path| path.is_dir()).collect();
+    match found.is_empty() {
+        true => Err(
+            Failure::new(Kind::Empty, "found no home of an agent".to_owned())
+                .hint("give the directory with the transcripts"),
+        ),
+        false => Ok(found),
+    }
+}
+
+fn named_by_variable(home: &AgentHome) -> Option<PathBuf> {
+    let named = Some(home.variable)
+        .filter(|name| !name.is_empty())
+        .and_then(std::env::var_os);
+    named.filter(|path| !path.is_empty()).map(PathBuf::from)
+}
+
+/// Returns the parts of an agent's home that have transcripts. Any other path is returned as it is.
+fn transcripts_of_home(formats: &Formats, path: &Path) -> Vec<PathBuf> {
+    let is_home = |home: &AgentHome| {
+        named_by_variable(home).is_some_and(|named| named == path)
+            || path
+                .file_name()
+                .is_some_and(|name| Path::new(home.folder).file_name() == Some(name))
+    };
+    let homes = formats.homes().filter(is_home);
+    let parts = homes.flat_map(|home| home.transcripts.iter().map(|part| path.join(part)));
+    let parts: Vec<PathBuf> = parts.filter(|part| part.exists()).collect();
+    match parts.is_empty() {
+        true => vec![path.to_path_buf()],
+        false => parts,
+    }
+}
+
+/// Returns all files of a directory and its subdirectories that may be transcripts. Files come before the files of subdirectories, and
 /// sub-agents' files come last, so that a parent is imported before its children.
-fn files_of(directory: &Path, unreadable: &mut Vec<SkippedFile>) -> Vec<PathBuf> {
+fn files_of(
+    directory: &Path,
+    formats: &Formats,
+    unreadable: &mut Vec<SkippedFile>,
+) -> Vec<PathBuf> {
     let mut skip = |path: &Path, error: &std::io::Error| {
         let file = path.display().to_string();
         unreadable.push(SkippedFile {
@@ -366,6 +476,7 @@ fn files_of(directory: &Path, unreadable: &mut Vec<SkippedFile>) -> Vec<PathBuf>
             }
         }
     }
+    files.retain(|path| !formats.is_companion(path));
     files.sort_by_cached_key(|path| {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         let agent = name.starts_with("agent-");

@@ -345,3 +345,59 @@ fn chats_with_one_system_prompt_are_sessions_of_their_own() {
         }
     }
 }
+
+#[test]
+fn transcripts_of_agents_homes_are_found() {
+    let home = Home::new();
+    let none = home.run(&["import", "--all"]);
+    assert_eq!(none.code, 4, "{}", none.err);
+    none.says("found no home of an agent");
+    let said = |session: &str| {
+        format!(
+            r#"{{"type":"user","uuid":"u-{session}","sessionId":"{session}","message":{{"role":"user","content":"hello"}}}}"#
+        ) + "\n"
+    };
+    let pi = concat!(
+        r#"{"type":"session","version":3,"id":"p"}"#,
+        "\n",
+        r#"{"type":"message","id":"m","parentId":null,"message":{"role":"user","content":"hello"}}"#,
+        "\n",
+    );
+    home.file(".claude/settings.json", "{}");
+    home.file(".claude/history.jsonl", plain("history"));
+    for n in 0..60 {
+        home.file(
+            &format!(".claude/projects/-w/s{n}.jsonl"),
+            said(&format!("s{n}")),
+        );
+    }
+    home.file(".claude/projects/-w/s1/tool-results/a.txt", "whole output");
+    home.file(".claude/projects/-w/s1/subagents/agent-a.meta.json", "{}");
+    home.file(".pi/agent/sessions/--w--/p.jsonl", pi);
+    home.file(".pi/agent/auth.json", "{}");
+    let one = home.ok(&["import", ".pi"]);
+    assert!(
+        one.out.contains("p             pi") || one.out.contains("pi         1"),
+        "{}",
+        one.out
+    );
+    assert!(!one.out.contains("auth.json"), "{}", one.out);
+    let all = home.ok(&["import", "--all"]);
+    let rows: Vec<Vec<&str>> = all
+        .out
+        .lines()
+        .map(|line| line.split_whitespace().collect())
+        .collect();
+    assert_eq!(
+        rows[0],
+        [
+            "format", "files", "sessions", "messages", "notes", "new", "known"
+        ]
+    );
+    assert_eq!(rows[1], ["claude-code", "60", "60", "60", "0", "60", "0"]);
+    assert_eq!(rows[2], ["pi", "1", "1", "1", "1", "0", "2"]);
+    assert!(!all.out.contains("skipped file"), "{}", all.out);
+    let again = home.json(&["import", "--all"]);
+    let mut sessions = again["sessions"].as_array().unwrap().iter();
+    assert!(sessions.all(|session| session["inserted"] == 0));
+}
