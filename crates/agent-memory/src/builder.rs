@@ -12,7 +12,7 @@ use memory_model::{Clock, SystemClock};
 use memory_search::{Embedder, Search, SegmentSearch};
 use memory_store::{FullStore, InMemoryStore};
 use model_client::guard::Guards;
-use summarize_escalation::{ExtractiveSummarizer, Ladder, OnEmpty, Summarizer};
+use summarize_escalation::{ExtractiveSummarizer, Ladder, Summarizer};
 use token_estimate::{TokenEstimator, default_estimator};
 use turn_map::{ClearPolicy, CutPolicy};
 
@@ -386,7 +386,7 @@ impl Builder {
             || self.automatic.runner.is_some()
             || self.automatic.summarizer.is_some();
         let ladder = match self.model_only && by_model {
-            true => model_only(OnEmpty::Fail),
+            true => model_only(),
             false => self.ladder,
         };
         let blocks = self.blocks.unwrap_or_else(|| BlockPolicy {

@@ -3,14 +3,12 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use model_client::{Failure, FailureKind};
 use summarize_escalation::prompt::PromptSet;
 use summarize_escalation::{
     Error as SummarizerError, Summarizer, SummarizerResponse, SummaryRequest,
 };
 
 use crate::error::Result;
-use crate::hand_over_options::EMPTY;
 use crate::runner::Runner;
 
 /// A summarizer that sends its prompts to the agent's own [`Runner`].
@@ -43,10 +41,6 @@ impl Summarizer for AskRunner {
         let prompt = self.prompts.render(request);
         let answer = self.runner.generate(&prompt.system, &prompt.user).await;
         let text = answer.map_err(|failure| SummarizerError::provider(&self.id, failure))?;
-        if text.trim().is_empty() {
-            let failure = Failure::new(FailureKind::Empty, EMPTY);
-            return Err(SummarizerError::provider(&self.id, failure));
-        }
         Ok(SummarizerResponse::new(self.prompts.read(&text)))
     }
 }

@@ -11,11 +11,11 @@ use crate::runner::Runner;
 pub(crate) const EMPTY: &str = "empty summary response";
 
 /// Returns a ladder on which only the model writes summaries, and a failure is an error.
-pub(crate) fn model_only(on_empty: OnEmpty) -> Ladder {
+pub(crate) fn model_only() -> Ladder {
     Ladder {
         tiers: vec![Tier::Normal],
         on_error: OnError::Fail,
-        on_empty,
+        on_empty: OnEmpty::Fail,
         gate: None,
         ..Ladder::default()
     }
@@ -34,7 +34,7 @@ pub struct HandOver {
     /// Token with which the caller can cancel the handoff.
     pub cancel: CancellationToken,
     /// Minimum number of messages that contexts show, not counting summaries. A session with fewer messages is skipped.
-    /// Default 0.
+    /// A handoff by [`Session::request_compaction`](crate::Session::request_compaction) has no minimum. Default 0.
     pub min_messages: u64,
     /// Summarizer that writes the summary; `None` for the memory's summarizer. No other summarizer and no extract
     /// replaces it: if it fails, the session stays unchanged. For a chat model, give an

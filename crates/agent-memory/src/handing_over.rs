@@ -4,8 +4,10 @@
 use compaction_plan::{CompactionResult, Label, StopReason};
 use compaction_runner::{CancellationToken, Compaction, Outcome};
 use handoff_compactor::{FileLedger, TURN_PREFIX};
-use memory_model::{EntryKind, Purpose, RawJson, Seq, SeqRange, SpanBody, Summary, SummaryId};
-use summarize_escalation::{OnEmpty, Summarizer};
+use memory_model::{
+    EntryKind, Message, Purpose, RawJson, Seq, SeqRange, Span, SpanBody, Summary, SummaryId,
+};
+use summarize_escalation::Summarizer;
 
 use crate::by_runner::AskRunner;
 use crate::error::{Error, ErrorKind, Result};
@@ -141,10 +143,7 @@ impl Session {
         compaction.instructions.clone_from(&request.instructions);
         let runner = request.runner.as_ref();
         let writer = runner.map(|runner| AskRunner::new(runner, request.runner_model.as_deref()));
-        let ladder = match &writer {
-            Some(_) => model_only(OnEmpty::NextTier),
-            None => model_only(OnEmpty::Fail),
-        };
+        let ladder = model_only();
         let own = writer.as_ref().map(|writer| writer as &dyn Summarizer);
         if let Some(own) = own.or(request.summarizer.as_deref()) {
             compaction.summarizer = own;
@@ -175,7 +174,8 @@ impl Session {
     ///
     /// # Errors
     /// `Invalid` if the session has another strategy, if the text is blank, or if the first kept entry does not exist,
-    /// is the first of the log, or was already handed over. `Store` if the store fails.
+    /// is the first of the log, or was already handed over. `Invalid` too if a hook refuses the summary. `Store` if the
+    /// store fails, or if another handoff changed the session first.
     pub async fn append_compaction(&self, result: &CompactionResult) -> Result<Handoff> {
         self.must_hand_over()?;
         let compaction = self.compaction(CancellationToken::new());
@@ -183,15 +183,29 @@ impl Session {
         self.index_summaries(outcome.published.total()).await;
         match self.handed_over(outcome).await? {
             HandOverOutcome::Done(handoff) => Ok(*handoff),
-            HandOverOutcome::Skipped(skip) => Err(Error::new(
-                ErrorKind::Invalid,
-                format!(
-                    "the summary of the session {} was not published ({skip:?}): the first kept message must \
-                     come after the messages of the last handoff",
-                    self.key()
-                ),
-            )),
+            HandOverOutcome::Skipped(skip) => Err(self.not_appended(skip)),
         }
+    }
+
+    /// Returns the error for a supplied summary that was not published.
+    fn not_appended(&self, skip: HandOverSkip) -> Error {
+        let (kind, why) = match skip {
+            HandOverSkip::Busy => (
+                ErrorKind::Store(memory_store::ErrorKind::Stale),
+                "another handoff changed the session first: append it again if it still applies",
+            ),
+            HandOverSkip::Cancelled => (
+                ErrorKind::Invalid,
+                "a hook refused it: remove the hook, or change its answer",
+            ),
+            _ => (
+                ErrorKind::Invalid,
+                "the first kept message must come after the messages of the last handoff",
+            ),
+        };
+        let key = self.key();
+        let text = format!("the summary of the session {key} was not published: {why}");
+        Error::new(kind, text)
     }
 
     fn must_hand_over(&self) -> Result<()> {
@@ -215,24 +229,25 @@ impl Session {
         if request.min_messages == 0 {
             return Ok(None);
         }
-        let messages = self.shown_messages().await?;
+        let spans = self.spans().await?;
+        let messages = self.shown_messages(&spans).await?.len() as u64;
         let short = messages < request.min_messages;
         Ok(short.then_some(HandOverSkip::TooShort { messages }))
     }
 
-    /// Returns the number of messages in the spans of the view that no summary replaces.
-    async fn shown_messages(&self) -> Result<u64> {
+    /// Returns the messages in the spans that no summary replaces.
+    pub(crate) async fn shown_messages(&self, spans: &[Span]) -> Result<Vec<Message>> {
         let head = self.snapshot().await?.head;
-        let mut messages = 0;
-        for span in self.spans().await? {
+        let mut messages = Vec::new();
+        for span in spans {
             let mut rest = match span.body {
                 SpanBody::Raw | SpanBody::Trimmed(_) => span.range.up_to(head),
                 _ => None,
             };
             while let Some(range) = rest {
                 let page = self.entries_in(range).await?;
-                let shown = page.items.iter().filter(|e| e.kind == EntryKind::Message);
-                messages += shown.count() as u64;
+                let said = page.items.into_iter().map(|entry| entry.message);
+                messages.extend(said.filter(|message| message.kind == EntryKind::Message));
                 rest = page.next;
             }
         }
@@ -254,7 +269,9 @@ impl Session {
         for ledger in summaries.iter().filter_map(FileLedger::of) {
             files.add_ledger(&ledger);
         }
-        let given = summaries.iter().rev().find_map(supplied_tokens_before);
+        let is_new = |summary: &&Summary| outcome.summaries.contains(&summary.id);
+        let given = summaries.iter().rfind(is_new);
+        let given = given.and_then(supplied_tokens_before);
         let texts: Vec<&str> = summaries.iter().map(Summary::text).collect();
         Ok(HandOverOutcome::Done(Box::new(Handoff {
             summary: joined(&texts).unwrap_or_default(),
@@ -265,13 +282,13 @@ impl Session {
             tokens_after: outcome.after.tokens,
             archived: outcome.messages_compacted,
             summary_tokens: summaries.iter().map(|summary| summary.tokens).sum(),
-            summaries: summaries.iter().map(|summary| summary.id.clone()).collect(),
+            summaries: outcome.summaries,
             files,
         })))
     }
 
     /// Returns the reason for which a run published no summary.
-    fn not_handed_over(&self, outcome: &Outcome) -> Result<HandOverSkip> {
+    pub(crate) fn not_handed_over(&self, outcome: &Outcome) -> Result<HandOverSkip> {
         let too_long = outcome
             .model
             .causes

@@ -1,7 +1,7 @@
 //! Sessions in the format of session files: the summary of the last handoff, and the messages after it. The lines of such
 //! a file are also what an estimate over stored lines counts.
 
-use memory_model::{EntryKind, Message, Part, Seq, SeqRange, Span, SpanBody, Summary, Timestamp};
+use memory_model::{Message, Part, Seq, SeqRange, Summary, Timestamp};
 use message_formats::SessionFile;
 
 use crate::error::Result;
@@ -77,25 +77,13 @@ impl Session {
     async fn contents(&self) -> Result<Contents> {
         let conversation = self.info().await?.conversation;
         let spans = self.spans().await?;
-        let mut messages = Vec::new();
-        let shown = |span: &&Span| matches!(span.body, SpanBody::Raw | SpanBody::Trimmed(_));
-        for Span { range, .. } in spans.iter().filter(shown) {
-            let last = range.last.unwrap_or(conversation.head);
-            let mut rest = SeqRange::new(range.first, last);
-            while let Some(range) = rest {
-                let page = self.entries_in(range).await?;
-                let said = page.items.into_iter().map(|entry| entry.message);
-                messages.extend(said.filter(|message| message.kind == EntryKind::Message));
-                rest = page.next;
-            }
-        }
         let summaries = self.summaries_in(&spans).await?;
         let texts: Vec<&str> = summaries.iter().map(Summary::text).collect();
         Ok(Contents {
             created_at: conversation.created_at,
             summary: joined(&texts),
             tokens: conversation.tokens,
-            messages,
+            messages: self.shown_messages(&spans).await?,
         })
     }
 }

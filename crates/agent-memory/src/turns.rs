@@ -17,7 +17,8 @@ use memory_store::Snapshot;
 use retrieval_tools::RetrievalLimits;
 
 use crate::error::Result;
-use crate::handing_over::{HandoffRun, Rounds};
+use crate::hand_over_options::HandOver;
+use crate::handing_over::{HandOverSkip, HandoffRun, Rounds};
 use crate::sent::SentContext;
 use crate::session::Session;
 use crate::spawner::PrefetchResult;
@@ -57,6 +58,8 @@ pub struct TurnReport {
     pub model: ModelReport,
     /// Whether a background task is prefetching summaries now.
     pub prefetching: bool,
+    /// Reason why a due or requested handoff was skipped; `None` if none was skipped.
+    pub skipped: Option<HandOverSkip>,
     /// Error of a failed compaction; `None` if none failed. The turn continues with the view (the compacted log) as it
     /// is.
     pub failure: Option<String>,
@@ -286,7 +289,7 @@ impl Session {
             return Ok(PreparedContext { context, report });
         };
         let is_over = load.excess() > 0;
-        let stepped = report.published() > 0 && self.needs_no_model();
+        let stepped = report.published() > 0 && self.acts_without_model(action);
         let target = match stepped {
             true => load.target().min(load.room / 10 * ROOM_AFTER_STEP),
             false => load.target(),
@@ -330,13 +333,20 @@ impl Session {
         let load = self.load(window).await?;
         report.usage = load.usage;
         let mut compaction = self.compaction_within(CancellationToken::new(), load.room);
-        compaction.instructions = instructions;
         let outcome = match self.strategy() {
             Some(Strategy::Handoff) => {
+                let automatic = self.memory().inner.automatic.clone();
+                let request = HandOver {
+                    instructions: instructions.or(automatic.instructions),
+                    min_messages: 0,
+                    ..automatic
+                };
                 let all: Rounds<'_> = (u32::MAX, &|_| false);
-                self.hand_over_in_turn(compaction, all, &mut report).await
+                self.hand_over_in_turn(compaction, &request, all, &mut report)
+                    .await
             }
             _ => {
+                compaction.instructions = instructions;
                 let result = self.run(&compaction, Mode::Full).await;
                 report.outcome_of(self, result)
             }
@@ -347,22 +357,25 @@ impl Session {
         Ok(report)
     }
 
-    /// Runs an automatic handoff by the request of the builder: see [`Session::run_handoff`]. Adds an error to the
-    /// report. Returns `None` if the session was skipped.
-    async fn hand_over_in_turn(
+    /// Runs a handoff: see [`Session::run_handoff`]. Adds an error, or the reason for skipping the session, to the
+    /// report. Returns `None` if no compaction was run.
+    pub(crate) async fn hand_over_in_turn(
         &self,
         compaction: Compaction<'_>,
+        request: &HandOver,
         rounds: Rounds<'_>,
         report: &mut TurnReport,
     ) -> Option<Outcome> {
-        let mut request = self.memory().inner.automatic.clone();
-        request.instructions = compaction.instructions.clone().or(request.instructions);
-        let error = match self.run_handoff(compaction, &request, rounds).await {
+        let error = match self.run_handoff(compaction, request, rounds).await {
             Ok(HandoffRun::Skipped(skip)) => {
-                tracing::info!(session = %self.key(), ?skip, "an automatic handoff was skipped");
+                tracing::info!(session = %self.key(), ?skip, "a handoff was skipped");
+                report.skipped = Some(skip);
                 return None;
             }
             Ok(HandoffRun::Ran { outcome, restarted }) => {
+                if outcome.published.total() == 0 {
+                    report.skipped = self.not_handed_over(&outcome).ok();
+                }
                 if let Err(error) = restarted {
                     report.fail(self, error.to_string());
                 }
@@ -465,7 +478,11 @@ impl Session {
             return Ok((report, None));
         }
         let mut load = self.load(window).await?;
-        let triggers = [&policy.soft, &policy.hard, &policy.warn];
+        let soft = match action {
+            Action::Prefetch => &policy.soft,
+            _ => &Trigger::Never,
+        };
+        let triggers = [soft, &policy.hard, &policy.warn];
         load.usage.stored_tokens = self.stored_tokens_for(triggers).await?;
         report.usage = load.usage;
         report.warned = policy.warn.fires(&load.usage) && !policy.hard.fires(&load.usage);
@@ -480,7 +497,7 @@ impl Session {
                 let usage = load.usage_at(tokens);
                 match usage.tokens > load.budget.get() {
                     // The caller shrinks the view with the same kind of summaries, in fewer steps.
-                    true => caller_fits && self.needs_no_model(),
+                    true => caller_fits && self.acts_without_model(action),
                     false => !policy.hard.fires(&usage),
                 }
             };
@@ -488,7 +505,8 @@ impl Session {
             let outcome = match action {
                 Action::Compact if is_handoff => {
                     let rounds: Rounds<'_> = (MAX_ROUNDS, &is_enough);
-                    self.hand_over_in_turn(compaction, rounds, &mut report)
+                    let request = &self.memory().inner.automatic;
+                    self.hand_over_in_turn(compaction, request, rounds, &mut report)
                         .await
                 }
                 _ => {
@@ -511,6 +529,18 @@ impl Session {
             self.start_prefetch(load.room, &mut report).await;
         }
         Ok((report, Some(load)))
+    }
+
+    /// Returns whether an action writes its summaries without a model.
+    fn acts_without_model(&self, action: Action) -> bool {
+        let automatic = &self.memory().inner.automatic;
+        let hands_over = action == Action::Compact && self.strategy() == Some(Strategy::Handoff);
+        match &automatic.summarizer {
+            _ if !hands_over => self.needs_no_model(),
+            _ if automatic.runner.is_some() => false,
+            Some(own) => own.provisional(),
+            None => self.needs_no_model(),
+        }
     }
 
     /// Publishes extracts (summaries written without a model) until the view costs at most `target` tokens. Returns

@@ -3,7 +3,7 @@
 use compaction_plan::CompactionResult;
 use context_assembler::ContextAccounting;
 use futures::future::try_join;
-use handoff_compactor::{HANDOFF, Preparation, TURN_PREFIX};
+use handoff_compactor::{FileLedger, HANDOFF, Preparation, TURN_PREFIX};
 use memory_model::{
     Accounting as _, Child, EntryRef, Purpose, RawJson, SeqRange, Summary, summary_overhead,
 };
@@ -18,7 +18,8 @@ use crate::handing_over::{joined, label};
 /// Writes the summaries of a prepared handoff, without a store: see [`prepare`](crate::compaction::prepare). They are
 /// written as in [`Session::hand_over`](crate::Session::hand_over), with the same prompts, lengths and ladder. If a turn
 /// is split, two summaries are written at the same time and joined. The summary ends with lists of the files that were
-/// read and modified. `details` has the same lists, as `read_files` and `modified_files`.
+/// read and modified. `details` has the same lists, as `read_files` and `modified_files`, and their record, as
+/// [`FileLedger::FACT`]. As the [`Summary::meta`] of the next handoff's previous summary, it continues the record.
 ///
 /// # Errors
 /// `Model` or `Invalid` if one of the summaries could not be written.
@@ -29,13 +30,15 @@ pub async fn compact(
     ladder: &Ladder,
     accounting: &ContextAccounting,
 ) -> Result<CompactionResult> {
+    let files = &preparation.files;
+    let previous = preparation.previous.as_ref().map(without_footer);
     let write = async |purpose: Purpose, range: Option<SeqRange>| -> Result<Option<String>> {
         let Some(range) = range else {
             return Ok(None);
         };
         let (previous, entries) = match purpose {
             Purpose::TurnPrefix => (None, &preparation.turn_prefix_entries),
-            _ => (preparation.previous.as_ref(), &preparation.history_entries),
+            _ => (previous.as_ref(), &preparation.history_entries),
         };
         let source: Vec<Source<'_>> = previous
             .into_iter()
@@ -76,10 +79,9 @@ pub async fn compact(
         write(Purpose::TurnPrefix, preparation.turn_prefix),
     )
     .await?;
-    let earlier = preparation.previous.as_ref().map(Summary::text);
+    let earlier = previous.as_ref().map(Summary::text);
     let texts = [history.as_deref().or(earlier), prefix.as_deref()];
     let texts: Vec<&str> = texts.into_iter().flatten().collect();
-    let files = &preparation.files;
     let kept_from = match &preparation.kept_from_id {
         Some(id) => EntryRef::External(id.clone()),
         None => EntryRef::Position(preparation.kept_from),
@@ -88,11 +90,26 @@ pub async fn compact(
     let details = serde_json::json!({
         "read_files": files.read(),
         "modified_files": files.modified(),
+        FileLedger::FACT: files,
     });
     let result = CompactionResult::new(summary, kept_from);
     Ok(result
         .with_tokens_before(preparation.tokens_before)
         .with_details(RawJson::from_value(&details)?))
+}
+
+/// Returns a summary without the lists of files at its end, which the next summary ends with again.
+fn without_footer(summary: &Summary) -> Summary {
+    let mut summary = summary.clone();
+    let footer = FileLedger::of(&summary).unwrap_or_default().footer();
+    if let Some(text) = summary
+        .text()
+        .strip_suffix(&footer)
+        .filter(|_| !footer.is_empty())
+    {
+        summary.body = text.into();
+    }
+    summary
 }
 
 /// Returns the error for a summary that could not be written, with the label that a handoff of a session has.

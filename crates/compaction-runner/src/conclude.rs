@@ -1,12 +1,15 @@
 //! The end of prepared jobs (summaries and other changes of the view): keeps them as drafts, defers them, or publishes
 //! them together in one transaction.
 
+use std::slice;
+
 use compaction_plan::Job;
 use memory_store::{LeaseUpdate, Published};
 
 use crate::environment::{Compaction, Stage};
 use crate::error::Result;
 use crate::events::{Event, SkipReason};
+use crate::execute::is_split;
 use crate::leases::{HAND_BACK, hand_back, release, settle_all};
 use crate::prepared::{Done, Prepared, keep_drafts};
 use crate::publishable::{Publishable, publish_all};
@@ -46,7 +49,12 @@ pub(crate) async fn conclude(
             fence,
         });
     }
-    if tally.cancelled {
+    // One of the two drafts of a split turn is not published alone.
+    let is_partial = env.policy.whole_passes
+        && env.stage == Stage::PublishReady
+        && !others.is_empty()
+        && done.iter().any(|done| is_split(slice::from_ref(done.job)));
+    if tally.cancelled || is_partial {
         // Jobs that were ready before a cancellation are kept for the next run. Jobs that were ready before a failure
         // are published.
         let fences = ready.drain(..).filter_map(|one| one.fence);

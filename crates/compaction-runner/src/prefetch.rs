@@ -184,28 +184,23 @@ pub(crate) async fn publish_ready(env: &Compaction<'_>) -> Result<Outcome> {
         let jobs: Vec<&Job> = list.jobs.iter().map(|waiting| &waiting.job).collect();
         if ask_once(ready, &jobs, &mut tally).await {
             let done = with_drafts(ready, &list, &mut made, &watch).await?;
-            let is_ready = |done: &Done<'_>| {
-                matches!(done.prepared, Prepared::Summary(_) | Prepared::Replacement)
-            };
-            let is_whole = !env.policy.whole_passes
-                || done.iter().all(is_ready)
-                || !done
-                    .iter()
-                    .any(|done| is_split(std::slice::from_ref(done.job)));
-            match is_whole {
-                true => conclude(ready, done, &mut tally).await?,
-                false => give_up(ready, done).await?,
-            }
+            conclude(ready, done, &mut tally).await?;
         }
-        if !tally.cancelled {
+        if !tally.cancelled && tally.supplied.is_none() {
             remove_list(env, revision).await?;
         }
     }
-    let stop = match () {
+    let mut stop = match () {
         () if tally.cancelled => StopReason::Cancelled,
         () if tally.published > 0 => StopReason::PassesDone,
         () => tally.in_vain().unwrap_or(StopReason::NothingEligible),
     };
-    let stop = publish_supplied(env, stop, &mut tally).await?;
+    if tally.supplied.is_some() {
+        stop = publish_supplied(env, stop, &mut tally).await?;
+        // Deletes the drafts of the messages that the supplied result replaced.
+        let now = env.read_snapshot().await?;
+        read_wanted(env, &now).await?;
+        tally.now = Some(now);
+    }
     lifecycle::end(env, (&start, began), tally, stop).await
 }

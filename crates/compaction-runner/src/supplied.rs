@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use async_trait::async_trait;
 use compaction_plan::{CompactionResult, StopReason};
 use memory_model::{EntryRef, RawJson, Seq, Summary};
+use memory_store::Snapshot;
 
 use crate::environment::{Compaction, Stage};
 use crate::error::{Error, Result};
@@ -23,7 +24,8 @@ pub(crate) async fn publish_supplied(
     tally: &mut Tally,
 ) -> Result<StopReason> {
     match tally.supplied.take() {
-        Some(result) => publish(env, &result, tally).await,
+        // The hook may have taken long to answer.
+        Some(result) => publish(env, &result, env.read_snapshot().await?, tally).await,
         None => Ok(stop),
     }
 }
@@ -35,13 +37,14 @@ pub(crate) async fn run_supplied(
 ) -> Result<Outcome> {
     let (start, began) = lifecycle::start(env).await?;
     let mut tally = Tally::default();
-    let stop = publish(env, result, &mut tally).await?;
+    let stop = publish(env, result, start.clone(), &mut tally).await?;
     lifecycle::end(env, (&start, began), tally, stop).await
 }
 
 async fn publish(
     env: &Compaction<'_>,
     result: &CompactionResult,
+    start: Snapshot,
     tally: &mut Tally,
 ) -> Result<StopReason> {
     if result.summary.trim().is_empty() {
@@ -55,7 +58,9 @@ async fn publish(
             found.into_iter().flatten().next()
         }
     };
-    let Some(kept_from) = kept_from.filter(|seq| *seq > Seq::FIRST) else {
+    // The position after the last message keeps none.
+    let may_keep = |seq: &Seq| (Seq::FIRST.next()..=start.head.next()).contains(seq);
+    let Some(kept_from) = kept_from.filter(may_keep) else {
         return Err(Error::invalid(format!(
             "no message precedes the entry {}, or it does not exist: give the first entry that is kept",
             result.kept_from
@@ -91,7 +96,6 @@ async fn publish(
         most: Some(1),
         is_enough: &|_| false,
     };
-    let start = env.read_snapshot().await?;
     iterate(env, &iterations, start, tally).await
 }
 

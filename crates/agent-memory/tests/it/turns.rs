@@ -381,7 +381,7 @@ async fn work_that_begins_after_closing_touches_nothing() {
 }
 
 /// Returns the number of rows in the table of jobs: leases and drafts.
-async fn jobs(path: &std::path::Path) -> i64 {
+pub(crate) async fn jobs(path: &std::path::Path) -> i64 {
     let mut db = SqliteConnectOptions::new()
         .filename(path)
         .connect()

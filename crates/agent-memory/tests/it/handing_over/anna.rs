@@ -60,6 +60,7 @@ struct Logged {
     log: Mutex<Vec<String>>,
     resets: AtomicU32,
     reset_fails: bool,
+    set_model_fails: bool,
 }
 
 impl Logged {
@@ -71,6 +72,7 @@ impl Logged {
             log: Mutex::default(),
             resets: AtomicU32::new(0),
             reset_fails: false,
+            set_model_fails: false,
         }
     }
 }
@@ -102,6 +104,9 @@ impl Runner for Logged {
     }
 
     async fn set_model(&self, model: &str) -> Result<(), Failure> {
+        if self.set_model_fails {
+            return Err(Failure::new(FailureKind::Unreachable, "no such model"));
+        }
         *self.model.lock().unwrap() = model.to_owned();
         Ok(())
     }
@@ -181,6 +186,8 @@ async fn above_threshold(runner: &Arc<Logged>, builder: Builder) -> Session {
     talk(&session, 5).await;
     let report = session.user(said(6)).await.unwrap();
     assert_eq!((report.published(), report.failure), (0, None), "too short");
+    let too_short = HandOverSkip::TooShort { messages: 5 };
+    assert_eq!(report.skipped, Some(too_short));
     talk_on(&session, 7, 4).await;
     session
 }
@@ -386,4 +393,100 @@ async fn the_cost_before_a_handoff_is_that_of_what_the_view_shows() {
     // What the first summary stands for does not count again.
     let second = done(&session).await;
     assert_eq!(second.tokens_before, first.tokens_after + since);
+}
+
+#[tokio::test]
+async fn an_overflow_is_recovered_from_whatever_the_runner_does() {
+    let answering = || Logged::new(false, Ok("Modules were renamed."));
+    let without_its_model = Logged {
+        set_model_fails: true,
+        ..answering()
+    };
+    let not_reset = Logged {
+        reset_fails: true,
+        ..answering()
+    };
+    for (runner, min_messages) in [
+        (without_its_model, 0),
+        (not_reset, 0),
+        (Logged::new(false, Err(FailureKind::Unreachable)), 0),
+        (answering(), 1_000),
+    ] {
+        let what = format!("{runner:?}, {min_messages}");
+        let runner: Arc<dyn Runner> = Arc::new(runner);
+        let builder = memory().handoff(keeping(4)).handoff_options(HandOver {
+            runner: Some(runner),
+            runner_model: Some("fast".to_owned()),
+            min_messages,
+            ..HandOver::default()
+        });
+        let session = open(builder).await.in_window(Window::new(100_000)).await;
+        talk(&session, 20).await;
+        let before = session.snapshot().await.unwrap().tokens();
+        let recovered = session.recover_from_overflow().await.unwrap();
+        assert!(matches!(recovered, Recovery::Compacted(_)), "{what}");
+        let after = session.snapshot().await.unwrap().tokens();
+        assert!(after <= before / 4 * 3, "{what}");
+        assert!(session.verify().await.unwrap().is_ok());
+    }
+}
+
+#[tokio::test]
+async fn no_extract_follows_an_automatic_handoff_by_a_runner_that_fits_the_budget() {
+    let runner: Arc<dyn Runner> = Arc::new(Logged::new(true, Ok("Modules were renamed.")));
+    let turns = TurnPolicy {
+        before_call: Action::Compact,
+        ..TurnPolicy::manual()
+    };
+    // A handoff of a few messages, after which the view takes more than nine tenths of the room.
+    let policy = HandoffPolicy {
+        max_source_tokens: Some(320),
+        ..keeping(4)
+    };
+    let builder = memory().handoff(policy).turns(turns);
+    let session = open(builder.handoff_options(HandOver {
+        runner: Some(runner),
+        ..HandOver::default()
+    }))
+    .await;
+    talk(&session, 120).await;
+    let tokens = session.snapshot().await.unwrap().tokens();
+    let factor = session.usage().await.unwrap().safety_factor;
+    let limit = |window: &Window| window.budget().with_safety_factor(factor).limit();
+    let largest = (tokens..)
+        .map(Window::new)
+        .take_while(|window| limit(window) < tokens);
+    let windows: Vec<Window> = largest.collect();
+    let window = *windows.last().unwrap();
+    let session = session.in_window(window).await;
+    let report = session.context().await.unwrap().report;
+    let after = report.compactions[0].after.tokens;
+    assert!(
+        (limit(&window) / 10 * 9..limit(&window)).contains(&after),
+        "{after}"
+    );
+    assert_eq!((report.published(), report.extracted), (1, 0));
+}
+
+#[tokio::test]
+async fn a_requested_handoff_runs_at_any_length_or_the_report_says_why_not() {
+    let options = HandOver {
+        min_messages: 100,
+        ..HandOver::default()
+    };
+    let builder = writing("All of it.").handoff(keeping(4));
+    let builder = builder.handoff_options(options).turns(TurnPolicy::manual());
+    let session = open(builder).await.in_window(Window::new(100_000)).await;
+    talk(&session, 10).await;
+    session.request_compaction(None);
+    let report = session.after_turn().await.unwrap();
+    assert_eq!((report.published(), report.skipped), (1, None));
+    let open_call = call("a", "Read", r#"{"file_path":"/srv/notes.md"}"#);
+    let _ = session.ingest(open_call).await.unwrap();
+    session.request_compaction(None);
+    let report = session.after_turn().await.unwrap();
+    assert_eq!(
+        (report.published(), report.skipped),
+        (0, Some(HandOverSkip::PendingToolCalls))
+    );
 }

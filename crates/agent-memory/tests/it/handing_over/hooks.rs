@@ -3,7 +3,7 @@
 use super::*;
 use crate::support::Inspect as _;
 use agent_memory::CompactRequest;
-use agent_memory::compaction::{Background, RunnerPolicy};
+use agent_memory::compaction::{Background, RunnerPolicy, SkipReason, StopReason};
 use agent_memory::model::Purpose;
 
 /// Hooks that give the same answer for every job.
@@ -418,4 +418,144 @@ async fn a_hook_supplies_a_whole_handoff_with_its_boundary_and_details() {
     let error = session.hand_over(&HandOver::default()).await.unwrap_err();
     assert!(error.to_string().contains("nowhere"), "{error}");
     assert_eq!(shown(&session).await.1.len(), 8);
+}
+
+/// Hooks whose answers a test changes between its runs.
+#[derive(Debug, Default)]
+struct Changing {
+    whole: Mutex<CompactionDecision>,
+    refused: Mutex<Option<Purpose>>,
+    /// Token that is cancelled while the hooks decide about the beginning of a turn. They never answer.
+    cancelled: Mutex<Option<CancellationToken>>,
+    recorder: Recorder,
+}
+
+#[async_trait::async_trait]
+impl Hooks for Changing {
+    async fn before_compaction(&self, _: &PlannedJob<'_>) -> CompactionDecision {
+        self.whole.lock().unwrap().clone()
+    }
+
+    async fn before(&self, planned: &PlannedJob<'_>) -> JobDecision {
+        let purpose = planned.job.request.as_ref().map(|request| request.purpose);
+        if purpose == Some(Purpose::TurnPrefix) {
+            let token = self.cancelled.lock().unwrap().take();
+            if let Some(token) = token {
+                token.cancel();
+                std::future::pending::<()>().await;
+            }
+        }
+        match purpose.is_some() && purpose == *self.refused.lock().unwrap() {
+            true => JobDecision::Cancel,
+            false => JobDecision::Proceed,
+        }
+    }
+
+    async fn event(&self, event: &Event) {
+        self.recorder.event(event).await;
+    }
+}
+
+/// Returns a session in this database with the two summaries of a split turn as drafts, and its model.
+async fn prefetched(path: &std::path::Path, hooks: &Arc<Changing>) -> (Session, Scripted) {
+    let model = Scripted::fixed(Ok("What was done, in short."));
+    let policy = HandoffPolicy {
+        split_turns: true,
+        ..keeping(1)
+    };
+    let runner = RunnerPolicy {
+        prefetch_min_tokens: 1,
+        ..RunnerPolicy::default()
+    };
+    let builder = memory().sqlite(path).summarizer(Arc::new(model.clone()));
+    let builder = builder.handoff(policy).runner(runner);
+    let builder = builder.turns(TurnPolicy::manual()).hooks(hooks.clone());
+    let session = open(builder.background(Background::off())).await;
+    split_turn(&session).await;
+    assert_eq!(session.prefetch_summaries().await.unwrap().ready, 2);
+    (session, model)
+}
+
+fn ready_only(cancel: CancellationToken) -> CompactRequest {
+    CompactRequest {
+        ready_only: true,
+        cancel,
+        ..CompactRequest::default()
+    }
+}
+
+#[tokio::test]
+async fn the_end_of_a_run_says_why_ready_summaries_of_a_split_turn_were_not_published() {
+    let folder = tempfile::tempdir().unwrap();
+    for refused in [Purpose::Replace, Purpose::TurnPrefix] {
+        let hooks = Arc::new(Changing::default());
+        let path = folder.path().join(format!("{refused:?}.db"));
+        let (session, model) = prefetched(&path, &hooks).await;
+        *hooks.refused.lock().unwrap() = Some(refused);
+        let request = ready_only(CancellationToken::new());
+        let outcome = session.compact(request).await.unwrap();
+        assert_eq!(
+            (
+                outcome.published.total(),
+                outcome.stop_reason,
+                model.calls()
+            ),
+            (0, StopReason::NoProgress, 2)
+        );
+        let vetoed = |event: &Event| {
+            matches!(
+                event,
+                Event::Skipped {
+                    reason: SkipReason::Vetoed,
+                    ..
+                }
+            )
+        };
+        let events = hooks.recorder.events();
+        assert_eq!(events.iter().filter(|event| vetoed(event)).count(), 1);
+    }
+    // A cancellation keeps both drafts for the next run.
+    let hooks = Arc::new(Changing::default());
+    let (session, model) = prefetched(&folder.path().join("cancelled.db"), &hooks).await;
+    let cancel = CancellationToken::new();
+    *hooks.cancelled.lock().unwrap() = Some(cancel.clone());
+    let outcome = session.compact(ready_only(cancel)).await.unwrap();
+    assert_eq!(
+        (outcome.published.total(), outcome.stop_reason),
+        (0, StopReason::Cancelled)
+    );
+    let request = ready_only(CancellationToken::new());
+    let outcome = session.compact(request).await.unwrap();
+    assert_eq!((outcome.published.total(), model.calls()), (2, 2));
+    assert!(session.verify().await.unwrap().is_ok());
+}
+
+#[tokio::test]
+async fn a_hook_that_supplies_the_result_of_a_prefetched_handoff_loses_and_leaks_no_draft() {
+    let folder = tempfile::tempdir().unwrap();
+    let supply = |kept_from: agent_memory::model::EntryRef| {
+        CompactionDecision::Supply(Box::new(CompactionResult::new("Five steps.", kept_from)))
+    };
+    // The drafts are still there after a result that cannot be published.
+    let hooks = Arc::new(Changing::default());
+    let (session, model) = prefetched(&folder.path().join("refused.db"), &hooks).await;
+    *hooks.whole.lock().unwrap() = supply("nowhere".into());
+    let request = || ready_only(CancellationToken::new());
+    let error = session.compact(request()).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Invalid);
+    *hooks.whole.lock().unwrap() = CompactionDecision::Proceed;
+    let outcome = session.compact(request()).await.unwrap();
+    assert_eq!((outcome.published.total(), model.calls()), (2, 2));
+    // They are deleted after a result that was published.
+    let hooks = Arc::new(Changing::default());
+    let path = folder.path().join("supplied.db");
+    let (session, _) = prefetched(&path, &hooks).await;
+    *hooks.whole.lock().unwrap() = supply(Seq(6).into());
+    let outcome = session.compact(request()).await.unwrap();
+    assert_eq!(outcome.published.total(), 1);
+    assert_eq!(shown(&session).await.1, (6..=17).collect::<Vec<u32>>());
+    let ready = session.prefetch_summaries().await.unwrap().ready;
+    session.memory().close().await.unwrap();
+    let ready = i64::try_from(ready).unwrap();
+    assert_eq!(crate::turns::jobs(&path).await, ready);
 }

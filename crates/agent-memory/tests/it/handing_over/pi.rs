@@ -218,11 +218,22 @@ async fn a_summary_of_somebody_else_is_appended() {
         .as_str()
         .to_owned();
     assert!(meta.contains(r#"{"read_files":["a.rs"]}"#), "{meta}");
-    for (text, at) in [("", Seq(9)), (" ", Seq(9)), ("x", Seq(1))] {
+    for (text, at) in [
+        ("", Seq(9)),
+        (" ", Seq(9)),
+        ("x", Seq(1)),
+        ("x", Seq(14)),
+        ("x", Seq(9_999)),
+    ] {
         let result = CompactionResult::new(text, at);
         let error = session.append_compaction(&result).await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Invalid);
+        assert_eq!(shown(&session).await.1.len(), 8, "{at}");
     }
+    // The position after the last message keeps none, as a policy may.
+    let result = CompactionResult::new("Twelve steps.", Seq(13));
+    let handoff = session.append_compaction(&result).await.unwrap();
+    assert_eq!((handoff.kept_from, handoff.kept_from_id), (Seq(13), None));
     assert!(session.verify().await.unwrap().is_ok());
 }
 
@@ -393,4 +404,90 @@ fn overflows_are_known_by_what_providers_say() {
     ] {
         assert!(!is_context_overflow(status, text), "{text}");
     }
+}
+
+#[tokio::test]
+async fn a_handoff_reports_its_own_summaries_and_its_own_cost() {
+    let policy = HandoffPolicy {
+        split_turns: true,
+        ..keeping(2)
+    };
+    let session = open(writing("The turn so far.").handoff(policy)).await;
+    talk(&session, 8).await;
+    let mut turn = vec![said(9)];
+    turn.extend((0..8).map(|n| Message::assistant(said(10 + n).text())));
+    let _ = session.ingest_batch(turn).await.unwrap();
+    let result = CompactionResult::new("Eight steps.", Seq(9)).with_tokens_before(190_000);
+    let appended = session.append_compaction(&result).await.unwrap();
+    assert_eq!(
+        (appended.tokens_before, appended.summaries.len()),
+        (190_000, 1)
+    );
+    // The appended summary stays, and the beginning of the turn gets one of its own.
+    let before = session.snapshot().await.unwrap().tokens();
+    let handoff = done(&session).await;
+    assert_eq!(handoff.summary.matches("Eight steps.").count(), 1);
+    assert!(handoff.is_split_turn && handoff.summary.ends_with("The turn so far."));
+    assert_eq!(
+        (handoff.tokens_before, handoff.summaries.len()),
+        (before, 1)
+    );
+    assert!(!appended.summaries.contains(&handoff.summaries[0]));
+}
+
+/// Hooks that append another summary before the summary is published, or refuse it.
+#[derive(Debug, Default)]
+struct First {
+    session: Mutex<Option<Session>>,
+}
+
+#[async_trait::async_trait]
+impl Hooks for First {
+    async fn before(&self, _: &PlannedJob<'_>) -> JobDecision {
+        let session = self.session.lock().unwrap().take();
+        if let Some(session) = session {
+            let result = CompactionResult::new("Four steps.", Seq(5));
+            session.append_compaction(&result).await.unwrap();
+        }
+        JobDecision::Proceed
+    }
+}
+
+/// Hooks that refuse every job.
+#[derive(Debug)]
+struct Refuse;
+
+#[async_trait::async_trait]
+impl Hooks for Refuse {
+    async fn before(&self, _: &PlannedJob<'_>) -> JobDecision {
+        JobDecision::Cancel
+    }
+}
+
+#[tokio::test]
+async fn a_summary_that_is_not_appended_is_an_error_with_its_reason() {
+    let result = CompactionResult::new("Eight steps.", Seq(9));
+    let hooks = Arc::new(First::default());
+    let session = open(memory().handoff(keeping(4)).hooks(hooks.clone())).await;
+    talk(&session, 12).await;
+    *hooks.session.lock().unwrap() = Some(session.clone());
+    let error = session.append_compaction(&result).await.unwrap_err();
+    assert!(error.is_retryable(), "{error}");
+    assert!(error.to_string().contains("another"), "{error}");
+    assert_eq!(
+        session.append_compaction(&result).await.unwrap().kept_from,
+        Seq(9)
+    );
+    let error = session.append_compaction(&result).await.unwrap_err();
+    assert_eq!(
+        (error.kind(), error.is_retryable()),
+        (ErrorKind::Invalid, false)
+    );
+    assert!(error.to_string().contains("must come after"), "{error}");
+
+    let session = open(memory().handoff(keeping(4)).hooks(Arc::new(Refuse))).await;
+    talk(&session, 12).await;
+    let error = session.append_compaction(&result).await.unwrap_err();
+    assert!(error.to_string().contains("hook"), "{error}");
+    assert!(!error.to_string().contains("must come after"), "{error}");
 }

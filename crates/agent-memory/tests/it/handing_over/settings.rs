@@ -196,3 +196,19 @@ async fn the_check_comes_before_the_users_message_and_waits_for_the_summary() {
     assert!(summary.contains("All of it."), "{summary}");
     assert_eq!(messages, [9, 10, 11, 12, 13]);
 }
+
+#[tokio::test]
+async fn stored_lines_are_read_only_for_the_thresholds_of_the_action() {
+    for (action, is_read) in [(Action::Publish, false), (Action::Prefetch, true)] {
+        let turns = TurnPolicy {
+            soft: Trigger::StoredLines { tokens: 1_000_000 },
+            before_turn: action,
+            ..TurnPolicy::manual()
+        };
+        let session = open(writing("All of it.").handoff(keeping(4)).turns(turns)).await;
+        talk(&session, 12).await;
+        let session = session.in_window(Window::new(100_000)).await;
+        let report = session.before_turn().await.unwrap();
+        assert_eq!(report.usage.stored_tokens > 0, is_read, "{action:?}");
+    }
+}

@@ -200,14 +200,72 @@ async fn without_a_store_too_both_summaries_are_written_or_neither() {
         on_error: OnError::Fail,
         ..Ladder::default()
     };
-    for answers in [
-        [Answer::text("Earlier steps."), Answer::fail("503")],
-        [Answer::fail("503"), Answer::text("The turn so far.")],
+    for (answers, label) in [
+        (
+            [Answer::text("Earlier steps."), Answer::fail("503")],
+            "Turn prefix summarization failed: ",
+        ),
+        (
+            [Answer::fail("503"), Answer::text("The turn so far.")],
+            "Summarization failed: ",
+        ),
     ] {
         let model = Asked::new(2, answers);
         let error = compact(&plan, None, &model, &ladder, &accounting).await;
         let error = error.unwrap_err().to_string();
-        assert!(error.contains("ummarization failed: "), "{error}");
+        assert!(error.starts_with(label), "{error}");
         assert!(error.contains("503"), "{error}");
     }
+}
+
+#[tokio::test]
+async fn the_files_of_each_round_without_a_store_are_listed_once() {
+    let file = |id: &str, tool: &str, name: &str| {
+        let path = format!(r#"{{"file_path":"/srv/{name}","content":"x"}}"#);
+        [
+            call(id, tool, &path),
+            Message::tool_result(id, said(2).text()),
+        ]
+    };
+    let mut messages = vec![said(1)];
+    messages.extend(file("c1", "Read", "notes.md"));
+    messages.extend(file("c2", "Write", "lib.rs"));
+    messages.extend([said(4), said(5), said(6)]);
+    let session = open(memory()).await;
+    let _ = session.ingest_batch(messages).await.unwrap();
+    let known = agent_memory::transcripts::KnownAgents;
+    let accounting = ContextAccounting::new(default_estimator());
+    let ladder = Ladder::default();
+    let round = async |previous: Option<&agent_memory::model::Summary>, answer: &'static str| {
+        let log = session.entries().await.unwrap();
+        let plan = prepare(&log, previous, &splitting(), &known).unwrap();
+        let model = Scripted::fixed(Ok(answer));
+        let result = compact(&plan, None, &model, &ladder, &accounting).await;
+        (plan, result.unwrap())
+    };
+    let (plan, first) = round(None, "Earlier steps.").await;
+    assert_eq!((plan.turn_prefix, plan.kept_from), (None, Seq(7)));
+    // The caller keeps the result as the summary of the next round.
+    let range = plan.history.unwrap();
+    let mut summary = agent_memory::model::Summary::new(
+        range,
+        0,
+        vec![agent_memory::model::Child::Messages { range }],
+        agent_memory::model::Hash::ZERO,
+        memory_model::Recipe::new("a program's own"),
+        first.summary.as_str(),
+    );
+    summary.meta = first.details;
+    let mut turn = Vec::new();
+    turn.extend(file("c3", "Edit", "notes.md"));
+    turn.extend(file("c4", "Read", "todo.md"));
+    turn.extend((8..12).map(|n| Message::assistant(said(n).text())));
+    let _ = session.ingest_batch(turn).await.unwrap();
+    let (plan, second) = round(Some(&summary), "The turn so far.").await;
+    assert_eq!((plan.history, plan.is_split_turn()), (None, true));
+    assert_eq!(
+        second.summary,
+        "Earlier steps.\n\n---\n\n**Turn Context (split turn):**\n\nThe turn so far.\n\n<read-files>\n/srv/todo.md\n\
+         </read-files>\n\n<modified-files>\n/srv/lib.rs\n/srv/notes.md\n</modified-files>"
+    );
 }
