@@ -78,6 +78,9 @@ const CASES: [Case; 9] = [
     },
 ];
 
+/// Folder of the transcripts that agents wrote, which are not generated.
+const WRITTEN_BY_AGENTS: &str = "agents";
+
 /// Writes, checks or previews the fixtures.
 ///
 /// # Errors
@@ -144,11 +147,14 @@ fn generate() -> BTreeMap<PathBuf, Vec<u8>> {
         files.insert(folder.join("README.md"), page.into_bytes());
     }
     let readme = format!(
-        "# Fixtures\n\nConversations that we invent, as files in the formats that we read; no word of them is copied\nfrom anywhere. Written by `cargo xtask fixtures` (`--check`, `--dry-run`), not to be edited by\nhand.\n\n{index}"
+        "# Fixtures\n\nConversations that we invent, as files in the formats that we read; no word of them is copied\nfrom anywhere. Written by `cargo xtask fixtures` (`--check`, `--dry-run`), not to be edited by\nhand. Those in [`agents`](agents/) were written by agents.\n\n{index}"
     );
     files.insert("README.md".into(), readme.into_bytes());
     // Line ends and bytes are part of the tests.
-    files.insert(".gitattributes".into(), b"session.jsonl -text\n".to_vec());
+    files.insert(
+        ".gitattributes".into(),
+        b"session.jsonl -text\nagents/** -text\n".to_vec(),
+    );
     files
 }
 
@@ -162,6 +168,9 @@ fn present(root: &Path) -> anyhow::Result<BTreeMap<PathBuf, Vec<u8>>> {
         }
         for entry in fs::read_dir(&folder).with_context(|| format!("{}", folder.display()))? {
             let path = entry?.path();
+            if path == root.join(WRITTEN_BY_AGENTS) {
+                continue;
+            }
             if path.is_dir() {
                 folders.push(path);
             } else {

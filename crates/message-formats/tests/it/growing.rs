@@ -7,6 +7,8 @@ use message_formats::{ReadOptions, Transcript, read, read_file};
 use outside_checks::fixtures::{claude_code, pi, plain};
 use proptest::prelude::*;
 
+use crate::support::agents;
+
 /// A source that has reached its end several times: after each `stop` (a byte offset) it reports
 /// the end once, and has more at the next call.
 struct Growing<'a> {
@@ -53,8 +55,15 @@ fn imported(imports: &[Transcript]) -> Vec<(String, Vec<Message>)> {
     sessions
 }
 
-fn sources() -> [Vec<u8>; 3] {
-    [claude_code(30), pi(30), plain(30)].map(String::into_bytes)
+fn sources() -> Vec<Vec<u8>> {
+    let generated = [claude_code(30), pi(30), plain(30)].map(String::into_bytes);
+    let lines = agents()
+        .into_iter()
+        .filter(|(name, _)| name.ends_with(".jsonl"));
+    generated
+        .into_iter()
+        .chain(lines.map(|(_, bytes)| bytes))
+        .collect()
 }
 
 proptest! {

@@ -12,6 +12,7 @@ mod agents;
 mod claude;
 mod conventions;
 mod corpus;
+mod damaged;
 mod fixtures;
 mod formats;
 mod growing;

@@ -46,3 +46,24 @@ pub(crate) fn corpus(folder: &str) -> Vec<PathBuf> {
     assert!(!files.is_empty(), "{} is empty", folder.display());
     files
 }
+
+/// The transcripts in the fixtures that agents wrote, by their paths.
+pub(crate) fn agents() -> Vec<(String, Vec<u8>)> {
+    let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/agents");
+    let mut files = Vec::new();
+    let mut folders = vec![root.clone()];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(&folder).unwrap() {
+            let path = entry.unwrap().path();
+            let name = path.strip_prefix(&root).unwrap().display().to_string();
+            match () {
+                () if path.is_dir() => folders.push(path),
+                () if name.ends_with(".md") || name.ends_with(".meta.json") => {}
+                () => files.push((name, std::fs::read(&path).unwrap())),
+            }
+        }
+    }
+    files.sort();
+    assert!(files.len() > 8);
+    files
+}
