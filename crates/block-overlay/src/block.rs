@@ -96,7 +96,8 @@ pub struct CompactedSection {
 /// [`keep_compacted`](Self::keep_compacted), which covers all turns of the loop.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CompactionBlock {
-    /// First turns of the run, whose messages are shown unchanged. `None` in the block of an older run.
+    /// First turns of the run, whose messages are shown unchanged, also if the summary covers them. `None` in the block
+    /// of an older run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub keep_first: Option<TurnRange>,
     /// Summary of the turns between the other two sections. In the block of an older run of the agent, a summary of all

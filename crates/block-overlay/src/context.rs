@@ -251,9 +251,7 @@ fn pieces<'s>(record: &'s LoopRecord, config: &CompactionConfig) -> Vec<ContextP
     let mut turn = 0;
     while turn < count {
         let found = section_at(turn);
-        let covered = found.map_or(turn + 1, |(section, _)| {
-            section.range.indices().end.min(count)
-        });
+        let covered = found.map_or(turn + 1, |(end, ..)| end.min(count));
         // A tool group that extends beyond the section is shown with its first turn.
         let mut end = covered;
         while !turn_map.is_cut(end) && section_at(end).is_none() {
@@ -273,7 +271,7 @@ fn pieces<'s>(record: &'s LoopRecord, config: &CompactionConfig) -> Vec<ContextP
             omitted: None,
         };
         let mut from = span.start;
-        if let Some((section, shown)) = found {
+        if let Some((_, section, shown)) = found {
             piece.shown = shown;
             piece.messages.clone_from(&section.messages);
             piece.omitted.clone_from(&section.omitted);
@@ -293,13 +291,26 @@ fn pieces<'s>(record: &'s LoopRecord, config: &CompactionConfig) -> Vec<ContextP
     pieces
 }
 
-/// Returns the section that begins at `turn`. If both sections contain the turn, returns the recent turns, so that the
-/// turn is shown in full.
-fn section_at(block: &CompactionBlock, turn: usize) -> Option<(&CompactedSection, Shown)> {
-    let recent = (block.keep_recent.as_ref(), Shown::Trimmed);
-    let summary = (block.keep_compacted.as_ref(), Shown::Summarized);
-    let mut sections = [recent, summary]
-        .into_iter()
-        .filter_map(|(section, shown)| Some((section?, shown)));
-    sections.find(|(section, _)| section.range.indices().start == turn)
+/// Returns the section that begins at `turn`, after the index where it ends. Turns that the other sections contain are
+/// not of the summary, so that they are shown in full.
+fn section_at(block: &CompactionBlock, turn: usize) -> Option<(usize, &CompactedSection, Shown)> {
+    let recent = block.keep_recent.as_ref();
+    let recent_turns = recent.map(|section| section.range.indices());
+    if let Some((section, turns)) = recent.zip(recent_turns.clone())
+        && turns.start == turn
+    {
+        return Some((turns.end, section, Shown::Trimmed));
+    }
+    let summary = block.keep_compacted.as_ref()?;
+    let mut turns = summary.range.indices();
+    let first_turns = block.keep_first.map(|first| first.indices());
+    for other in [first_turns, recent_turns].into_iter().flatten() {
+        match other.contains(&turns.start) {
+            true => turns.start = other.end,
+            false if turns.contains(&other.start) => turns.end = other.start,
+            false => {}
+        }
+    }
+    let begins = !turns.is_empty() && turns.start == turn;
+    begins.then_some((turns.end, summary, Shown::Summarized))
 }

@@ -114,17 +114,23 @@ fn recent_tool_output_is_cut_to_its_ends_and_all_else_is_as_it_was() {
             assistant("Long."),
         ],
     );
-    let made = block(&record, &kept(0, 10), true);
-    let recent = made.keep_recent.unwrap();
-    let text = text(&recent.messages[2]);
-    assert_eq!(text.lines().count(), 51);
-    assert!(
-        text.starts_with("line 1 of") && text.ends_with("line 200 of the output\n"),
-        "{text}"
-    );
-    assert!(text.contains("[… 150 lines left out …]"), "{text}");
-    for other in [0, 1, 3] {
-        assert_eq!(recent.messages[other], record.messages[other]);
+    let seven = CompactionConfig {
+        tool_output_max_lines: 7,
+        ..kept(0, 10)
+    };
+    for (config, lines, left_out) in [(kept(0, 10), 50, 150), (seven, 7, 193)] {
+        let recent = block(&record, &config, true).keep_recent.unwrap();
+        let text = text(&recent.messages[2]);
+        assert_eq!(text.lines().count(), lines + 1);
+        assert!(
+            text.starts_with("line 1 of") && text.ends_with("line 200 of the output\n"),
+            "{text}"
+        );
+        let mark = format!("[… {left_out} lines left out …]");
+        assert!(text.contains(&mark), "{text}");
+        for other in [0, 1, 3] {
+            assert_eq!(recent.messages[other], record.messages[other]);
+        }
     }
 }
 

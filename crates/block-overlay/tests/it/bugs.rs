@@ -44,6 +44,23 @@ fn turns_that_two_sections_want_are_shown_once() {
 }
 
 #[test]
+fn a_digest_hides_neither_the_first_turns_nor_the_recent_ones() {
+    let mut session = chain(vec![turns("a", 10, 80)]);
+    compact(&mut session, "a", &kept(2, 3), PLENTY);
+    let record = session.get_mut("a").unwrap();
+    let block = record.compaction_block.as_mut().unwrap();
+    let digest = block.keep_compacted.as_mut().unwrap();
+    digest.range = TurnRange::from_indices(0..10).unwrap();
+    digest.messages = vec![Message::user("All of it.")];
+    let recent = block.keep_recent.as_ref().unwrap().messages.clone();
+    let first = record.messages[..4].to_vec();
+    let shown = context(&session, "a", &config(), PLENTY);
+    assert_eq!(letters(&shown, "a"), "rrsssssttt");
+    let middle = vec![Message::user("All of it.")];
+    assert_eq!(shown.messages, [first, middle, recent].concat());
+}
+
+#[test]
 fn a_former_newest_loop_keeps_its_beginning_and_its_end() {
     // The loop is too short for a middle, so its old block has no summary for an older loop.
     for count in [5, 20] {

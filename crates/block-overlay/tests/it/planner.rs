@@ -19,7 +19,7 @@ use proptest::prelude::{ProptestConfig, Strategy, prop, proptest};
 use summarize_escalation::testing::Scripted;
 use summarize_escalation::{Ladder, Summarizer};
 use token_estimate::default_estimator;
-use turn_map::atoms;
+use turn_map::{TrimPolicy, atoms};
 
 use crate::world::output;
 
@@ -208,6 +208,24 @@ async fn the_newest_loop_has_a_raw_head_a_summary_and_a_trimmed_end() {
         (again.published.total(), again.stop_reason),
         (0, StopReason::NothingEligible)
     );
+}
+
+#[tokio::test]
+async fn the_lines_that_stay_of_an_output_are_a_setting() {
+    let policy = BlockPolicy {
+        tool_output_max_lines: 7,
+        ..policy()
+    };
+    let lab = Lab::new(policy).await;
+    lab.append(agent_loop("a", 8)).await;
+    lab.block().await;
+    let trim = TrimPolicy::ToolOutputLines { lines: 7 }.to_string();
+    let spans = lab.spans().await;
+    let trimmed = spans.iter().filter_map(|span| match &span.body {
+        SpanBody::Trimmed(policy) => Some(policy.as_str()),
+        _ => None,
+    });
+    assert_eq!(trimmed.collect::<Vec<_>>(), [trim.as_str(); 2]);
 }
 
 #[tokio::test]

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use block_overlay::{
-    AgentContext, CompactionConfig, CompactionStrategy, Compactor, ContextConfig, Error,
-    compact_messages,
+    AgentContext, CompactionConfig, CompactionStrategy, Compactor, ContextConfig,
+    DefaultCompaction, Error, compact_messages,
 };
 use memory_model::Message;
 use proptest::prelude::*;
@@ -83,6 +83,32 @@ fn then_the_middle_goes_and_is_counted() {
     let left = whole.len() - 5 - 9;
     assert_eq!(text(&ends[5]), format!("[… left out: {left} messages …]"));
     assert_eq!(ends[6..], whole[whole.len() - 9..]);
+}
+
+#[test]
+fn the_default_strategy_takes_these_steps() {
+    for (whole, less, compaction) in [
+        (list(5, 200), 1, config()),
+        (list(12, 40), 1, kept(2, 3)),
+        (list(40, 20), 5_000, kept(2, 3)),
+    ] {
+        let budget = COUNTER.messages(&whole) - less;
+        let config = ContextConfig {
+            max_context_tokens: budget,
+            system_prompt_tokens: 0,
+            compaction: compaction.clone(),
+        };
+        let expected = reduced(&whole, budget, compaction).unwrap();
+        assert_ne!(expected, whole);
+        let by_default = block_on(DefaultCompaction.compact(whole.clone(), &config));
+        assert_eq!(by_default.unwrap(), expected);
+        // An agent without a session and without a strategy has it.
+        let mut agent = AgentContext::default();
+        agent.push(whole);
+        let hooks = Vec::new();
+        block_on(Compactor { config, hooks }.compact_context(&mut agent)).unwrap();
+        assert_eq!(agent.messages, expected);
+    }
 }
 
 #[test]

@@ -204,3 +204,19 @@ fn a_hook_refuses() {
     assert_eq!((outcome, recorder.events()), (None, Vec::new()));
     assert_eq!(agent.messages, before);
 }
+
+/// Hooks without a method of their own.
+#[derive(Debug)]
+struct Nothing;
+
+impl CompactionHooks for Nothing {}
+
+#[test]
+fn hooks_without_methods_let_a_compaction_happen() {
+    let (mut compactor, recorder) = compactor(100_000);
+    compactor.hooks.insert(0, Arc::new(Nothing));
+    let mut agent = agent();
+    let outcome = block_on(compactor.compact_context(&mut agent)).unwrap();
+    assert!(outcome.is_some());
+    assert_eq!(recorder.events().len(), 2);
+}

@@ -11,8 +11,8 @@ use block_overlay::{
 use token_estimate::TokenEstimatorExt as _;
 
 use crate::world::{
-    COUNTER, PLENTY, block_on, chain, child, compact, config, context, fixed, letters, text, texts,
-    turns, user,
+    COUNTER, PLENTY, block_on, call, chain, child, compact, config, context, fixed, letters, output,
+    result, text, texts, turns, user,
 };
 
 fn three() -> LoopSession {
@@ -61,6 +61,21 @@ fn a_context_of_blocks_is_smaller() {
 }
 
 #[test]
+fn the_first_turns_are_as_they_were_with_long_output_too() {
+    let mut record = turns("a", 20, 60);
+    let long = [call("long"), result("long", &output(80))];
+    record
+        .messages
+        .splice(1..1, long.map(|message| message.with_turn("a", 0)));
+    let mut session = chain(vec![record]);
+    compact(&mut session, "a", &config(), PLENTY);
+    let shown = context(&session, "a", &config(), PLENTY);
+    assert!(letters(&shown, "a").starts_with("rrs"));
+    let first = &session.get("a").unwrap().messages[..6];
+    assert_eq!(&shown.messages[..6], first);
+}
+
+#[test]
 fn all_three_loops_get_blocks_in_a_scope_of_two() {
     let mut session = three();
     assert_eq!(
@@ -105,6 +120,34 @@ fn a_scope_by_tokens_takes_what_fits_compacted() {
             loops,
             "{budget}"
         );
+    }
+}
+
+#[test]
+fn a_scope_by_tokens_ends_before_the_first_loop_that_does_not_fit() {
+    let session = chain(vec![turns("a", 1, 3), turns("b", 20, 60), turns("c", 20, 60)]);
+    let small = COUNTER.messages(&session.get("a").unwrap().messages);
+    assert!(small < 499, "{small}");
+    // The small loop would fit, but the one after it does not.
+    for (budget, loops) in [(499, 0), (500, 1), (499 + small, 1), (500 + small, 2)] {
+        let scope = resolve_scope(&session, "c", &by_tokens(), budget);
+        assert_eq!(scope.unwrap(), loops, "{budget}");
+    }
+}
+
+#[test]
+fn loops_that_exceed_the_budget_with_all_messages_are_shown_by_their_summaries() {
+    let mut session = three();
+    let raw = COUNTER.messages(&session.get("a").unwrap().messages);
+    compact(&mut session, "c", &by_tokens(), raw);
+    let shown = context(&session, "c", &by_tokens(), raw);
+    assert!(shown.tokens <= raw && shown.out_of_scope.is_none());
+    let shown_texts = texts(&shown.messages);
+    for id in ["a", "b"] {
+        assert!(letters(&shown, id).starts_with("ss"), "{id}");
+        let line = format!("[Summary] User: {id}: question 0, please");
+        let has = |text: &String| text.starts_with(&line);
+        assert!(shown_texts.iter().any(has), "{shown_texts:?}");
     }
 }
 
@@ -222,23 +265,32 @@ fn an_unknown_loop_is_an_error_that_names_it() {
     assert!(error.to_string().contains("has no loop `zz`"));
 }
 
-/// A strategy that waits, and makes only one section.
+/// A strategy that waits, and makes sections of its own.
 #[derive(Debug, Default)]
 struct Custom(AtomicUsize);
+
+fn section(turns: std::ops::Range<usize>, text: &str) -> Option<CompactedSection> {
+    Some(CompactedSection {
+        range: TurnRange::from_indices(turns)?,
+        messages: vec![user(text)],
+        omitted: None,
+    })
+}
 
 #[async_trait]
 impl BlockCompactionStrategy for Custom {
     fn keep_first(&self, _: &LoopRecord, _: &TurnMap, _: &CompactionConfig) -> Option<TurnRange> {
-        None
+        TurnRange::from_indices(0..1)
     }
 
     fn keep_recent(
         &self,
         _: &LoopRecord,
-        _: &TurnMap,
+        turn_map: &TurnMap,
         _: &CompactionConfig,
     ) -> Option<CompactedSection> {
-        None
+        let end = turn_map.turn_count();
+        section(end - 1..end, "The end.")
     }
 
     async fn keep_compacted(
@@ -250,25 +302,33 @@ impl BlockCompactionStrategy for Custom {
     ) -> block_overlay::Result<Option<CompactedSection>> {
         tokio::task::yield_now().await;
         self.0.fetch_add(1, Ordering::Relaxed);
-        let all = TurnRange::from_indices(0..turn_map.turn_count());
-        Ok(all.map(|range| CompactedSection {
-            range,
-            messages: vec![user("All of it.")],
-            omitted: None,
-        }))
+        Ok(section(0..turn_map.turn_count(), "All of it."))
     }
 }
 
 #[tokio::test]
 async fn a_strategy_of_ones_own_is_awaited_once_a_loop() {
     let custom = Custom::default();
-    let mut session = chain(vec![turns("a", 4, 3)]);
-    compact_session_loops(&mut session, "a", &custom, &config(), PLENTY)
+    let mut session = chain(vec![turns("a", 4, 3), turns("b", 4, 3)]);
+    compact_session_loops(&mut session, "b", &custom, &config(), PLENTY)
         .await
         .unwrap();
-    assert_eq!(custom.0.load(Ordering::Relaxed), 1);
-    assert_eq!(
-        texts(&context(&session, "a", &config(), PLENTY).messages),
-        ["All of it."]
-    );
+    assert_eq!(custom.0.load(Ordering::Relaxed), 2);
+    // The newest loop has the three sections, an older one the digest alone.
+    for (id, first, recent) in [
+        ("a", None, None),
+        ("b", TurnRange::from_indices(0..1), section(3..4, "The end.")),
+    ] {
+        let block = session.get(id).unwrap().compaction_block.clone().unwrap();
+        assert_eq!(block.keep_first, first, "{id}");
+        assert_eq!(block.keep_compacted, section(0..4, "All of it."), "{id}");
+        assert_eq!(block.keep_recent, recent, "{id}");
+    }
+    let shown = context(&session, "b", &config(), PLENTY);
+    assert_eq!([letters(&shown, "a"), letters(&shown, "b")], ["ssss", "rsst"]);
+    let first = texts(&session.get("b").unwrap().messages[..2]);
+    let shown = texts(&shown.messages);
+    assert_eq!(shown[0], "All of it.");
+    assert_eq!(shown[1..3], first);
+    assert_eq!(shown[3..], ["All of it.", "The end."]);
 }
