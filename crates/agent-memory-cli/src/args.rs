@@ -153,9 +153,9 @@ pub(crate) struct Compact {
     /// Compaction policy
     #[command(flatten)]
     pub(crate) policy: Policy,
-    /// Configuration file in TOML: the table [handoff] has max_tokens, the cost above which a handoff is due (0 for
-    /// 80000, -1 for no threshold), and keep_tail, the number of newest messages that stay (0 for 20). --threshold and
-    /// --fresh-tail take precedence
+    /// Configuration file in TOML: the table [handoff] has max_tokens, a quarter of the bytes of the session's file
+    /// above which a handoff is due (0 for 80000, -1 for no threshold), and keep_tail, the number of newest messages
+    /// that stay (0 for 20). --threshold and --fresh-tail take precedence
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
     /// Size of the model's window, in tokens, for --threshold

@@ -76,21 +76,16 @@ impl Policy {
         builder.dag(self.dag(default)).turns(turns)
     }
 
-    /// Returns whether a context of `tokens` tokens crosses the threshold: the share of this window, or the number of
-    /// tokens in the configuration file. Returns true without a threshold.
-    pub(crate) fn is_due(&self, tokens: u64, window: Option<u64>, config: &Config) -> bool {
+    /// Returns whether a session of this size crosses the threshold: the share of the window, or the number of tokens in
+    /// the configuration file. Returns true without a threshold.
+    pub(crate) fn is_due(&self, usage: &WindowUse, config: &Config) -> bool {
         let trigger = match self.threshold {
             Some(of_window) => Trigger::Fraction { of_window },
             None => config
                 .handoff()
                 .map_or(Trigger::Never, |setting| TurnPolicy::from(setting).hard),
         };
-        trigger == Trigger::Never
-            || trigger.fires(&WindowUse {
-                tokens,
-                window: window.unwrap_or(0),
-                ..WindowUse::default()
-            })
+        trigger == Trigger::Never || trigger.fires(usage)
     }
 }
 
@@ -119,8 +114,13 @@ mod tests {
             threshold: Some(0.5),
             ..Policy::default()
         };
-        let is_due = |tokens| policy.is_due(tokens, Some(10_000), &Config::default());
+        let of = |tokens| WindowUse {
+            tokens,
+            window: 10_000,
+            ..WindowUse::default()
+        };
+        let is_due = |tokens| policy.is_due(&of(tokens), &Config::default());
         assert!(!is_due(5_000) && is_due(5_001));
-        assert!(Policy::default().is_due(0, None, &Config::default()));
+        assert!(Policy::default().is_due(&WindowUse::default(), &Config::default()));
     }
 }

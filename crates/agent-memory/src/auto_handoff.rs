@@ -12,7 +12,7 @@ const MAX_TOKENS: u64 = 80_000;
 /// Default of [`AutoHandoff::keep_tail`].
 const KEEP_TAIL: usize = 20;
 
-/// Setting for automatic handoffs: the cost above which a session is handed over before a turn, and the number of
+/// Setting for automatic handoffs: the size above which a session is handed over before a turn, and the number of
 /// messages that stay. It can be a part of an application's configuration file. See
 /// [`Builder::auto_handoff`](crate::Builder::auto_handoff).
 ///
@@ -21,8 +21,12 @@ const KEEP_TAIL: usize = 20;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields, expecting = "a table")]
 pub struct AutoHandoff {
-    /// Maximum cost of the view (the compacted log), in tokens. Default 80,000, which 0 selects too. A negative number
-    /// disables automatic handoffs; [`Session::hand_over`](crate::Session::hand_over) still works.
+    /// Maximum size of the view (the compacted log), in tokens: the bytes of its stored lines divided by 4, as
+    /// [`Trigger::StoredLines`] counts them. Default 80,000, which 0 selects too. A negative number disables automatic
+    /// handoffs; [`Session::hand_over`](crate::Session::hand_over) still works.
+    ///
+    /// Without the crate's feature `import`, which reads and writes such lines, the number is compared with the view's
+    /// cost.
     pub max_tokens: i64,
     /// Number of last messages that a handoff keeps unchanged. Default 20, which 0 selects too.
     pub keep_tail: usize,
@@ -60,13 +64,20 @@ impl From<AutoHandoff> for TurnPolicy {
     fn from(setting: AutoHandoff) -> Self {
         let hard = match u64::try_from(setting.max_tokens) {
             Err(_) => Trigger::Never,
-            Ok(0) => Trigger::from(MAX_TOKENS),
-            Ok(tokens) => Trigger::from(tokens),
+            Ok(0) => above(MAX_TOKENS),
+            Ok(tokens) => above(tokens),
         };
         Self {
             hard,
             before_turn: Action::Compact,
             ..Self::manual()
         }
+    }
+}
+
+fn above(tokens: u64) -> Trigger {
+    match cfg!(feature = "import") {
+        true => Trigger::StoredLines { tokens },
+        false => Trigger::Absolute { tokens },
     }
 }

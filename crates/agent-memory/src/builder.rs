@@ -19,7 +19,7 @@ use turn_map::{ClearPolicy, CutPolicy};
 use crate::activity::Activities;
 use crate::auto_handoff::AutoHandoff;
 use crate::error::{Error, ErrorKind, Result};
-use crate::hand_over_options::{HandOver, model_only};
+use crate::hand_over_options::{HandOver, failing, model_only};
 use crate::identity::Identity;
 use crate::memory::{Inner, Memory};
 use crate::per_session::PerSession;
@@ -70,8 +70,9 @@ pub struct Builder {
     estimator: Arc<dyn TokenEstimator>,
     summarizers: Vec<Arc<dyn Summarizer>>,
     guards: Option<Guards>,
-    ladder: Ladder,
-    /// Whether a handoff fails if its model fails, in place of the ladder.
+    /// Ladder of the application; `None` for the default ladders.
+    ladder: Option<Ladder>,
+    /// Whether handoffs publish only what a model wrote, in place of the ladder.
     model_only: bool,
     automatic: HandOver,
     dag: DagPolicy,
@@ -100,7 +101,7 @@ impl Default for Builder {
             estimator: default_estimator(),
             summarizers: Vec::new(),
             guards: None,
-            ladder: Ladder::default(),
+            ladder: None,
             model_only: false,
             automatic: HandOver::default(),
             dag: DagPolicy::default(),
@@ -197,9 +198,11 @@ impl Builder {
         self
     }
 
-    /// Sets the ladder: the methods of summarizing that are tried in order until a summary is accepted.
+    /// Sets the ladder: the methods of summarizing that are tried in order until a summary is accepted. Without this
+    /// call, extracts replace the summaries that a model fails to write, except for
+    /// [handoffs](Self::handoff).
     pub fn ladder(mut self, ladder: Ladder) -> Self {
-        self.ladder = ladder;
+        self.ladder = Some(ladder);
         self.model_only = false;
         self
     }
@@ -215,16 +218,19 @@ impl Builder {
     /// summary. A session that has stored a strategy by [`Session::use_strategy`](crate::Session::use_strategy) keeps
     /// that strategy. A [`LiveHandoffPolicy`] is evaluated for each plan: use it for settings that change while the
     /// program runs.
+    ///
+    /// If a model writes summaries, one that failed or is empty is an error, no extract replaces it, and the session
+    /// stays unchanged. [`ladder`](Self::ladder) sets another rule.
     pub fn handoff(mut self, policy: impl Into<LiveHandoffPolicy>) -> Self {
         self.handoff = policy.into();
         self.strategy(Strategy::Handoff)
     }
 
-    /// Compacts sessions by handoff before a turn, if the view (the compacted log) costs more than this setting allows.
+    /// Compacts sessions by handoff before a turn, if the view (the compacted log) is larger than this setting allows.
     /// The turn waits for the model that writes the summary. Sets both the policy for handoffs and the policy for turns.
     ///
-    /// If a model writes summaries, no extract replaces a summary that failed or is empty: the session stays unchanged.
-    /// A later call of [`ladder`](Self::ladder) sets another rule.
+    /// If a model writes summaries, no handoff publishes an extract, also where a summary is refused. A later call of
+    /// [`ladder`](Self::ladder) sets another rule.
     pub fn auto_handoff(mut self, setting: AutoHandoff) -> Self {
         self.model_only = true;
         self.handoff(HandoffPolicy::from(setting))
@@ -341,7 +347,8 @@ impl Builder {
     /// a planner of the application. `Store` if the database cannot be opened, belongs to another program, or
     /// was written by a newer version.
     pub async fn open(self) -> Result<Memory> {
-        if let Err(error) = self.ladder.validate() {
+        let ladder = self.ladder.clone().unwrap_or_default();
+        if let Err(error) = ladder.validate() {
             return Err(Error::new(ErrorKind::Invalid, error.to_string()));
         }
         let (mut dag, mut handoff, mut assembly) = (self.dag, self.handoff, self.assembly);
@@ -385,9 +392,10 @@ impl Builder {
         let by_model = !summarizer.provisional()
             || self.automatic.runner.is_some()
             || self.automatic.summarizer.is_some();
-        let ladder = match self.model_only && by_model {
-            true => model_only(),
-            false => self.ladder,
+        let handoff_ladder = match self.ladder {
+            _ if by_model && self.model_only => model_only(),
+            None if by_model => failing(),
+            _ => ladder.clone(),
         };
         let blocks = self.blocks.unwrap_or_else(|| BlockPolicy {
             digest: match summarizer.provisional() {
@@ -424,6 +432,7 @@ impl Builder {
             writers: Writers::new(summarizer, summarizers.collect(), self.guards.map(Arc::new)),
             extractive,
             ladder,
+            handoff_ladder,
             automatic: self.automatic,
             planners,
             assembly,

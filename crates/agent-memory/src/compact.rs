@@ -5,6 +5,7 @@ use compaction_runner::{CancellationToken, Compaction, Outcome, RedoPlan, RedoPo
 use model_client::guard::{BreakerState, Spent};
 
 use crate::error::{Error, ErrorKind, Result};
+use crate::handing_over::failure_label;
 use crate::session::Session;
 use crate::strategy::Strategy;
 
@@ -104,7 +105,10 @@ impl Session {
         compaction: &Compaction<'_>,
         mode: Mode,
     ) -> compaction_runner::Result<Outcome> {
-        let outcome = compaction.run(mode).await?;
+        let mut outcome = compaction.run(mode).await?;
+        if self.strategy() == Some(Strategy::Handoff) && outcome.failure.is_some() {
+            outcome.failure = Some(failure_label(&outcome));
+        }
         self.index_summaries(outcome.published.total()).await;
         Ok(outcome)
     }
@@ -158,19 +162,23 @@ impl Session {
 
     pub(crate) fn compaction(&self, cancel: CancellationToken) -> Compaction<'_> {
         let inner = &self.memory().inner;
+        let is_handoff = self.strategy() == Some(Strategy::Handoff);
         let mut compaction = Compaction::new(
             &*inner.store,
             self.id(),
             &**self.planner(),
             &*self.writer().summarizer,
-            &inner.ladder,
+            match is_handoff {
+                true => &inner.handoff_ladder,
+                false => &inner.ladder,
+            },
             self.accounting(),
             &*inner.clock,
         );
         compaction.extractive = &inner.extractive;
         compaction.policy = inner.runner.clone();
         // Either both summaries of a split turn are published or none of them.
-        compaction.policy.whole_passes |= self.strategy() == Some(Strategy::Handoff);
+        compaction.policy.whole_passes |= is_handoff;
         compaction.hooks = &*inner.hooks;
         compaction.in_flight = inner.in_flight.clone();
         compaction.liveness = &*inner.liveness;

@@ -10,14 +10,22 @@ use crate::runner::Runner;
 /// Reason for a failed handoff if the model's answer is empty, in the words of the agent anna.
 pub(crate) const EMPTY: &str = "empty summary response";
 
+/// Returns the ladder of handoffs for which a model writes: a summary that failed or is empty is an error, and no extract
+/// replaces it.
+pub(crate) fn failing() -> Ladder {
+    Ladder {
+        on_error: OnError::Fail,
+        on_empty: OnEmpty::Fail,
+        ..Ladder::default()
+    }
+}
+
 /// Returns a ladder on which only the model writes summaries, and a failure is an error.
 pub(crate) fn model_only() -> Ladder {
     Ladder {
         tiers: vec![Tier::Normal],
-        on_error: OnError::Fail,
-        on_empty: OnEmpty::Fail,
         gate: None,
-        ..Ladder::default()
+        ..failing()
     }
 }
 

@@ -314,7 +314,7 @@ impl Session {
 
 /// Returns a description of a run's failure with its reason, in the words of the coding agent pi, and of the agent anna
 /// for an empty answer.
-fn failure_label(outcome: &Outcome) -> String {
+pub(crate) fn failure_label(outcome: &Outcome) -> String {
     let mut causes = outcome.model.causes.iter();
     let is_empty = causes.any(|count| count.cause.kind == "empty_answer");
     let why = match is_empty {

@@ -43,6 +43,8 @@ pub(crate) struct Inner {
     /// Summarizer of the ladder's extractive tier, which needs no model.
     pub(crate) extractive: ExtractiveSummarizer,
     pub(crate) ladder: Ladder,
+    /// Ladder of sessions that are compacted by handoff.
+    pub(crate) handoff_ladder: Ladder,
     /// Options of automatic handoffs.
     pub(crate) automatic: HandOver,
     pub(crate) planners: Planners,

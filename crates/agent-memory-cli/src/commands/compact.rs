@@ -8,7 +8,7 @@ use agent_memory::CompactRequest;
 use agent_memory::transcripts::Transcript;
 use agent_memory::{
     Budget, Builder, ErrorKind, Memory, Session, Strategy, VerifyReport,
-    compaction::{LabelCounts, Measure, ModelReport, Outcome, Plan, StopReason},
+    compaction::{LabelCounts, Measure, ModelReport, Outcome, Plan, StopReason, WindowUse},
     model::SummaryId,
     store::InMemoryStore,
 };
@@ -281,6 +281,22 @@ async fn planned(session: Session, args: &Compact) -> agent_memory::Result<Sessi
     session.memory().get_session(key).strategy(strategy).await
 }
 
+/// Returns whether the session crosses the threshold. The number of the configuration file is compared with the lines of
+/// the session's file, and the share of a window with the cost of its contexts.
+async fn is_due(args: &Compact, config: &Config, session: &Session) -> anyhow::Result<bool> {
+    let lines = match config.handoff() {
+        Some(_) => session.session_file().await?,
+        None => String::new(),
+    };
+    let usage = WindowUse {
+        tokens: session.usage().await?.context.tokens(),
+        window: args.window.unwrap_or(0),
+        stored_tokens: lines.lines().map(|line| line.len() as u64).sum::<u64>() / 4,
+        ..WindowUse::default()
+    };
+    Ok(args.policy.is_due(&usage, config))
+}
+
 async fn compact(
     app: &mut App,
     args: &Compact,
@@ -295,8 +311,7 @@ async fn compact(
         None => session.clone(),
     };
     progress.say("compacting");
-    let cost = session.usage().await?.context.tokens();
-    let outcome = if args.policy.is_due(cost, args.window, config) {
+    let outcome = if is_due(args, config, session).await? {
         let (_holding, cancel) = app.stop.holding();
         Some(
             session
@@ -517,8 +532,7 @@ async fn dry_run(
     session: &Session,
 ) -> anyhow::Result<()> {
     check(args, config, session.strategy())?;
-    let cost = session.usage().await?.context.tokens();
-    let is_due = args.policy.is_due(cost, args.window, config);
+    let is_due = is_due(args, config, session).await?;
     let mut plan = session.plan().await?;
     if !is_due {
         plan.jobs.clear();

@@ -293,3 +293,31 @@ fn a_provider_that_was_not_built_in_says_how_to_build_it() {
         ran.says("--features genai");
     }
 }
+
+#[tokio::test]
+async fn a_handoff_whose_model_fails_is_an_error_and_changes_nothing() {
+    let home = Home::new();
+    let file = fixture("claude-code/release-week");
+    let wrong = json!({"error": {"message": "Incorrect API key", "code": "invalid_api_key"}});
+    for (answer, why) in [
+        (
+            ResponseTemplate::new(401).set_body_json(wrong),
+            "check the key",
+        ),
+        (completion("", "stop"), "empty summary response"),
+    ] {
+        let server = server(answer).await;
+        let url = format!("{}/v1", server.uri());
+        let handoff = format!(
+            "--json compact {file} --strategy handoff --fresh-tail 4 --summarizer openai:small-model --base-url {url}"
+        );
+        let ran = run(&home, &words(&handoff)).ended(1);
+        let error = ran.error();
+        assert_eq!(error["kind"], "summarizer");
+        tells(&error["message"], why);
+        is(&ran.json(), json!({"summaries": {}, "summary": null}));
+        let key = ran.json()["session"].as_str().unwrap().to_owned();
+        assert_eq!(home.json(&["view", &key])["version"], 0);
+        assert!(!server.received_requests().await.unwrap().is_empty());
+    }
+}

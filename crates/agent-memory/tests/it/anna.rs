@@ -7,7 +7,7 @@ use agent_memory::tokens::HeuristicEstimator;
 use agent_memory::{
     Budget, Builder, DagPolicy, Message, Mode, Part, Seq, Summarizer, TurnPolicy, Window,
     compaction::{Action, FreshTail, StopReason, Trigger},
-    context::{AssemblyPolicy, MessageOrigin},
+    context::{AssembleRequest, AssemblyPolicy, MessageOrigin},
 };
 use memory_model::Role;
 use summarize_escalation::{Error, SummarizerResponse, SummaryRequest, prompt};
@@ -400,4 +400,84 @@ async fn one_fresh_tail_is_the_planners_and_the_assemblers() {
         .unwrap_err();
     assert_eq!(error.kind(), agent_memory::ErrorKind::Invalid);
     assert!(error.to_string().contains("planner's policy"), "{error}");
+}
+
+/// The tail is an argument of one assembly, too.
+#[tokio::test]
+async fn each_assembly_may_have_a_tail_of_its_own() {
+    for place in both(anna).await {
+        let session = place.talked(40).await;
+        for tail in [5, 9] {
+            let request = AssembleRequest::new(Budget::tokens(1), whole_tail(tail));
+            let context = session.assemble(request).await.unwrap();
+            assert_eq!(context.messages.len(), tail, "{}", place.name);
+        }
+    }
+}
+
+/// By default the tail is limited in tokens, too.
+#[tokio::test]
+async fn twenty_messages_of_any_length_are_kept_by_one_setting() {
+    for (fresh_tail, whole) in [
+        (FreshTail::messages(20), true),
+        (FreshTail::default(), false),
+    ] {
+        let build = || {
+            memory()
+                .dag(DagPolicy {
+                    fresh_tail: fresh_tail.clone(),
+                    ..crate::documents::dag()
+                })
+                .assembly(whole_tail(20))
+        };
+        for place in both(build).await {
+            let session = place.memory.session("s").await.unwrap();
+            for _ in 0..40 {
+                say(&session, Message::user("word ".repeat(2_000))).await;
+            }
+            session.compact(Mode::Full).await.unwrap();
+            let spans = session.spans().await.unwrap();
+            let kept_from = spans.last().unwrap().range.first;
+            assert_eq!(kept_from == Seq(21), whole, "{kept_from}");
+            assert!(kept_from >= Seq(21), "{kept_from}");
+            let context = session.assemble(Budget::tokens(1)).await.unwrap();
+            assert_eq!(context.messages.len() == 20, whole);
+        }
+    }
+}
+
+/// After a turn, incremental rounds run until the threshold is no longer crossed. A call runs one round.
+#[tokio::test]
+async fn one_incremental_round_is_a_call_and_a_turn_runs_as_many_as_it_needs() {
+    let most = 600;
+    let build = || {
+        anna()
+            .dag(DagPolicy {
+                fresh_tail: FreshTail::messages(4),
+                max_source_tokens: Some(400),
+                condensed_max: Some(2),
+                ..crate::documents::dag()
+            })
+            .summarizer(Arc::new(Scripted::head_cut()))
+            .turns(TurnPolicy {
+                hard: Trigger::Absolute { tokens: most },
+                after_turn: Action::Compact,
+                ..TurnPolicy::manual()
+            })
+    };
+    for place in both(build).await {
+        let session = place.talked(200).await;
+        assert!(session.needs_compaction(most).await.unwrap());
+        let once = session.compact(Mode::Incremental).await.unwrap();
+        assert_eq!(once.stop_reason, StopReason::PassesDone);
+        let (leaves, condensed) = made(&once);
+        assert_eq!(condensed, leaves / 2, "{}", place.name);
+        assert!(once.after.tokens > most, "{}", once.after.tokens);
+
+        let other = place.memory.session("other").await.unwrap();
+        talk(&other, 200).await;
+        let other = other.in_window(Window::new(100_000)).await;
+        let report = other.after_turn().await.unwrap();
+        assert!(report.published() > leaves + condensed);
+    }
 }

@@ -608,3 +608,12 @@ async fn many_tasks_lose_nothing() {
         );
     }
 }
+
+#[tokio::test]
+async fn closing_a_memory_closes_its_database() {
+    let [_, place] = plain().await;
+    let session = place.talked(3).await;
+    place.memory.close().await.unwrap();
+    let error = session.entries().await.unwrap_err();
+    assert!(matches!(error.kind(), ErrorKind::Store(_)), "{error}");
+}

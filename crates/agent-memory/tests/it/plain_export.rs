@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use crate::support::Inspect as _;
+use agent_memory::model::{Summary, SummaryId};
 use agent_memory::testing::memory;
-use agent_memory::{DagPolicy, ErrorKind, Message, Mode, Seq, compaction::FreshTail};
+use agent_memory::{DagPolicy, ErrorKind, Message, Mode, Seq, Session, compaction::FreshTail};
 use message_formats::ReadOptions;
 use rusqlite::Connection;
 use serde_json::Value;
@@ -38,7 +39,8 @@ fn one(db: &Connection, sql: &str) -> i64 {
 /// Content of a Claude Code transcript, read from its raw lines.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Raw {
-    texts: Vec<String>,
+    /// Author and text.
+    texts: Vec<(String, String)>,
     reasoning: Vec<String>,
     /// Id, tool and arguments.
     calls: Vec<(String, String, Value)>,
@@ -53,8 +55,9 @@ fn raw(path: &Path) -> Raw {
         if !["user", "assistant"].contains(&line["type"].as_str().unwrap_or_default()) {
             continue;
         }
+        let author = line["type"].as_str().unwrap().to_owned();
         match &line["message"]["content"] {
-            Value::String(text) => raw.texts.push(text.clone()),
+            Value::String(text) => raw.texts.push((author, text.clone())),
             Value::Array(blocks) => {
                 let texts: Vec<&str> = blocks
                     .iter()
@@ -62,7 +65,7 @@ fn raw(path: &Path) -> Raw {
                     .filter_map(|block| block["text"].as_str())
                     .collect();
                 if !texts.is_empty() {
-                    raw.texts.push(texts.join("\n"));
+                    raw.texts.push((author, texts.join("\n")));
                 }
                 for block in blocks {
                     let text = |key: &str| block[key].as_str().unwrap().to_owned();
@@ -103,8 +106,12 @@ fn exported(db: &Connection) -> Raw {
         content(kind).into_iter().map(parse).collect()
     };
     let text = |value: &Value| value.as_str().unwrap().to_owned();
+    let authors = rows(
+        db,
+        "select role from messages where event_type = 'text' order by seq",
+    );
     Raw {
-        texts: content("text"),
+        texts: authors.into_iter().zip(content("text")).collect(),
         reasoning: content("thinking"),
         calls: json("tool_call")
             .iter()
@@ -181,6 +188,29 @@ fn check_figures(db: &Connection) -> (usize, usize) {
     (leaves, condensed)
 }
 
+/// Compares depth, text and times of every summary with those of the session.
+async fn check_summaries(db: &Connection, session: &Session) {
+    let ids: Vec<String> = rows(db, "select id from summaries order by id");
+    let ids: Vec<SummaryId> = ids.into_iter().map(SummaryId::new).collect();
+    let column = |name: &str| -> Vec<String> {
+        rows(
+            db,
+            &format!("select cast({name} as text) from summaries order by id"),
+        )
+    };
+    let summaries = session.summaries(&ids).await.unwrap();
+    let expected = |of: &dyn Fn(&Summary) -> String| -> Vec<String> {
+        summaries.iter().flatten().map(of).collect()
+    };
+    assert_eq!(column("depth"), expected(&|one| one.depth.to_string()));
+    assert_eq!(column("content"), expected(&|one| one.text().to_owned()));
+    let earliest = expected(&|one| one.earliest_at.0.to_string());
+    let latest = expected(&|one| one.latest_at.0.to_string());
+    assert_ne!(earliest, latest);
+    assert_eq!(column("earliest_at"), earliest);
+    assert_eq!(column("latest_at"), latest);
+}
+
 #[tokio::test]
 async fn it_holds_what_the_transcript_says() {
     let folder = tempfile::tempdir().unwrap();
@@ -208,8 +238,21 @@ async fn it_holds_what_the_transcript_says() {
     let said = raw(&path);
     assert!(said.reasoning.len() > 2);
     assert_eq!(exported(&db), said);
+    let roles: Vec<String> = rows(
+        &db,
+        "select distinct event_type || ' ' || role from messages where event_type <> 'text' order by 1",
+    );
+    assert_eq!(
+        roles,
+        [
+            "thinking assistant",
+            "tool_call assistant",
+            "tool_result tool"
+        ]
+    );
     let (leaves, condensed) = check_figures(&db);
     assert!(leaves > 4 && condensed > 1);
+    check_summaries(&db, &session).await;
     assert_eq!((leaves + condensed) as u64, written.summaries);
 
     // Rows cost what the log costs, and every row that is not summarized stands in the context.

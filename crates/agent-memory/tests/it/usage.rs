@@ -2,12 +2,13 @@
 
 use agent_memory::testing::memory;
 use agent_memory::{
-    Budget, Context, ErrorKind, Mode, Seq, Session,
+    Budget, Context, ErrorKind, HandoffPolicy, Mode, Seq, Session,
+    compaction::{CompactionResult, CutPolicy, HandOver, HandOverOutcome},
     tokens::{ObservedUsage, ResponseStatus, SafetyFactor, Usage as ResponseUsage, estimator},
 };
 
 use crate::support::Inspect as _;
-use crate::support::{plain, said, talk};
+use crate::support::{both, plain, said, talk};
 
 fn usage(input: u64, output: u64) -> ResponseUsage {
     ResponseUsage {
@@ -211,5 +212,39 @@ async fn what_a_context_left_out_is_still_part_of_the_view() {
         observed.other_tokens = 500;
         assert!(session.observe_usage(&observed).await.unwrap());
         assert!(session.usage().await.unwrap().safety_factor.thousandths() < 1_100);
+    }
+}
+
+#[tokio::test]
+async fn a_figure_from_before_a_handoff_does_not_count() {
+    let build = || {
+        memory().handoff(HandoffPolicy {
+            keep: CutPolicy::LastMessages { messages: 4 },
+            min_tokens: 0,
+            ..HandoffPolicy::default()
+        })
+    };
+    for place in both(build).await {
+        for appended in [false, true] {
+            let session = place.memory.session(format!("{appended}")).await.unwrap();
+            talk(&session, 200).await;
+            let observed = ObservedUsage::new("m", usage(70_000, 0));
+            assert!(session.observe_usage(&observed).await.unwrap());
+            let tokens_after = match appended {
+                true => {
+                    let result = CompactionResult::new("All of it.", Seq(190));
+                    let handoff = session.append_compaction(&result).await;
+                    handoff.unwrap().tokens_after
+                }
+                false => match session.hand_over(&HandOver::default()).await.unwrap() {
+                    HandOverOutcome::Done(handoff) => handoff.tokens_after,
+                    skipped => panic!("{skipped:?}"),
+                },
+            };
+            let size = session.usage().await.unwrap().context;
+            assert_eq!((size.reported, size.reported_at), (0, None));
+            assert_eq!(size.estimated, tokens_after, "{}", place.name);
+            assert!(!session.observe_usage(&observed).await.unwrap());
+        }
     }
 }

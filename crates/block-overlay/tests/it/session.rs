@@ -11,8 +11,8 @@ use block_overlay::{
 use token_estimate::TokenEstimatorExt as _;
 
 use crate::world::{
-    COUNTER, PLENTY, block_on, call, chain, child, compact, config, context, fixed, letters, output,
-    result, text, texts, turns, user,
+    COUNTER, PLENTY, block_on, call, chain, child, compact, config, context, fixed, letters,
+    output, result, text, texts, turns, user,
 };
 
 fn three() -> LoopSession {
@@ -125,7 +125,11 @@ fn a_scope_by_tokens_takes_what_fits_compacted() {
 
 #[test]
 fn a_scope_by_tokens_ends_before_the_first_loop_that_does_not_fit() {
-    let session = chain(vec![turns("a", 1, 3), turns("b", 20, 60), turns("c", 20, 60)]);
+    let session = chain(vec![
+        turns("a", 1, 3),
+        turns("b", 20, 60),
+        turns("c", 20, 60),
+    ]);
     let small = COUNTER.messages(&session.get("a").unwrap().messages);
     assert!(small < 499, "{small}");
     // The small loop would fit, but the one after it does not.
@@ -317,7 +321,11 @@ async fn a_strategy_of_ones_own_is_awaited_once_a_loop() {
     // The newest loop has the three sections, an older one the digest alone.
     for (id, first, recent) in [
         ("a", None, None),
-        ("b", TurnRange::from_indices(0..1), section(3..4, "The end.")),
+        (
+            "b",
+            TurnRange::from_indices(0..1),
+            section(3..4, "The end."),
+        ),
     ] {
         let block = session.get(id).unwrap().compaction_block.clone().unwrap();
         assert_eq!(block.keep_first, first, "{id}");
@@ -325,7 +333,10 @@ async fn a_strategy_of_ones_own_is_awaited_once_a_loop() {
         assert_eq!(block.keep_recent, recent, "{id}");
     }
     let shown = context(&session, "b", &config(), PLENTY);
-    assert_eq!([letters(&shown, "a"), letters(&shown, "b")], ["ssss", "rsst"]);
+    assert_eq!(
+        [letters(&shown, "a"), letters(&shown, "b")],
+        ["ssss", "rsst"]
+    );
     let first = texts(&session.get("b").unwrap().messages[..2]);
     let shown = texts(&shown.messages);
     assert_eq!(shown[0], "All of it.");

@@ -8,13 +8,15 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::task::{Context, Waker};
 
 use async_trait::async_trait;
-use compaction_plan::{Mode, StopReason};
+use compaction_plan::{
+    BoxError, Job, JobSink, Label, Mode, PassInput, Planner, StopReason, ViewSource,
+};
 use compaction_runner::{
     CompactionReason, Event, Hooks, JobDecision, PlannedJob, Recorder, SkipReason,
 };
-use dag_compactor::{DagPolicy, FreshTail};
+use dag_compactor::{DagPlanner, DagPolicy, FreshTail};
 use futures::channel::oneshot;
-use memory_model::{Message, Part, Role, Seq, Span, SpanBody, Summary, Timestamp};
+use memory_model::{Message, Part, Role, Seq, Span, SpanBody, Summary, Timestamp, ViewName};
 use memory_store::{ConversationRef, InMemoryStore, NewConversation, Origin, Publish, Store};
 use store_conformance::FaultyStore;
 use summarize_escalation::testing::{Answer, Scripted};
@@ -655,5 +657,106 @@ async fn a_call_that_still_waits_is_not_covered_however_short_the_tail() {
         assert!(spans(&store, id).await.last().unwrap().range.first > Seq(101));
         whole(&store, id, 0).await;
         sound(&store, id).await;
+    }
+}
+
+/// A summarizer that records which events its hooks were told of before it was asked.
+#[derive(Debug)]
+struct Watches {
+    recorder: Recorder,
+    model: Scripted,
+    seen: Mutex<Vec<Vec<Event>>>,
+}
+
+#[async_trait]
+impl Summarizer for Watches {
+    fn id(&self) -> &str {
+        self.model.id()
+    }
+
+    async fn summarize(&self, request: &SummaryRequest<'_>) -> Result<SummarizerResponse, Error> {
+        self.seen.lock().unwrap().push(self.recorder.events());
+        self.model.summarize(request).await
+    }
+}
+
+#[tokio::test]
+async fn a_compaction_is_announced_before_the_model_is_asked() {
+    let (store, id) = filled(InMemoryStore::new(), 64).await;
+    let lab = Lab::new(small());
+    let recorder = Recorder::new();
+    let watches = Watches {
+        recorder: recorder.clone(),
+        model: Scripted::head_cut(),
+        seen: Mutex::default(),
+    };
+    let mut run = lab.compaction(&store, id, &watches);
+    run.hooks = &recorder;
+    run.run(Mode::Full).await.unwrap();
+    let seen = watches.seen.into_inner().unwrap();
+    assert!(!seen.is_empty());
+    for events in seen {
+        let is_started = |event: &Event| matches!(event, Event::Started { .. });
+        let is_ended = |event: &Event| matches!(event, Event::Ended { .. });
+        assert!(events.iter().any(is_started) && !events.iter().any(is_ended));
+    }
+}
+
+/// A planner that plans one leaf in each iteration.
+#[derive(Debug)]
+struct OneLeaf(DagPlanner);
+
+#[async_trait]
+impl Planner for OneLeaf {
+    fn view(&self) -> ViewName {
+        self.0.view()
+    }
+
+    fn fingerprint(&self) -> String {
+        self.0.fingerprint()
+    }
+
+    fn passes(&self) -> &[Label] {
+        &self.0.passes()[..1]
+    }
+
+    fn max_iterations(&self) -> Option<u32> {
+        self.0.max_iterations()
+    }
+
+    async fn plan(
+        &self,
+        input: PassInput<'_>,
+        view: &dyn ViewSource,
+        jobs: &mut dyn JobSink,
+    ) -> Result<(), BoxError> {
+        let mut planned: Vec<Job> = Vec::new();
+        self.0.plan(input, view, &mut planned).await?;
+        jobs.extend(planned.into_iter().take(1));
+        Ok(())
+    }
+}
+
+#[tokio::test]
+async fn a_full_compaction_ends_after_ten_iterations_if_the_policy_says_so() {
+    for (max_iterations, stop) in [
+        (Some(10), StopReason::IterationCap),
+        (None, StopReason::NothingEligible),
+    ] {
+        let (store, id) = filled(InMemoryStore::new(), 200).await;
+        let lab = Lab::new(small());
+        let planner = OneLeaf(DagPlanner::new(DagPolicy {
+            max_iterations,
+            ..small()
+        }));
+        let model = Scripted::head_cut();
+        let mut run = lab.compaction(&store, id, &model);
+        run.planner = &planner;
+        let outcome = run.run(Mode::Full).await.unwrap();
+        assert_eq!(outcome.stop_reason, stop);
+        // There is more to do than ten iterations do.
+        let made = outcome.published.get("leaf");
+        assert_eq!(made == 10, max_iterations.is_some());
+        assert!(made >= 10, "{made}");
     }
 }

@@ -494,3 +494,34 @@ async fn a_model_is_asked_with_the_prompts() {
     );
     assert!(!outcome.provisional);
 }
+
+/// A model that writes notes before its summary.
+#[derive(Debug)]
+struct Tags;
+
+#[async_trait::async_trait]
+impl ChatModel for Tags {
+    async fn complete(&self, _: &ChatPrompt) -> Result<Completion, Failure> {
+        let text = "<analysis>First the modules.</analysis>\n<summary>They were renamed.</summary>";
+        Ok(Completion::new(text))
+    }
+}
+
+#[tokio::test]
+async fn notes_are_no_part_of_the_summary_where_the_prompts_ask_for_them() {
+    for (prompts, text) in [
+        (prompt::PromptSet::numbered_sections(), "They were renamed."),
+        (
+            prompt::PromptSet::handoff_sections(),
+            "<analysis>First the modules.</analysis>\n<summary>They were renamed.</summary>",
+        ),
+    ] {
+        let llm = LlmSummarizer::new("m", std::sync::Arc::new(Tags)).with_prompts(prompts);
+        let ladder = Ladder {
+            gate: None,
+            ..Ladder::default()
+        };
+        let outcome = climb(&llm, &ladder, 100).await.unwrap();
+        assert_eq!(outcome.text, text);
+    }
+}

@@ -490,3 +490,101 @@ async fn a_requested_handoff_runs_at_any_length_or_the_report_says_why_not() {
         (0, Some(HandOverSkip::PendingToolCalls))
     );
 }
+
+#[tokio::test]
+async fn what_is_kept_is_kept_word_for_word() {
+    let session = open(writing("They renamed modules.").handoff(keeping(4))).await;
+    talk(&session, 10).await;
+    done(&session).await;
+    let context = session.assemble(Budget::tokens(100_000)).await.unwrap();
+    let kept = context.messages.into_iter().filter(|message| {
+        let source = &message.source;
+        matches!(source, MessageOrigin::Message { .. })
+    });
+    let kept = kept.map(|message| (message.role, message.parts));
+    let said = (7..=10).map(said).map(|said| (said.role, said.parts));
+    assert!(kept.eq(said));
+}
+
+/// A runner that only has the methods that a runner must have.
+#[derive(Debug, Default)]
+struct Bare {
+    system: Mutex<String>,
+    resets: AtomicU32,
+}
+
+#[async_trait::async_trait]
+impl Runner for Bare {
+    async fn generate(&self, system: &str, _: &str) -> Result<String, Failure> {
+        *self.system.lock().unwrap() = system.to_owned();
+        Ok("Modules were renamed.".to_owned())
+    }
+
+    async fn reset(&self) -> Result<(), Failure> {
+        self.resets.fetch_add(1, Ordering::Relaxed);
+        Ok(())
+    }
+}
+
+#[tokio::test]
+async fn a_runner_is_asked_for_seven_sections_and_is_reset_unless_it_says_otherwise() {
+    let session = open(memory().handoff(keeping(4))).await;
+    talk(&session, 10).await;
+    let bare = Arc::new(Bare::default());
+    let runner: Arc<dyn Runner> = bare.clone();
+    let request = HandOver {
+        runner: Some(runner),
+        ..HandOver::default()
+    };
+    let outcome = session.hand_over(&request).await.unwrap();
+    assert!(matches!(outcome, HandOverOutcome::Done(_)), "{outcome:?}");
+    let system = bare.system.lock().unwrap().clone();
+    for asked in [
+        "# Goal",
+        "# Progress",
+        "# Key Decisions",
+        "# Files Changed",
+        "# Current State",
+        "# Blockers and Gotchas",
+        "# Next Steps",
+        "a reader who has nothing else",
+    ] {
+        assert!(system.contains(asked), "{asked} in {system}");
+    }
+    assert_eq!(bare.resets.load(Ordering::Relaxed), 1);
+}
+
+#[tokio::test]
+async fn a_handoff_whose_model_fails_is_an_error_whoever_asks_for_it() {
+    for (answer, why) in [
+        (Answer::fail("503"), "503"),
+        (Answer::Empty, "empty summary response"),
+        (Answer::Blank, "empty summary response"),
+    ] {
+        let model = Arc::new(Scripted::new([answer]));
+        let session = open(memory().summarizer(model).handoff(keeping(4))).await;
+        talk(&session, 10).await;
+        let before = session.spans().await.unwrap();
+        let error = session.hand_over(&HandOver::default()).await.unwrap_err();
+        assert!(matches!(error.kind(), ErrorKind::Model(_)));
+        assert!(error.to_string().contains(why), "{error}");
+        let outcome = session.compact(Mode::Full).await.unwrap();
+        let stop = agent_memory::compaction::StopReason::SummarizerFailed;
+        assert_eq!((outcome.stop_reason, outcome.published.total()), (stop, 0));
+        let failure = outcome.failure.unwrap();
+        assert!(failure.starts_with("Summarization failed: "), "{failure}");
+        assert!(failure.contains(why), "{failure}");
+        assert_eq!(session.spans().await.unwrap(), before);
+    }
+    // Another ladder is another rule, and sessions of another strategy have extracts.
+    let failing = || memory().summarizer(Arc::new(Scripted::fails()));
+    let session = open(failing().ladder(Ladder::default()).handoff(keeping(4))).await;
+    talk(&session, 10).await;
+    assert_eq!(done(&session).await.kept_from, Seq(7));
+    let session = open(failing().handoff(keeping(4))).await;
+    let session = session.use_strategy(Strategy::Dag).await.unwrap();
+    talk(&session, 60).await;
+    let outcome = session.compact(Mode::Full).await.unwrap();
+    let made = session.summaries(&outcome.summaries).await.unwrap();
+    assert!(!made.is_empty() && made.iter().flatten().all(|s| s.provisional));
+}

@@ -559,3 +559,43 @@ async fn a_hook_that_supplies_the_result_of_a_prefetched_handoff_loses_and_leaks
     let ready = i64::try_from(ready).unwrap();
     assert_eq!(crate::turns::jobs(&path).await, ready);
 }
+
+#[tokio::test]
+async fn of_several_hooks_the_last_result_counts_and_the_first_that_cancels_ends_it() {
+    use CompactionDecision::{Cancel, Proceed};
+    let supply = |text: &str| {
+        let result = CompactionResult::new(text, Seq(6));
+        CompactionDecision::Supply(Box::new(result))
+    };
+    for (decisions, text, asked) in [
+        (
+            vec![Proceed, supply("First."), supply("Second."), Proceed],
+            Some("Second."),
+            4,
+        ),
+        (vec![supply("First."), Cancel, supply("Second.")], None, 2),
+    ] {
+        let hooks: Vec<Arc<Whole>> = decisions.into_iter().map(Whole::new).collect();
+        let mut list = HookList::new();
+        for hooks in &hooks {
+            list = list.with(hooks.clone());
+        }
+        let model = Scripted::fixed(Ok("by the model"));
+        let builder = memory().summarizer(Arc::new(model.clone()));
+        let session = open(builder.handoff(keeping(4)).hooks(Arc::new(list))).await;
+        talk(&session, 10).await;
+        match text {
+            Some(text) => assert_eq!(done(&session).await.summary, text),
+            None => {
+                let skip = skipped(&session, &HandOver::default()).await;
+                assert_eq!(skip, HandOverSkip::Cancelled);
+            }
+        }
+        let is_asked = |hooks: &&Arc<Whole>| {
+            let seen = hooks.seen.lock().unwrap();
+            seen.iter().any(|seen| seen == "1 jobs, Manual")
+        };
+        assert_eq!(hooks.iter().filter(is_asked).count(), asked);
+        assert_eq!(model.calls(), 0);
+    }
+}

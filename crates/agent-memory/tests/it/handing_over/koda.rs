@@ -69,18 +69,27 @@ async fn what_is_archived_is_what_was_summarized_also_beside_results_without_a_c
 }
 
 #[tokio::test]
-async fn a_summary_that_is_no_shorter_is_refused_and_nothing_changes() {
+async fn a_summary_that_is_too_long_is_cut_or_refused() {
     let long = "word ".repeat(4_000);
-    let ladder = crate::documents::ladder();
-    let session = open(writing(&long).ladder(ladder).handoff(keeping(4))).await;
+    let cutting = crate::documents::ladder();
+    let session = open(writing(&long).ladder(cutting.clone()).handoff(keeping(4))).await;
     talk(&session, 10).await;
-    let before = export(&session).await;
-    let handed = session.hand_over(&HandOver::default()).await;
-    // What is too long is cut; either way the view is not larger than before.
-    if let Ok(HandOverOutcome::Done(handoff)) = handed {
-        assert!(handoff.tokens_after < handoff.tokens_before);
-    }
-    assert_eq!(export(&session).await, before);
+    let handoff = done(&session).await;
+    assert!(handoff.tokens_after < handoff.tokens_before);
+    assert!(handoff.summary.starts_with("word word") && handoff.summary.len() < 1_000);
+    assert_eq!(shown(&session).await.1, [7, 8, 9, 10]);
+    // Without the tier that cuts, nothing changes.
+    let refusing = Ladder {
+        tiers: vec![Tier::Normal, Tier::Aggressive],
+        ..cutting
+    };
+    let session = open(writing(&long).ladder(refusing).handoff(keeping(4))).await;
+    talk(&session, 10).await;
+    let before = session.spans().await.unwrap();
+    let skip = skipped(&session, &HandOver::default()).await;
+    assert_eq!(skip, HandOverSkip::CannotShrink);
+    assert_eq!(session.spans().await.unwrap(), before);
+    assert_eq!(shown(&session).await.1.len(), 10);
 }
 
 #[tokio::test]

@@ -84,3 +84,33 @@ async fn tasks_that_are_still_to_be_done_survive_every_handoff() {
         );
     }
 }
+
+#[tokio::test]
+async fn open_tasks_survive_a_new_opening_of_the_database_and_are_in_contexts() {
+    let build = || writing("They work on the release.").handoff(keeping(2));
+    for mut place in crate::support::both(build).await {
+        let todo = r#"{"todos":[{"content":"Tag the release","status":"pending"},
+            {"content":"Write the notes","status":"completed"}]}"#;
+        let session = place.talked(6).await;
+        let list = [
+            call("t", "TodoWrite", todo),
+            Message::tool_result("t", "ok"),
+        ];
+        let _ = session.ingest_batch(list.to_vec()).await.unwrap();
+        drop(session);
+        for round in 0..3 {
+            let session = place.memory.get_session("s").await.unwrap();
+            talk_on(&session, 7 + round * 8, 8).await;
+            done(&session).await;
+            drop(session);
+            place = place.reopen(build()).await;
+            let session = place.memory.get_session("s").await.unwrap();
+            let (summary, _) = shown(&session).await;
+            assert!(summary.contains("To do: Tag the release"), "{summary}");
+        }
+        // What is done is in the log.
+        let session = place.memory.get_session("s").await.unwrap();
+        let log = format!("{:?}", session.entries().await.unwrap());
+        assert!(log.contains("Write the notes"));
+    }
+}

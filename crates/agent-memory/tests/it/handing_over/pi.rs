@@ -491,3 +491,51 @@ async fn a_summary_that_is_not_appended_is_an_error_with_its_reason() {
     assert!(error.to_string().contains("hook"), "{error}");
     assert!(!error.to_string().contains("must come after"), "{error}");
 }
+
+#[tokio::test]
+async fn in_a_turn_no_summary_is_written_whoever_asks_for_it() {
+    let model = Scripted::fixed(Ok("All of it."));
+    let turns = TurnPolicy {
+        hard: Trigger::Absolute { tokens: 1_000_000 },
+        before_call: Action::Compact,
+        ..TurnPolicy::manual()
+    };
+    let builder = memory().summarizer(Arc::new(model.clone()));
+    let session = open(builder.handoff(keeping(4)).turns(turns)).await;
+    let session = session.in_window(Window::new(100_000)).await;
+    talk(&session, 10).await;
+    session.before_turn().await.unwrap();
+    let at_once = || agent_memory::CompactRequest {
+        between_turns: true,
+        ..Default::default()
+    };
+    let error = session.compact(at_once()).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::InTurn);
+    session.request_compaction(None);
+    let call = session.context().await.unwrap();
+    assert_eq!((call.report.published(), call.messages.len()), (0, 10));
+    assert_eq!(model.calls(), 0);
+    assert_eq!(session.after_turn().await.unwrap().published(), 1);
+    assert_eq!(model.calls(), 1);
+    talk_on(&session, 11, 10).await;
+    let outcome = session.compact(at_once()).await.unwrap();
+    assert_eq!((outcome.published.total(), model.calls()), (1, 2));
+}
+
+#[tokio::test]
+async fn after_a_compaction_a_policy_that_keeps_as_much_has_nothing_to_do() {
+    // Eight messages follow the summary.
+    for (keep, goes_on) in [(8, false), (4, true)] {
+        let session = open(writing("All of it.").handoff(keeping(keep))).await;
+        talk(&session, 12).await;
+        let first = CompactionResult::new("The first four.", Seq(5));
+        session.append_compaction(&first).await.unwrap();
+        match goes_on {
+            true => assert_eq!(done(&session).await.kept_from, Seq(9)),
+            false => {
+                let skip = skipped(&session, &HandOver::default()).await;
+                assert_eq!(skip, HandOverSkip::NothingToDo);
+            }
+        }
+    }
+}

@@ -1,6 +1,6 @@
 //! Policies that change, presets, and identity files.
 
-use agent_memory::tokens::HeuristicEstimator;
+use agent_memory::tokens::{HeuristicEstimator, ObservedUsage, Usage};
 
 use super::*;
 use crate::support::Inspect as _;
@@ -70,10 +70,15 @@ async fn identity_files_begin_each_context_as_they_are_now() {
     assert!(text.contains("# USER.md\n\nLives in Oslo."));
     // The project's file takes the place of the user's, and what the agent writes shows at once.
     write(project.path().join(".agents/User.md"), "Works on crumb.");
+    write(project.path().join(".agents/SOUL.md"), "Calm.");
     files.write("memory.md", "The release is R7.").unwrap();
     let text = said().await;
     assert!(
         text.contains("Works on crumb.") && !text.contains("Oslo"),
+        "{text}"
+    );
+    assert!(
+        text.contains("# SOUL.md\n\nCalm.") && !text.contains("Terse"),
         "{text}"
     );
     assert!(
@@ -93,19 +98,27 @@ async fn identity_files_begin_each_context_as_they_are_now() {
 
 #[tokio::test]
 async fn one_setting_says_when_sessions_are_handed_over_and_what_stays() {
-    let handed_over = async |max_tokens, keep_tail, messages: usize| {
+    /// Returns a session of thirty messages. The lines of its file have so many bytes, together with `filler`.
+    async fn filled(setting: AutoHandoff, filler: usize) -> (Session, usize) {
         let builder = writing("All of it.").estimator(Arc::new(HeuristicEstimator::Bytes4));
-        let session = open(builder.auto_handoff(above(max_tokens, keep_tail))).await;
-        for _ in 0..messages {
-            let message = Message::user("word".repeat(1_000));
+        let session = open(builder.auto_handoff(setting)).await;
+        for bytes in [3_000; 29].into_iter().chain([filler]) {
+            let message = Message::user("x".repeat(bytes));
             let _ = session.ingest(message).await.unwrap();
         }
-        let report = session
-            .in_window(Window::new(1_000_000))
-            .await
-            .before_turn()
-            .await
-            .unwrap();
+        let file = session.session_file().await.unwrap();
+        let bytes = file.lines().map(str::len).sum();
+        (session, bytes)
+    }
+    let handed_over = async |max_tokens, keep_tail, tokens: usize| {
+        let setting = above(max_tokens, keep_tail);
+        let filler = tokens * 4 - filled(setting, 1).await.1 + 1;
+        let (session, bytes) = filled(setting, filler).await;
+        assert_eq!(bytes, tokens * 4);
+        let session = session.in_window(Window::new(1_000_000)).await;
+        let report = session.before_turn().await.unwrap();
+        // What the view costs is less.
+        assert!(report.usage.tokens < tokens as u64);
         (report.published(), shown(&session).await.1.len())
     };
     // A file may leave out both fields, or one of them.
@@ -114,16 +127,16 @@ async fn one_setting_says_when_sessions_are_handed_over_and_what_stays() {
     assert_eq!(read(r#"{"keep_tail": 7}"#).unwrap(), above(80_000, 7));
     assert!(read(r#"{"keep_tall": 7}"#).is_err() && read(r#"{"keep_tail": -1}"#).is_err());
     // 0 stands for 80,000 tokens and 20 messages, -1 for never.
-    for (max_tokens, keep_tail, messages, expected) in [
-        (-1, 0, 81, (0, 81)),
-        (0, 0, 80, (0, 80)),
-        (0, 0, 81, (1, 20)),
-        (0, 7, 81, (1, 7)),
-        (30_000, 0, 30, (0, 30)),
-        (30_000, 0, 31, (1, 20)),
+    for (max_tokens, keep_tail, tokens, expected) in [
+        (-1, 0, 80_001, (0, 30)),
+        (0, 0, 80_000, (0, 30)),
+        (0, 0, 80_001, (1, 20)),
+        (0, 7, 80_001, (1, 7)),
+        (30_000, 0, 30_000, (0, 30)),
+        (30_000, 0, 30_001, (1, 20)),
     ] {
-        let found = handed_over(max_tokens, keep_tail, messages).await;
-        assert_eq!(found, expected, "{max_tokens} {keep_tail} {messages}");
+        let found = handed_over(max_tokens, keep_tail, tokens).await;
+        assert_eq!(found, expected, "{max_tokens} {keep_tail} {tokens}");
     }
 }
 
@@ -210,5 +223,63 @@ async fn stored_lines_are_read_only_for_the_thresholds_of_the_action() {
         let session = session.in_window(Window::new(100_000)).await;
         let report = session.before_turn().await.unwrap();
         assert_eq!(report.usage.stored_tokens > 0, is_read, "{action:?}");
+    }
+}
+
+#[tokio::test]
+async fn identity_files_begin_a_context_after_a_handoff_as_before() {
+    let folder = tempfile::tempdir().unwrap();
+    let files = IdentityFiles::new(folder.path());
+    files.write("MEMORY.md", "The release is R7.").unwrap();
+    let identity = agent_memory::context::Identity::default().with_files(files);
+    let builder = writing("All of it.").handoff(keeping(4));
+    let session = open(builder.identity(identity)).await;
+    talk(&session, 12).await;
+    let first = async || {
+        let context = session.assemble(Budget::tokens(100_000)).await.unwrap();
+        let mut messages = context.messages.into_iter();
+        (messages.next().unwrap(), messages.next().unwrap())
+    };
+    let (before, _) = first().await;
+    let Some(Part::Text { text }) = before.parts.first() else {
+        panic!("{before:?}");
+    };
+    assert!(text.contains("# MEMORY.md\n\nThe release is R7."), "{text}");
+    done(&session).await;
+    let (after, summary) = first().await;
+    assert_eq!((after.role, after.parts), (Role::System, before.parts));
+    assert!(matches!(summary.source, MessageOrigin::Summary { .. }));
+    let log = session.entries().await.unwrap();
+    assert!(log.iter().all(|entry| !entry.text().contains("R7")));
+}
+
+/// Operator-Use compacts if less than 8,192 tokens are left, and koda at 80 % of the window.
+#[tokio::test]
+async fn a_reserve_and_a_percentage_are_one_setting_each() {
+    for (hard, most) in [
+        (Trigger::Reserve { tokens: 8_192 }, 91_808),
+        (Trigger::Percent { percent: 80 }, 79_999),
+    ] {
+        for (input, published) in [(most, 0), (most + 1, 1)] {
+            let turns = TurnPolicy {
+                hard: hard.clone(),
+                after_turn: Action::Compact,
+                ..TurnPolicy::manual()
+            };
+            let builder = writing("All of it.").handoff(keeping(4)).turns(turns);
+            let session = open(builder).await.in_window(Window::new(100_000)).await;
+            talk(&session, 10).await;
+            let usage = Usage {
+                input,
+                ..Usage::default()
+            };
+            let observed = ObservedUsage::new("m", usage);
+            assert!(session.observe_usage(&observed).await.unwrap());
+            let report = session.after_turn().await.unwrap();
+            assert_eq!(
+                (report.usage.tokens, report.published()),
+                (input, published)
+            );
+        }
     }
 }

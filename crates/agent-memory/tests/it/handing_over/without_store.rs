@@ -269,3 +269,42 @@ async fn the_files_of_each_round_without_a_store_are_listed_once() {
          </read-files>\n\n<modified-files>\n/srv/lib.rs\n/srv/notes.md\n</modified-files>"
     );
 }
+
+#[tokio::test]
+async fn a_split_turn_with_nothing_before_it_costs_one_call() {
+    let answers = || {
+        [
+            Answer::text("Never asked for."),
+            Answer::text("The turn so far."),
+        ]
+    };
+    let accounting = ContextAccounting::new(default_estimator());
+    let ladder = Ladder::default();
+    let session = open(writing("Earlier steps.").handoff(keeping(11))).await;
+    let _ = session.ingest_batch(long_turn(1)).await.unwrap();
+    let log = session.entries().await.unwrap();
+    let plan = prepared(&log, None).unwrap();
+    assert_eq!((plan.history, plan.previous.as_ref()), (None, None));
+    let alone = Asked::new(1, answers());
+    let result = compact(&plan, None, &alone, &ladder, &accounting);
+    let text = result.await.unwrap().summary;
+    assert_eq!(text, format!("The turn so far.{}", plan.files.footer()));
+    assert_eq!(alone.requests().len(), 1);
+
+    // A summary before it stays as it is.
+    let session = open(writing("Earlier steps.").handoff(keeping(11))).await;
+    talk(&session, 8).await;
+    let _ = session.ingest_batch(long_turn(9)).await.unwrap();
+    let handoff = done(&session).await;
+    let before = session.summaries(&handoff.summaries).await.unwrap();
+    let before = before[0].as_ref();
+    let log = session.entries().await.unwrap();
+    let plan = prepared(&log, before).unwrap();
+    assert_eq!((plan.history, plan.previous.as_ref()), (None, before));
+    let alone = Asked::new(1, answers());
+    let result = compact(&plan, None, &alone, &ladder, &accounting);
+    let text = result.await.unwrap().summary;
+    let expected = "Earlier steps.\n\n---\n\n**Turn Context (split turn):**\n\nThe turn so far.";
+    assert!(text.starts_with(expected), "{text}");
+    assert_eq!(alone.requests().len(), 1);
+}
