@@ -316,7 +316,8 @@ impl Session {
 /// for an empty answer.
 pub(crate) fn failure_label(outcome: &Outcome) -> String {
     let mut causes = outcome.model.causes.iter();
-    let is_empty = causes.any(|count| count.cause.kind == "empty_answer");
+    // A client refuses an empty answer itself, or returns it.
+    let is_empty = causes.any(|count| matches!(&*count.cause.kind, "empty" | "empty_answer"));
     let why = match is_empty {
         true => Some(EMPTY),
         false => outcome.failure.as_deref(),
