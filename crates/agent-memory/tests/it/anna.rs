@@ -425,7 +425,7 @@ async fn twenty_messages_of_any_length_are_kept_by_one_setting() {
         let build = || {
             memory()
                 .dag(DagPolicy {
-                    fresh_tail: fresh_tail.clone(),
+                    fresh_tail,
                     ..crate::documents::dag()
                 })
                 .assembly(whole_tail(20))
