@@ -341,7 +341,8 @@ pub(crate) struct Import {
     /// transcripts are read
     #[arg(value_name = "FILE or DIR", required_unless_present = "all")]
     pub(crate) paths: Vec<PathBuf>,
-    /// Search the homes of all known agents: Claude Code, Codex, Gemini CLI, opencode, pi and Qwen Code
+    /// Search the homes of all known agents: Claude Code, Codex, Gemini CLI, Kimi Code, opencode, pi and
+    /// Qwen Code
     #[arg(long, conflicts_with_all = ["paths", "session"])]
     pub(crate) all: bool,
     /// Session of JSON lines that name none

@@ -1,5 +1,6 @@
 //! Detection of this crate's formats in a source of lines, by what the lines of each look like.
 
+use crate::kimi::RECORDS;
 use crate::raw::RawObject;
 use crate::{Confidence, Head};
 
@@ -33,6 +34,7 @@ pub(crate) enum Kind {
     ClaudeCode,
     Codex,
     GeminiCli,
+    KimiCode,
     Pi,
     Plain,
     QwenCode,
@@ -87,6 +89,9 @@ fn classify(line: &RawObject<'_>) -> Option<Kind> {
     if is_pi(line) {
         return Some(Kind::Pi);
     }
+    if is_kimi_code(line) {
+        return Some(Kind::KimiCode);
+    }
     is_plain(line).then_some(Kind::Plain)
 }
 
@@ -140,6 +145,12 @@ fn is_pi(line: &RawObject<'_>) -> bool {
     }
 }
 
+/// Whether a line is one of Kimi Code's records that are not messages, which its files begin with.
+fn is_kimi_code(line: &RawObject<'_>) -> bool {
+    let role = line.string("role");
+    role.is_some_and(|role| RECORDS.contains(&role.as_str()))
+}
+
 /// Whether a line is a message of plain JSON lines.
 fn is_plain(line: &RawObject<'_>) -> bool {
     let content = ["content", "parts", "tool_calls"]
@@ -181,6 +192,7 @@ mod tests {
                 r#"{"timestamp":"t","type":"session_meta","payload":{"id":"x"}}"#,
                 Some("codex"),
             ),
+            (r#"{"role":"_checkpoint","id":0}"#, Some("kimi-code")),
             ("{\"role\":\"user\",\"content\":\"cut", None),
             ("", None),
         ] {

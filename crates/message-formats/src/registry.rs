@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use crate::json_lines::is_object;
 use crate::{
-    AgentHome, ClaudeCode, Codex, Confidence, Error, ErrorKind, Format, GeminiCli, Head, Input, Pi,
-    PlainLines, QwenCode, ReadOptions, SessionLog, Transcript,
+    AgentHome, ClaudeCode, Codex, Confidence, Error, ErrorKind, Format, GeminiCli, Head, Input,
+    KimiCode, Pi, PlainLines, QwenCode, ReadOptions, SessionLog, Transcript,
 };
 use crate::{Cline, MessageLists, OpenCode, OpenHands, SweAgent, TauBench};
 
@@ -27,6 +27,7 @@ impl Default for Formats {
             .with(ClaudeCode::new())
             .with(Codex::new())
             .with(GeminiCli::new())
+            .with(KimiCode::new())
             .with(Pi::new())
             .with(QwenCode::new())
             .with(PlainLines::new())

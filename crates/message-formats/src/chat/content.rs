@@ -352,6 +352,14 @@ fn of_others(
                 _ => Part::File(media),
             }
         }
+        // Reasoning of Kimi Code.
+        "think" => {
+            let text = text(object.get("think")?, "\"think\"", reading, &mut found)?;
+            found.extend(object.members.iter().filter(|member| member.name == "type"));
+            found.extend(object.others(&["type", "think", "encrypted"]));
+            let signature = object.string("encrypted");
+            Part::Reasoning { text, signature }
+        }
         "tool_use" | "tool_result" | "thinking" => {
             Blocks::new(Dialect::Claude, reading).known(object, level, &mut found)?
         }

@@ -916,3 +916,64 @@ fn a_qwen_tree_forks_where_the_user_went_back() {
         (1..=lines.len()).map(|end| source(&lines[..end]).into_bytes()),
     );
 }
+
+#[test]
+fn kimis_sessions_are_named_by_their_folders() {
+    let lines = [
+        r#"{"role":"_system_prompt","content":"Be terse."}"#,
+        r#"{"role":"_checkpoint","id":0}"#,
+        r#"{"role":"user","content":"List the files."}"#,
+        r#"{"role":"assistant","content":[{"type":"think","think":"ls will do.","encrypted":"sig"},{"type":"text","text":"I look."}],"tool_calls":[{"type":"function","id":"c1","function":{"name":"Shell","arguments":"{\"command\":\"ls\"}"}}]}"#,
+        r#"{"role":"tool","content":[{"type":"text","text":"README.md"}],"tool_call_id":"c1"}"#,
+        r#"{"role":"_usage","token_count":321}"#,
+    ];
+    let source = lines.join("\n") + "\n";
+    let folder = tempfile::tempdir().unwrap();
+    let session = folder.path().join("hash/6d1f");
+    std::fs::create_dir_all(&session).unwrap();
+    for (file, key) in [("context.jsonl", "6d1f"), ("context_1.jsonl", "6d1f_1")] {
+        std::fs::write(session.join(file), &source).unwrap();
+        let transcript = read_file(&session.join(file), &ReadOptions::default()).unwrap();
+        assert_eq!(transcript.format, "kimi-code");
+        let [log] = &*transcript.sessions else {
+            panic!("{transcript:?}")
+        };
+        assert_eq!((log.key.as_str(), log.named), (key, true));
+        let roles: Vec<Role> = log.messages.iter().map(|message| message.role).collect();
+        assert_eq!(
+            roles,
+            [Role::System, Role::User, Role::Assistant, Role::Tool]
+        );
+        assert_eq!(log.notes(), 1);
+        let [
+            Part::Reasoning { text, signature },
+            Part::Text { .. },
+            Part::ToolCall {
+                id,
+                name,
+                arguments,
+            },
+        ] = &*log.messages[2].parts
+        else {
+            panic!("{:?}", log.messages[2])
+        };
+        assert_eq!(
+            (text.as_str(), signature.as_deref()),
+            ("ls will do.", Some("sig"))
+        );
+        assert_eq!(
+            (id.as_str(), name.as_str(), arguments.as_str()),
+            ("c1", "Shell", r#""{\"command\":\"ls\"}""#)
+        );
+        let Part::ToolResult { call_id, .. } = &log.messages[3].parts[0] else {
+            panic!("{:?}", log.messages[3])
+        };
+        assert_eq!(call_id, "c1");
+        let skipped = [("_checkpoint".to_owned(), 1), ("_usage".to_owned(), 1)];
+        assert_eq!(transcript.report.skipped, skipped.into());
+    }
+    // Two sources without a path begin with equal records, and are told apart by their first messages.
+    let other = source.replace("List the files.", "Say hello.");
+    let key = |source: &str| read_str(source).sessions[0].key.to_string();
+    assert_ne!(key(&source), key(&other));
+}
