@@ -19,8 +19,9 @@ use serde_json::Value;
 use answers::{ASKED, answers, some_answers};
 use commands::changed_files;
 use edits::{moved_files, patched_files, patches};
-use results::{is_interrupted, is_no_output, output, report};
-use users::{RULES, is_by_program, typed_and_injected};
+use results::{REASONS, is_interrupted, is_no_output, is_refused, output, report};
+pub(crate) use results::{is_aborted, output_of_command};
+use users::{is_by_program, typed_and_injected};
 
 /// The conventions of Claude Code, Codex, Gemini CLI, pi, Qwen Code and agents like them, all at once: their names do not
 /// contradict each other.
@@ -74,6 +75,9 @@ const CONTENTS: [&str; 4] = ["content", "contents", "file_text", "new_source"];
 const EDITING: [&str; 10] = [
     "write", "edit", "create", "patch", "replace", "insert", "delete", "remove", "rename", "move",
 ];
+/// Those of tools that give a file another name.
+const MOVING: [&str; 2] = ["rename", "move"];
+const REMOVING: &str = "remove";
 /// Parts of the names of tools that open files.
 const OPENING: [&str; 4] = ["read", "view", "open", "cat"];
 /// Parts of the names of tools that only look at something.
@@ -86,9 +90,6 @@ const FOLDERS: [&str; 3] = ["workdir", "dir_path", "directory"];
 /// Flag between a shell and the command that it runs.
 const SHELL_FLAG: &str = "sh -lc ";
 
-/// Part of a result that reports that the user refused the call, and what comes before the reason.
-const REFUSED: &str = "The user doesn't want to";
-const REASON: &str = "the user said:";
 /// Texts before and behind the id of a new task in the result of the call that creates it.
 const CREATED: (&str, &str) = ("Task #", " created");
 /// Name of the field with the folder in which an agent works.
@@ -127,13 +128,20 @@ impl AgentConventions for KnownAgents {
             use_.files
                 .extend(file.map(|path| FileAccess { path, changed }));
         }
-        if has(&EDITING) && use_.files.is_empty() {
+        if has(&MOVING) && !name.contains(REMOVING) && use_.files.is_empty() {
             use_.files = moved_files(&arguments);
         }
         let is_command =
             editor.is_none() && COMMANDS.iter().any(|name| arguments.text(name).is_some());
-        if is_command && use_.files.is_empty() {
-            use_.files = changed_files(&use_.subject);
+        if is_command {
+            if let Some((shell, command)) = use_.subject.split_once(SHELL_FLAG)
+                && !shell.contains(char::is_whitespace)
+            {
+                use_.subject = command.to_owned();
+            }
+            if use_.files.is_empty() {
+                use_.files = changed_files(&use_.subject);
+            }
         }
         let changed = use_.files.iter().any(|file| file.changed);
         let tasks = tasks(arguments.value());
@@ -162,11 +170,6 @@ impl AgentConventions for KnownAgents {
             }
         }
         if use_.action == ToolAction::RunCommand {
-            if let Some((shell, command)) = use_.subject.split_once(SHELL_FLAG)
-                && !shell.contains(char::is_whitespace)
-            {
-                use_.subject = command.to_owned();
-            }
             use_.shell = match FOLDERS.iter().find_map(|name| arguments.text(name)) {
                 Some(folder) => Shell::In(folder),
                 // Claude Code's shell goes on in the folder of the call before; its messages name it.
@@ -213,8 +216,9 @@ impl AgentConventions for KnownAgents {
             };
         }
         let is_interrupted = is_error && is_interrupted(text);
-        let rejection = (is_error && text.contains(REFUSED)).then(|| {
-            let reason = text.split_once(REASON).map_or("", |(_, reason)| reason);
+        let rejection = (is_error && is_refused(text)).then(|| {
+            let mut reasons = REASONS.iter().filter_map(|before| text.split_once(before));
+            let reason = reasons.next().map_or("", |(_, reason)| reason);
             // Before a user's answers to some of several questions a program says how to go on.
             let reason = reason
                 .split_once(ASKED)
@@ -256,7 +260,7 @@ impl AgentConventions for KnownAgents {
         let meta = meta.map_or("", RawJson::as_str);
         // Claude Code, Codex, opencode and Qwen Code mark what their user did not write.
         let is_marked = meta.contains("\"isMeta\":true") || meta.contains("\"synthetic\":true");
-        if is_marked || is_by_program(meta) || text.starts_with(RULES) {
+        if is_marked || is_by_program(text, meta) {
             return UserText {
                 typed: Cow::Borrowed(""),
                 injected: vec![text.to_owned()],
@@ -530,9 +534,27 @@ mod tests {
                 vec![("six.cfg", true)],
             ),
             (
+                "exec_command",
+                r#"{"cmd":"bash -lc 'git mv a.rs b.rs'"}"#,
+                ToolAction::RunCommand,
+                vec![("a.rs", true), ("b.rs", true)],
+            ),
+            (
                 "bash",
                 r#"{"command":"cat a.rs && ls b"}"#,
                 ToolAction::RunCommand,
+                vec![],
+            ),
+            (
+                "edit_text",
+                r#"{"from":"/a.rs","to":"/b.rs"}"#,
+                ToolAction::Other,
+                vec![],
+            ),
+            (
+                "remove_lines",
+                r#"{"from":"1.","to":"2."}"#,
+                ToolAction::Other,
                 vec![],
             ),
         ] {
@@ -555,6 +577,38 @@ mod tests {
         let meta = RawJson::parse(r#"{"synthetic":true}"#).unwrap();
         let text = KnownAgents.user_text("Called the Read tool.", Some(&meta));
         assert_eq!((&*text.typed, text.injected.len()), ("", 1));
+    }
+
+    #[test]
+    fn a_refusal_is_told_in_many_words() {
+        let read = |text, is_error| KnownAgents.tool_result(None, text, is_error);
+        for text in [
+            "exec command rejected by user",
+            "patch rejected by user",
+            "exec_command failed for `cat <<E\nE`: CreateProcess { message: \"Rejected(\\\"rejected by user\\\")\" }",
+            "User rejected tool use",
+            "user rejected MCP tool call",
+            "The user has declined to run this tool. DO NOT call it again.",
+            "Tool call declined by the user",
+            "The user denied this operation.",
+            "aborted by user after 3.6s",
+            "Wall time: 3.6 seconds\naborted by user",
+        ] {
+            let rejection = read(text, true).rejection;
+            assert_eq!(rejection.map(|found| found.notice), Some(text));
+            assert_eq!(read(text, false).rejection, None, "{text}");
+        }
+        for text in [
+            "Error: the card was declined",
+            "Access denied for user 'root'",
+            "Exit code 1\nthe request was rejected by user rules",
+            "Exit code: 1\nWall time: 1 seconds\nOutput:\ndeclined by user",
+        ] {
+            assert_eq!(read(text, true).rejection, None, "{text}");
+        }
+        let text =
+            "The user rejected permission to use this tool with the following feedback: ask\nme";
+        assert_eq!(read(text, true).rejection.unwrap().reason, " ask\nme");
     }
 
     #[test]

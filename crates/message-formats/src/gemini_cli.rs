@@ -118,9 +118,7 @@ impl Format for GeminiCli {
             reader.line(&line, &mut report);
             report
         };
-        for session in reader.branches.finish(false) {
-            sink.session(session)?;
-        }
+        reader.branches.finish(false, sink)?;
         Ok(report)
     }
 }

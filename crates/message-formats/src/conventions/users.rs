@@ -13,14 +13,21 @@ const PROGRAM_BLOCKS: [&str; 8] = [
     "turn_aborted",
     "user_instructions",
 ];
-/// First words of the message in which Codex shows a project's rules.
-pub(super) const RULES: &str = "# AGENTS.md instructions for ";
+/// First words of the messages in which Codex shows a project's rules, a skill, and a command that the user ran.
+const MESSAGES: [&str; 3] = [
+    "# AGENTS.md instructions for ",
+    "<skill>\n<name>",
+    "<user_shell_command>",
+];
 /// Members of a message's metadata that say who wrote it, and the values of a user.
 const PROVENANCE: &str = "\"provenance\":";
 const BY_USER: [&str; 2] = ["{\"type\":\"user\"", "\"real_user\""];
 
-/// Whether a message's metadata says that a program wrote all of it.
-pub(super) fn is_by_program(meta: &str) -> bool {
+/// Whether a program wrote all of a message, by its first words or its metadata.
+pub(super) fn is_by_program(text: &str, meta: &str) -> bool {
+    if MESSAGES.iter().any(|words| text.starts_with(words)) {
+        return true;
+    }
     let mut stated = meta.split(PROVENANCE).skip(1).peekable();
     let by_user = |stated: &str| BY_USER.iter().any(|user| stated.starts_with(user));
     stated.peek().is_some() && !stated.any(by_user)
