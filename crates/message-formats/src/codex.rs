@@ -371,12 +371,9 @@ fn failure(text: &str) -> Option<bool> {
     }
     let (head, _) = output_of_command(text)?;
     let code = |line: &str| {
-        Some(
-            EXIT_CODES
-                .iter()
-                .find_map(|words| line.strip_prefix(words))?
-                != "0",
-        )
+        EXIT_CODES
+            .iter()
+            .find_map(|words| Some(line.strip_prefix(words)? != "0"))
     };
     head.lines().find_map(code)
 }

@@ -535,6 +535,12 @@ mod tests {
             ),
             (
                 "exec_command",
+                r#"{"cmd":"apply_patch <<'EOF'\n*** Begin Patch\n*** Add File: a.py\n+mv b.py c.py\n*** End Patch\nEOF"}"#,
+                ToolAction::RunCommand,
+                vec![("a.py", true)],
+            ),
+            (
+                "exec_command",
                 r#"{"cmd":"bash -lc 'git mv a.rs b.rs'"}"#,
                 ToolAction::RunCommand,
                 vec![("a.rs", true), ("b.rs", true)],
@@ -591,6 +597,7 @@ mod tests {
             "The user has declined to run this tool. DO NOT call it again.",
             "Tool call declined by the user",
             "The user denied this operation.",
+            "exec_command failed for `grep 'user rejected'\nE`: CreateProcess { message: \"Rejected(\\\"rejected by user\\\")\" }",
             "aborted by user after 3.6s",
             "Wall time: 3.6 seconds\naborted by user",
         ] {
@@ -600,6 +607,7 @@ mod tests {
         }
         for text in [
             "Error: the card was declined",
+            "exec_command failed for `grep 'user rejected'\nE`: CreateProcess { message: \"no such file\" }",
             "Access denied for user 'root'",
             "Exit code 1\nthe request was rejected by user rules",
             "Exit code: 1\nWall time: 1 seconds\nOutput:\ndeclined by user",

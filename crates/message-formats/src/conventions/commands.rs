@@ -58,32 +58,20 @@ fn edited<'a>(words: &[&'a str]) -> Vec<&'a str> {
     let mut paths = Vec::new();
     let mut words = words.iter();
     while let Some(word) = words.next() {
-        if let Some(flag) = word.strip_prefix("--") {
-            let (name, value) = flag
-                .split_once('=')
-                .map_or((flag, None), |(n, v)| (n, Some(v)));
-            in_place |= name == "in-place";
-            if ["expression", "file"].contains(&name) {
-                has_script = true;
-                if value.is_none() {
-                    words.next();
-                }
+        let flag = match (word.strip_prefix("--"), word.strip_prefix('-')) {
+            (Some(flag), _) => flag,
+            // Others may be before it. After `i` comes the end of a backup's name, after `e` and `f` the script.
+            (None, Some(flags)) => flags.trim_start_matches(|c| !['i', 'e', 'f'].contains(&c)),
+            (None, None) => {
+                paths.push(*word);
+                continue;
             }
-        } else if let Some(flags) = word.strip_prefix('-') {
-            // After `i` comes the end of a backup's name, after `e` and `f` the script.
-            let last = flags.find(['i', 'e', 'f']).map(|at| flags.split_at(at).1);
-            match last {
-                Some(flag) if flag.starts_with('i') => in_place = true,
-                Some(flag) => {
-                    has_script = true;
-                    if flag.len() == 1 {
-                        words.next();
-                    }
-                }
-                None => {}
-            }
-        } else {
-            paths.push(*word);
+        };
+        in_place |= flag.starts_with('i');
+        let is_script = flag.starts_with(['e', 'f']) && flag != "follow-symlinks";
+        has_script |= is_script;
+        if is_script && ["e", "f", "expression", "file"].contains(&flag) {
+            words.next();
         }
     }
     if !has_script {
@@ -158,10 +146,7 @@ fn without_documents(text: &str) -> String {
         let end = end.trim_start_matches(['-', ' ', '\'', '"']);
         let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
         let end = end.split(|c| !is_name(c)).next().unwrap_or(end);
-        let mut rest = lines.clone();
-        if !end.is_empty() && rest.any(|line| line.trim() == end) {
-            lines = rest;
-        }
+        while !end.is_empty() && lines.next().is_some_and(|line| line.trim() != end) {}
     }
     out
 }
@@ -185,6 +170,7 @@ mod tests {
             ("sed -i 's/a/b/' a.rs 2>/dev/null", vec!["a.rs"]),
             ("sed -i 's/<a>/<b>/' a.rs > log.txt 2>&1", vec!["a.rs"]),
             ("sed -i \\\n  's/\\.a/b/' \\\n  a.rs", vec!["a.rs"]),
+            ("sed -i --follow-symlinks s/a/b.c/ a.rs", vec!["a.rs"]),
             ("sed -n 1,20p a.rs", vec![]),
             ("sed -e s/i/j/ a.rs", vec![]),
             ("git mv -f a.rs lib/b.rs", vec!["a.rs", "lib/b.rs"]),

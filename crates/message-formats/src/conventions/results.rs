@@ -46,9 +46,11 @@ const UNTRUSTED: (&str, &str) = ("<untrusted_context>\n", "\n</untrusted_context
 
 /// Returns whether a failed call did not fail by itself.
 pub(super) fn is_interrupted(text: &str) -> bool {
+    let end = text.trim_end();
     let marks = [INTERRUPTED, NOT_RUN, CANCELLED];
+    let ends = [ABORTED, ABORTED_BY_USER];
     marks.iter().any(|mark| text.contains(mark))
-        || text.trim_end().ends_with(ABORTED)
+        || ends.iter().any(|words| end.ends_with(words))
         || is_aborted(text)
 }
 
@@ -62,11 +64,12 @@ pub(crate) fn is_aborted(text: &str) -> bool {
 
 /// Returns whether a result says that the user refused the call.
 pub(super) fn is_refused(text: &str) -> bool {
+    let mut lines = text.lines();
     let line = match text.starts_with(NOT_STARTED) {
-        true => text,
-        false => text.lines().next().unwrap_or_default(),
+        true => lines.next_back(),
+        false => lines.next(),
     };
-    let line = line.to_lowercase();
+    let line = line.unwrap_or_default().to_lowercase();
     text.contains(REFUSED) || is_aborted(text) || REFUSALS.iter().any(|words| line.contains(words))
 }
 
