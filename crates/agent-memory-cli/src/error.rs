@@ -192,7 +192,8 @@ pub(crate) fn held(held: Option<&LeaseHolder>) -> Failure {
 /// Converts an error of reading the transcript `name` into a failure.
 pub(crate) fn from_format(name: &str, error: &agent_memory::transcripts::Error) -> Failure {
     use agent_memory::transcripts::ErrorKind;
-    const GIVE: &str = "give a Claude Code or pi session, or lines such as \
+    const GIVE: &str = "give a transcript of a coding agent (Claude Code, Codex, Gemini CLI, opencode, \
+                        pi, Qwen Code and others: docs/cli.md lists them), or lines such as \
                         {\"role\":\"user\",\"content\":\"…\"}";
     match error.kind() {
         ErrorKind::Io => {

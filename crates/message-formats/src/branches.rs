@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 use crate::json_lines::Line;
 use crate::raw::string;
 use crate::session::{SessionBuilder, short_hash};
-use crate::{Origin, SessionLog};
+use crate::{Error, Origin, Sink};
 
 /// The root conversation, then its forks in file order.
 #[derive(Debug)]
@@ -196,15 +196,14 @@ impl Branches {
         self.log(self.current)
     }
 
-    /// Returns the conversations that have entries. `linked`: entries say which one they follow.
-    pub(crate) fn finish(self, linked: bool) -> Vec<SessionLog> {
+    /// Passes on the conversations that have entries. `linked`: entries say which one they follow.
+    pub(crate) fn finish(self, linked: bool, sink: &mut dyn Sink) -> Result<(), Error> {
         let key = self.key.unwrap_or_default();
         let key_of = |branch: &Branch| match &branch.name {
             Some(name) => SessionKey::new(format!("{key}/{name}")),
             None => SessionKey::new(key.as_str()),
         };
         let keys: Vec<SessionKey> = self.branches.iter().map(key_of).collect();
-        let mut logs = Vec::with_capacity(keys.len());
         for (index, (mut branch, key)) in self.branches.into_iter().zip(&keys).enumerate() {
             if branch.log.messages.is_empty() {
                 continue;
@@ -219,8 +218,8 @@ impl Branches {
             log.named = self.named;
             log.linked = linked;
             log.in_use = index == self.current;
-            logs.push(log);
+            sink.session(log)?;
         }
-        logs
+        Ok(())
     }
 }

@@ -3,9 +3,11 @@
 //! A file (`$CODEX_HOME/sessions/Y/M/D/rollout-TIME-ID.jsonl`) is JSON lines with a `timestamp`, a `type` and a `payload`.
 //!
 //! - The conversation is the `response_item` lines: messages, reasoning, calls and their results, one message each. They have
-//!   ids in newer versions; others get made ones. Reasoning that is encrypted stays in the meta. A role `developer` is the system.
+//!   ids in newer versions; others get made ones. Reasoning that is encrypted has the whole item as its signature. A role `developer` is the
+//!   system.
 //! - A user's message says in its `provenance` whether the user or the program wrote it; the meta keeps it.
-//! - A result has failed if its text or the event before it says so: an exit code other than 0, a call that was interrupted or refused.
+//! - A result has failed if the event before it says so, or the lines that the program wrote before the output: an exit code other than
+//!   0, a call that was interrupted or refused.
 //! - `event_msg` lines repeat the conversation and are only counted, except for interrupts, errors and turns that were taken back,
 //!   which are notes. So are `session_meta`, `world_state` and a `turn_context` that differs from the one before.
 //!   `token_usage_record` is counted.
@@ -17,19 +19,21 @@
 
 use std::collections::HashSet;
 
+use memory_model::conventions::AgentConventions;
 use memory_model::{Message, Part, RawJson, Role};
 use serde_json::value::RawValue;
 
 use crate::blocks::set_meta;
 use crate::branches::Branches;
 use crate::chat::{self, Calls};
+use crate::conventions::{is_aborted, output_of_command};
 use crate::detect::{self, Kind};
 use crate::json_lines::{self, Line, LineReader};
 use crate::raw::{MetaBuilder, RawObject, Reading, list, string};
 use crate::session::{note, short_hash, unknown};
 use crate::{
-    AgentHome, Confidence, Error, Format, Head, Input, ReadOptions, Report, Sink, SourceScope,
-    SourceSummary,
+    AgentHome, Confidence, Error, Format, Head, Input, KnownAgents, ReadOptions, Report, Sink,
+    SourceScope, SourceSummary,
 };
 
 /// Types of lines that are no part of a conversation.
@@ -46,13 +50,20 @@ const ROLLED_BACK: &str = "thread_rolled_back";
 const NOTED_ITEMS: [&str; 3] = ["ghost_snapshot", "compaction", "context_compaction"];
 const SERVER_CALLS: [&str; 2] = ["web_search_call", "image_generation_call"];
 
+/// Words before the exit code of a command.
+const EXIT_CODES: [&str; 2] = ["Process exited with code ", "Exit code: "];
+
 /// Beginnings of results of calls that were not run.
-const REFUSALS: [&str; 5] = [
+const NOT_RUN: [&str; 9] = [
     "apply_patch verification failed",
+    "exec command rejected by user",
     "exec_command failed",
     "execution error",
     "failed to parse function arguments",
+    "patch rejected by user",
     "unsupported c",
+    "user cancelled MCP tool call",
+    "user rejected MCP tool call",
 ];
 
 /// Keys of a line that its message carries otherwise.
@@ -94,9 +105,7 @@ impl Format for Codex {
     ) -> Result<Report, Error> {
         let mut reader = Reader::default();
         let report = json_lines::read(input, options, &mut reader)?;
-        for session in reader.branches.finish(false) {
-            sink.session(session)?;
-        }
+        reader.branches.finish(false, sink)?;
         Ok(report)
     }
 }
@@ -176,7 +185,7 @@ impl Reader {
                 note(Role::System, line.text)
             }),
         };
-        if message.role == Role::User && is_typed(&message) {
+        if message.role == Role::User && begins_turn(&message) {
             let before = self.branches.end();
             self.turns.push(before);
         }
@@ -232,11 +241,11 @@ fn started_by(meta: &RawObject<'_>) -> Option<String> {
     })
 }
 
-/// Whether a user's message begins a turn: the user wrote it, or it does not say who did.
-fn is_typed(message: &Message) -> bool {
-    let meta = message.meta.as_ref().map_or("", RawJson::as_str);
-    meta.contains(r#""provenance":{"type":"user""#)
-        || !meta.contains(r#""provenance":"#) && !message.text().starts_with(['<', '#'])
+/// Whether a user's message begins a turn: not all of it is a program's.
+fn begins_turn(message: &Message) -> bool {
+    let text = message.text();
+    let text = KnownAgents.user_text(&text, message.meta.as_ref());
+    text.injected.is_empty() || !text.typed.trim().is_empty()
 }
 
 /// The message of an item; `None` if its type is unknown or it cannot be read.
@@ -272,11 +281,16 @@ fn item(
                     signature: None,
                 });
             }
-            (
-                Role::Assistant,
-                parts,
-                &["type", "id", "summary", "content"],
-            )
+            let encrypted = item.present("encrypted_content");
+            let whole = encrypted.and_then(|_| line.object.get("payload"));
+            let keys: &[&str] = match (parts.last_mut(), whole) {
+                (Some(Part::Reasoning { signature, .. }), Some(whole)) => {
+                    *signature = Some(whole.get().to_owned());
+                    &["type", "id", "summary", "content", "encrypted_content"]
+                }
+                _ => &["type", "id", "summary", "content"],
+            };
+            (Role::Assistant, parts, keys)
         }
         "function_call" | "custom_tool_call" | "local_shell_call" | "tool_search_call" => {
             let (key, name) = match tag {
@@ -352,18 +366,14 @@ fn failure(text: &str) -> Option<bool> {
         let code = output.object("metadata")?.get("exit_code")?;
         return Some(code.get() != "0");
     }
-    if REFUSALS.iter().any(|refusal| text.starts_with(refusal)) {
+    if NOT_RUN.iter().any(|words| text.starts_with(words)) || is_aborted(text) {
         return Some(true);
     }
-    // The program's lines before the output.
-    for line in text.lines().take(5).take_while(|line| *line != "Output:") {
-        let code = ["Process exited with code ", "Exit code: "];
-        if let Some(code) = code.iter().find_map(|words| line.strip_prefix(words)) {
-            return Some(code != "0");
-        }
-        if line == "aborted by user" || line == "aborted" {
-            return Some(true);
-        }
-    }
-    None
+    let (head, _) = output_of_command(text)?;
+    let code = |line: &str| {
+        EXIT_CODES
+            .iter()
+            .find_map(|words| Some(line.strip_prefix(words)? != "0"))
+    };
+    head.lines().find_map(code)
 }

@@ -3,18 +3,25 @@
 
 mod answers;
 mod commands;
+mod edits;
+mod results;
+mod users;
 
 use std::borrow::Cow;
 
 use memory_model::RawJson;
 use memory_model::conventions::{
-    AgentConventions, FileAccess, Rejection, Shell, TaskChange, TaskState, TextEdit, ToolAction,
+    AgentConventions, FileAccess, Rejection, Shell, TaskChange, TaskState, ToolAction,
     ToolArguments, ToolOutcome, ToolUse, UserText, is_path,
 };
 use serde_json::Value;
 
 use answers::{ASKED, answers, some_answers};
 use commands::changed_files;
+use edits::{moved_files, patched_files, patches};
+use results::{REASONS, is_interrupted, is_no_output, is_refused, output, report};
+pub(crate) use results::{is_aborted, output_of_command};
+use users::{is_by_program, typed_and_injected};
 
 /// The conventions of Claude Code, Codex, Gemini CLI, pi, Qwen Code and agents like them, all at once: their names do not
 /// contradict each other.
@@ -63,18 +70,14 @@ const COMMANDS: [&str; 3] = ["command", "cmd", "script"];
 /// Part of the names of editors whose `command` says what to do with a file, and the command that only shows it.
 const EDITOR: &str = "str_replace";
 const VIEW: &str = "view";
-/// Names of arguments with the old and the new path of a file that is moved.
-const MOVES: [[&str; 2]; 4] = [
-    ["source", "destination"],
-    ["source_path", "destination_path"],
-    ["old_path", "new_path"],
-    ["from", "to"],
-];
 const CONTENTS: [&str; 4] = ["content", "contents", "file_text", "new_source"];
 /// Parts of the names of tools that change files.
 const EDITING: [&str; 10] = [
     "write", "edit", "create", "patch", "replace", "insert", "delete", "remove", "rename", "move",
 ];
+/// Those of tools that give a file another name.
+const MOVING: [&str; 2] = ["rename", "move"];
+const REMOVING: &str = "remove";
 /// Parts of the names of tools that open files.
 const OPENING: [&str; 4] = ["read", "view", "open", "cat"];
 /// Parts of the names of tools that only look at something.
@@ -86,57 +89,11 @@ const DELEGATES: [&str; 5] = ["task", "agent", "delegate", "subagent", "spawn_ag
 const FOLDERS: [&str; 3] = ["workdir", "dir_path", "directory"];
 /// Flag between a shell and the command that it runs.
 const SHELL_FLAG: &str = "sh -lc ";
-/// First lines of a patch's files.
-const PATCHED: [&str; 4] = [
-    "*** Update File: ",
-    "*** Add File: ",
-    "*** Delete File: ",
-    "*** Move to: ",
-];
 
-/// Part of a result that reports that the user refused the call, and what comes before the reason.
-const REFUSED: &str = "The user doesn't want to";
-const REASON: &str = "the user said:";
-/// Words in the result of a call that the user interrupted, and that of one which another call's failure kept from running.
-const INTERRUPTED: &str = "[Request interrupted by user";
-const ABORTED: [&str; 2] = ["Command aborted", "aborted by user"];
-const CANCELLED: &str = "[Operation Cancelled]";
-const NOT_RUN: &str = "Sibling tool call errored";
 /// Texts before and behind the id of a new task in the result of the call that creates it.
 const CREATED: (&str, &str) = ("Task #", " created");
 /// Name of the field with the folder in which an agent works.
 const FOLDER: &str = "\"cwd\":\"";
-/// Before what a program adds to the report of an agent.
-const REPORT_ENDS: [&str; 2] = ["\n<usage>", "\nagentId: "];
-/// Longest addition to a report, in bytes.
-const REPORT_END_BYTES: usize = 400;
-/// First words of a result that stands for an empty output.
-const NO_OUTPUT: &str = "(no output";
-
-/// First words of the lines that Codex writes before the output of a command, and the line that ends them.
-const OUTPUT_HEADS: [&str; 3] = ["Chunk ID: ", "Wall time: ", "Exit code: "];
-const OUTPUT: &str = "\nOutput:\n";
-/// Longest such lines, in bytes.
-const OUTPUT_HEAD_BYTES: usize = 400;
-/// Around the output of Gemini CLI's tools.
-const UNTRUSTED: (&str, &str) = ("<untrusted_context>\n", "\n</untrusted_context>");
-
-/// Blocks that programs put into a user's message, besides those with a dash in their name.
-const PROGRAM_BLOCKS: [&str; 8] = [
-    "environment_context",
-    "environment_details",
-    "hook_context",
-    "session_context",
-    "subagent_notification",
-    "system_instruction",
-    "turn_aborted",
-    "user_instructions",
-];
-/// First words of the message in which Codex shows a project's rules.
-const RULES: &str = "# AGENTS.md instructions for ";
-/// Members of a message's metadata that say who wrote it, and the values of a user.
-const PROVENANCE: &str = "\"provenance\":";
-const BY_USER: [&str; 2] = ["{\"type\":\"user\"", "\"real_user\""];
 
 impl AgentConventions for KnownAgents {
     fn id(&self) -> &str {
@@ -171,13 +128,20 @@ impl AgentConventions for KnownAgents {
             use_.files
                 .extend(file.map(|path| FileAccess { path, changed }));
         }
-        if has(&EDITING) && use_.files.is_empty() {
+        if has(&MOVING) && !name.contains(REMOVING) && use_.files.is_empty() {
             use_.files = moved_files(&arguments);
         }
         let is_command =
             editor.is_none() && COMMANDS.iter().any(|name| arguments.text(name).is_some());
-        if is_command && use_.files.is_empty() {
-            use_.files = changed_files(&use_.subject);
+        if is_command {
+            if let Some((shell, command)) = use_.subject.split_once(SHELL_FLAG)
+                && !shell.contains(char::is_whitespace)
+            {
+                use_.subject = command.to_owned();
+            }
+            if use_.files.is_empty() {
+                use_.files = changed_files(&use_.subject);
+            }
         }
         let changed = use_.files.iter().any(|file| file.changed);
         let tasks = tasks(arguments.value());
@@ -206,11 +170,6 @@ impl AgentConventions for KnownAgents {
             }
         }
         if use_.action == ToolAction::RunCommand {
-            if let Some((shell, command)) = use_.subject.split_once(SHELL_FLAG)
-                && !shell.contains(char::is_whitespace)
-            {
-                use_.subject = command.to_owned();
-            }
             use_.shell = match FOLDERS.iter().find_map(|name| arguments.text(name)) {
                 Some(folder) => Shell::In(folder),
                 // Claude Code's shell goes on in the folder of the call before; its messages name it.
@@ -257,8 +216,9 @@ impl AgentConventions for KnownAgents {
             };
         }
         let is_interrupted = is_error && is_interrupted(text);
-        let rejection = (is_error && text.contains(REFUSED)).then(|| {
-            let reason = text.split_once(REASON).map_or("", |(_, reason)| reason);
+        let rejection = (is_error && is_refused(text)).then(|| {
+            let mut reasons = REASONS.iter().filter_map(|before| text.split_once(before));
+            let reason = reasons.next().map_or("", |(_, reason)| reason);
             // Before a user's answers to some of several questions a program says how to go on.
             let reason = reason
                 .split_once(ASKED)
@@ -300,7 +260,7 @@ impl AgentConventions for KnownAgents {
         let meta = meta.map_or("", RawJson::as_str);
         // Claude Code, Codex, opencode and Qwen Code mark what their user did not write.
         let is_marked = meta.contains("\"isMeta\":true") || meta.contains("\"synthetic\":true");
-        if is_marked || is_by_program(meta) || text.starts_with(RULES) {
+        if is_marked || is_by_program(text, meta) {
             return UserText {
                 typed: Cow::Borrowed(""),
                 injected: vec![text.to_owned()],
@@ -366,126 +326,6 @@ fn squeeze(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// The files of a patch in Codex's form.
-fn patched_files(text: &str) -> Vec<FileAccess> {
-    if !text.contains("*** ") {
-        return Vec::new();
-    }
-    let path = |line: &str| {
-        let path = PATCHED.iter().find_map(|mark| line.strip_prefix(mark))?;
-        Some(FileAccess {
-            path: path.trim().to_owned(),
-            changed: true,
-        })
-    };
-    text.lines().filter_map(path).collect()
-}
-
-/// The files of a call that moves one.
-fn moved_files(arguments: &ToolArguments) -> Vec<FileAccess> {
-    let pair = |[old, new]: &[&str; 2]| Some([arguments.text(old)?, arguments.text(new)?]);
-    let paths = MOVES.iter().find_map(pair);
-    let paths = paths.filter(|paths| paths.iter().any(|path| is_path(path)));
-    let file = |path| FileAccess {
-        path,
-        changed: true,
-    };
-    paths.into_iter().flatten().map(file).collect()
-}
-
-/// The edits of the patches in a call's arguments.
-fn patches(arguments: &ToolArguments, subject: &str) -> Vec<TextEdit> {
-    let mut out = Vec::new();
-    let others = arguments.others(None);
-    let texts = others.iter().map(|(_, text)| text.as_str());
-    let mut found = false;
-    for text in texts.filter(|text| text.contains("*** Begin Patch")) {
-        patch(text, &mut out);
-        found = true;
-    }
-    if !found && subject.contains("*** Begin Patch") {
-        patch(subject, &mut out);
-    }
-    for (_, text) in &others {
-        searched(text, &mut out);
-    }
-    out
-}
-
-/// Adds the edits of a patch: runs of lines that begin with `-` or `+`.
-fn patch(text: &str, out: &mut Vec<TextEdit>) {
-    let (mut old, mut new): (Vec<&str>, Vec<&str>) = (Vec::new(), Vec::new());
-    for line in text.lines().chain([""]) {
-        if let Some(line) = line.strip_prefix('-') {
-            old.push(line);
-        } else if let Some(line) = line.strip_prefix('+') {
-            new.push(line);
-        } else if !old.is_empty() || !new.is_empty() {
-            let (old, new) = (std::mem::take(&mut old), std::mem::take(&mut new));
-            let (old, new) = (old.join("\n"), new.join("\n"));
-            out.push(TextEdit { old, new });
-        }
-    }
-}
-
-/// Adds the edits of Cline's form: blocks of the text that is searched and the text in its place.
-fn searched(text: &str, out: &mut Vec<TextEdit>) {
-    let is = |line: &str, mark: char, word: &str| {
-        line.starts_with([mark, '-', '+']) && line.trim_end().ends_with(word) && line.len() < 20
-    };
-    let mut lines = text.lines();
-    while lines.any(|line| is(line, '<', " SEARCH")) {
-        let old: Vec<&str> = lines
-            .by_ref()
-            .take_while(|line| !line.starts_with("======="))
-            .collect();
-        let new = lines.by_ref().take_while(|line| !is(line, '>', " REPLACE"));
-        let new: Vec<&str> = new.collect();
-        let (old, new) = (old.join("\n"), new.join("\n"));
-        out.push(TextEdit { old, new });
-    }
-}
-
-/// Whether a failed call did not fail by itself.
-fn is_interrupted(text: &str) -> bool {
-    let end = text.trim_end();
-    let marks = [INTERRUPTED, NOT_RUN, CANCELLED];
-    marks.iter().any(|mark| text.contains(mark)) || ABORTED.iter().any(|mark| end.ends_with(mark))
-}
-
-/// Whether a message's metadata says that a program wrote all of it.
-fn is_by_program(meta: &str) -> bool {
-    let mut stated = meta.split(PROVENANCE).skip(1).peekable();
-    let by_user = |stated: &str| BY_USER.iter().any(|user| stated.starts_with(user));
-    stated.peek().is_some() && !stated.any(by_user)
-}
-
-fn is_no_output(text: &str) -> bool {
-    text.starts_with(NO_OUTPUT) && text.lines().count() == 1
-}
-
-/// A tool's output without the program's words around it.
-fn output(text: &str) -> Cow<'_, str> {
-    if OUTPUT_HEADS.iter().any(|head| text.starts_with(head))
-        && let Some((head, output)) = text.split_once(OUTPUT)
-        && head.len() < OUTPUT_HEAD_BYTES
-    {
-        return Cow::Borrowed(output);
-    }
-    let untrusted = text.strip_prefix(UNTRUSTED.0);
-    if let Some(output) = untrusted.and_then(|text| text.trim_end().strip_suffix(UNTRUSTED.1)) {
-        return Cow::Borrowed(output.strip_prefix("Output: ").unwrap_or(output));
-    }
-    if text.starts_with("{\"output\":")
-        && let Ok(Value::Object(mut fields)) = serde_json::from_str(text)
-        && fields.contains_key("metadata")
-        && let Some(Value::String(output)) = fields.remove("output")
-    {
-        return Cow::Owned(output);
-    }
-    Cow::Borrowed(text)
-}
-
 /// The task that a call creates or changes.
 fn task_change(name: &str, arguments: &ToolArguments) -> Option<TaskChange> {
     let mut change = TaskChange::default();
@@ -510,116 +350,9 @@ fn task_state(state: &str) -> TaskState {
     }
 }
 
-/// An agent's report without the program's additions.
-fn report(text: &str) -> &str {
-    let mut text = text.trim_end();
-    for mark in REPORT_ENDS {
-        if let Some((before, after)) = text.rsplit_once(mark)
-            && after.len() < REPORT_END_BYTES
-        {
-            text = before.trim_end();
-        }
-    }
-    text
-}
-
-/// Divides a user's text into what was typed and what programs put into it, the latter as it
-/// stands.
-///
-/// A program's are the blocks in tags with a dash in their name, such as `<system-reminder>`: that
-/// is no markup that a person types. A command that a user gave to a program counts as typed.
-fn typed_and_injected(text: &str) -> (Cow<'_, str>, Vec<String>) {
-    let mut injected: Vec<String> = Vec::new();
-    if !text.contains('<') {
-        return (Cow::Borrowed(text), injected);
-    }
-    let mut typed = String::with_capacity(text.len());
-    let mut rest = text;
-    while let Some(at) = rest.find('<') {
-        let (before, tail) = rest.split_at(at);
-        typed.push_str(before);
-        let Some(name) = program_tag(tail) else {
-            typed.push('<');
-            rest = tail.get(1..).unwrap_or("");
-            continue;
-        };
-        let close = format!("</{name}>");
-        let (content, end) = match tail.find(&close) {
-            Some(end) => (
-                tail.get(name.len() + 2..end).unwrap_or(""),
-                end + close.len(),
-            ),
-            None => ("", tail.len()),
-        };
-        let content = content.trim();
-        match name {
-            "command-name" | "command-args" if !content.is_empty() => {
-                typed.push_str(content);
-                typed.push(' ');
-            }
-            "bash-input" => {
-                typed.push_str("! ");
-                typed.push_str(content);
-            }
-            _ => typed.push('\n'),
-        }
-        let block = tail.get(..end).unwrap_or(tail);
-        match injected.last_mut() {
-            // What stands side by side stays together.
-            Some(last) if before.trim().is_empty() => {
-                last.push_str(before);
-                last.push_str(block);
-            }
-            _ => injected.push(block.to_owned()),
-        }
-        rest = tail.get(end..).unwrap_or("");
-    }
-    typed.push_str(rest);
-    (Cow::Owned(typed), injected)
-}
-
-/// The name of the tag that a text begins with, if it is one that programs write.
-fn program_tag(text: &str) -> Option<&str> {
-    let name = text.get(1..text.find('>').filter(|end| *end < 40)?)?;
-    let dashed = name.contains('-')
-        && name.starts_with(|c: char| c.is_ascii_lowercase())
-        && name.bytes().all(|b| b.is_ascii_lowercase() || b == b'-');
-    (dashed || PROGRAM_BLOCKS.contains(&name)).then_some(name)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn programs_words_are_not_the_users() {
-        let (typed, injected) = typed_and_injected("<system-reminder>x\ny</system-reminder>do it");
-        assert_eq!(typed.trim(), "do it");
-        assert_eq!(injected, ["<system-reminder>x\ny</system-reminder>"]);
-        let (typed, injected) = typed_and_injected(
-            "<command-name>/review</command-name>\n<command-args>all</command-args> <b>it</b>",
-        );
-        assert_eq!(squeeze(&typed), "/review all <b>it</b>");
-        assert_eq!(
-            injected,
-            ["<command-name>/review</command-name>\n<command-args>all</command-args>"]
-        );
-        let (typed, injected) = typed_and_injected("a <system-reminder> open");
-        assert_eq!((&*typed, &*injected[0]), ("a \n", "<system-reminder> open"));
-        assert_eq!(typed_and_injected("1 < 2").0, "1 < 2");
-    }
-
-    #[test]
-    fn a_report_ends_where_the_program_begins() {
-        assert_eq!(
-            report("All done.\nagentId: a1\n<usage>1</usage>"),
-            "All done."
-        );
-        assert_eq!(report("All done.\n<usage>1</usage>"), "All done.");
-        assert_eq!(report("<usage> is a tag"), "<usage> is a tag");
-        let long = format!("See:\nagentId: {}", "x".repeat(400));
-        assert_eq!(report(&long), long);
-    }
 
     #[test]
     fn notes_that_say_something_else_are_told() {
@@ -801,9 +534,33 @@ mod tests {
                 vec![("six.cfg", true)],
             ),
             (
+                "exec_command",
+                r#"{"cmd":"apply_patch <<'EOF'\n*** Begin Patch\n*** Add File: a.py\n+mv b.py c.py\n*** End Patch\nEOF"}"#,
+                ToolAction::RunCommand,
+                vec![("a.py", true)],
+            ),
+            (
+                "exec_command",
+                r#"{"cmd":"bash -lc 'git mv a.rs b.rs'"}"#,
+                ToolAction::RunCommand,
+                vec![("a.rs", true), ("b.rs", true)],
+            ),
+            (
                 "bash",
                 r#"{"command":"cat a.rs && ls b"}"#,
                 ToolAction::RunCommand,
+                vec![],
+            ),
+            (
+                "edit_text",
+                r#"{"from":"/a.rs","to":"/b.rs"}"#,
+                ToolAction::Other,
+                vec![],
+            ),
+            (
+                "remove_lines",
+                r#"{"from":"1.","to":"2."}"#,
+                ToolAction::Other,
                 vec![],
             ),
         ] {
@@ -822,19 +579,6 @@ mod tests {
     }
 
     #[test]
-    fn blocks_of_search_and_replace_are_edits() {
-        for diff in [
-            "------- SEARCH\nlet a = 1;\n=======\nlet a = 2;\n+++++++ REPLACE\n",
-            "<<<<<<< SEARCH\nlet a = 1;\n=======\nlet a = 2;\n>>>>>>> REPLACE",
-        ] {
-            let arguments = serde_json::json!({ "path": "a.rs", "diff": diff }).to_string();
-            let edits = of("replace_in_file", &arguments).edits;
-            let (old, new) = ("let a = 1;".to_owned(), "let a = 2;".to_owned());
-            assert_eq!(edits, [TextEdit { old, new }]);
-        }
-    }
-
-    #[test]
     fn what_opencode_adds_is_not_the_users() {
         let meta = RawJson::parse(r#"{"synthetic":true}"#).unwrap();
         let text = KnownAgents.user_text("Called the Read tool.", Some(&meta));
@@ -842,15 +586,37 @@ mod tests {
     }
 
     #[test]
-    fn a_patch_is_read_like_an_edit() {
-        let patch = "*** Begin Patch\n*** Update File: a.py\n@@\n def a():\n-    return 1\n+    return 2\n*** End Patch";
-        let arguments = serde_json::json!({ "input": patch }).to_string();
-        let edits = of("apply_patch", &arguments).edits;
-        let edit = |old: &str, new: &str| TextEdit {
-            old: old.to_owned(),
-            new: new.to_owned(),
-        };
-        assert_eq!(edits, [edit("    return 1", "    return 2")]);
+    fn a_refusal_is_told_in_many_words() {
+        let read = |text, is_error| KnownAgents.tool_result(None, text, is_error);
+        for text in [
+            "exec command rejected by user",
+            "patch rejected by user",
+            "exec_command failed for `cat <<E\nE`: CreateProcess { message: \"Rejected(\\\"rejected by user\\\")\" }",
+            "User rejected tool use",
+            "user rejected MCP tool call",
+            "The user has declined to run this tool. DO NOT call it again.",
+            "Tool call declined by the user",
+            "The user denied this operation.",
+            "exec_command failed for `grep 'user rejected'\nE`: CreateProcess { message: \"Rejected(\\\"rejected by user\\\")\" }",
+            "aborted by user after 3.6s",
+            "Wall time: 3.6 seconds\naborted by user",
+        ] {
+            let rejection = read(text, true).rejection;
+            assert_eq!(rejection.map(|found| found.notice), Some(text));
+            assert_eq!(read(text, false).rejection, None, "{text}");
+        }
+        for text in [
+            "Error: the card was declined",
+            "exec_command failed for `grep 'user rejected'\nE`: CreateProcess { message: \"no such file\" }",
+            "Access denied for user 'root'",
+            "Exit code 1\nthe request was rejected by user rules",
+            "Exit code: 1\nWall time: 1 seconds\nOutput:\ndeclined by user",
+        ] {
+            assert_eq!(read(text, true).rejection, None, "{text}");
+        }
+        let text =
+            "The user rejected permission to use this tool with the following feedback: ask\nme";
+        assert_eq!(read(text, true).rejection.unwrap().reason, " ask\nme");
     }
 
     #[test]

@@ -91,8 +91,9 @@ impl fmt::Display for Error {
             ErrorKind::Invalid => write!(f, "{name} cannot be read: {}", self.message),
             ErrorKind::UnknownFormat => write!(
                 f,
-                "{name} holds no line of a known format: give a Claude Code or pi session, or \
-                 lines such as {{\"role\":\"user\",\"content\":\"…\"}}"
+                "{name} holds no line of a known format: give a transcript of a coding agent \
+                 (Claude Code, Codex, Gemini CLI, opencode, pi, Qwen Code and others), or lines such as \
+                 {{\"role\":\"user\",\"content\":\"…\"}}"
             ),
         }
     }

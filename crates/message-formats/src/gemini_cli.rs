@@ -7,7 +7,8 @@
 //!   `warning`, `error`) are notes: the model does not see them.
 //! - A record comes again with more in it. What is new is added: each call of `toolCalls` is a message behind the answer that it is part
 //!   of (external id `ID/CALL`), each result one behind the calls (`ID/CALL/result`). So the last state of a record is what is read, and
-//!   what a store has of a file that has grown since stays the beginning of it.
+//!   what a store has of a file that has grown since stays the beginning of it. Facts that come late, such as the tokens, are in the meta of
+//!   the next message of the record, if there is one.
 //! - The program repeats the results in a user's record. A result that came before is no message again.
 //! - `$set` lines are only counted: snapshots of the whole list, with other ids, and times. What stands in them alone, such as the
 //!   context before the first prompt, is not read.
@@ -117,9 +118,7 @@ impl Format for GeminiCli {
             reader.line(&line, &mut report);
             report
         };
-        for session in reader.branches.finish(false) {
-            sink.session(session)?;
-        }
+        reader.branches.finish(false, sink)?;
         Ok(report)
     }
 }
@@ -139,10 +138,9 @@ struct Record {
     /// The place before it.
     before: (usize, Option<String>),
     thoughts: usize,
-    /// Its content as it came.
-    content: Option<String>,
-    /// Whether a message has its facts, such as the model and the tokens.
-    told: bool,
+    content: Vec<Part>,
+    /// Its facts that a message has, such as the model and the tokens, as they came.
+    facts: HashSet<String>,
     calls: HashSet<String>,
     answered: HashSet<String>,
 }
@@ -193,6 +191,9 @@ impl Reader {
     fn record(&mut self, line: &Line<'_>, report: &mut Report) {
         let object = &line.object;
         let tag = object.string("type").unwrap_or_default();
+        if let Some(id) = object.id("id") {
+            self.known(&id);
+        }
         let whole = |role| Message::new(role, vec![unknown(line.text)]);
         match (tag.as_str(), object.repeats(), object.get("content")) {
             ("gemini", false, _) => self.answer(line, report),
@@ -211,10 +212,17 @@ impl Reader {
     fn prompt(&mut self, line: &Line<'_>, content: &RawValue, report: &mut Report) {
         let object = &line.object;
         let id = object.id("id");
-        self.known(id.as_deref().unwrap_or_default());
         let mut blocks = MetaBuilder::default();
-        let parts = chat::parts(content, &mut self.calls, &mut blocks);
-        let mut parts = parts.unwrap_or_else(|| vec![unknown(content.get())]);
+        let mut parts = parts(content, &mut self.calls, &mut blocks);
+        if let Some(id) = &id {
+            let record = self.known(id);
+            let before = std::mem::replace(&mut record.content, parts.clone());
+            parts = new_parts(parts, &before);
+            if parts.is_empty() && !before.is_empty() {
+                report.skip("unchanged");
+                return;
+            }
+        }
         let results = parts.len();
         parts.retain(|part| match part {
             Part::ToolResult { call_id, .. } => self.is_new_result(call_id, IN_PROMPT),
@@ -258,6 +266,9 @@ impl Reader {
         let id = object.id("id");
         // Answers without an id do not come again.
         let id = id.unwrap_or_else(|| format!("h-{}", short_hash(line.text)));
+        let mut inner = MetaBuilder::default();
+        let content = object.present("content");
+        let content = content.map(|content| parts(content, &mut self.calls, &mut inner));
         let record = self.known(&id);
         let mut parts = Vec::new();
         let mut blocks = MetaBuilder::default();
@@ -273,13 +284,17 @@ impl Reader {
         }
         blocks.nest("\"thoughts\"", extras);
         record.thoughts = record.thoughts.max(thoughts.len());
-        if let Some(content) = object.present("content") {
-            let before = record.content.replace(content.get().to_owned());
-            match new_text(content, before.as_deref()) {
-                Some(text) if text.is_empty() => {}
-                Some(text) => parts.push(Part::text(text)),
-                None if before.as_deref() == Some(content.get()) => {}
-                None => parts.push(unknown(content.get())),
+        if let Some(content) = content {
+            let before = std::mem::replace(&mut record.content, content.clone());
+            let mut content = new_parts(content, &before);
+            content.retain(|part| match part {
+                Part::Text { text } => !text.is_empty(),
+                Part::ToolCall { id, .. } => record.calls.insert(id.clone()),
+                _ => true,
+            });
+            if !content.is_empty() {
+                blocks.nest("\"content\"", inner);
+                parts.extend(content);
             }
         }
         let mut added = Vec::new();
@@ -313,8 +328,11 @@ impl Reader {
             }
         }
         let mut outer = MetaBuilder::default();
-        if !added.is_empty() && !std::mem::replace(&mut record.told, true) {
-            outer = object.facts(&CARRIED, Reading::Now);
+        if !added.is_empty() {
+            let facts = object.others(&CARRIED);
+            let facts = facts.chain(object.inexact_time("timestamp", Reading::Now));
+            let text = |fact: &Member<'_>| format!("{}:{}", fact.key, fact.value.get());
+            outer.extend(facts.filter(|fact| record.facts.insert(text(fact))));
         }
         for (call_id, message, blocks) in results {
             if self.is_new_result(&call_id, WITH_CALL) {
@@ -356,24 +374,42 @@ fn thought(item: &RawValue, extra: &mut MetaBuilder) -> Part {
     }
 }
 
-/// The text of an answer that was not read before; `None` if the answer is no text, or another one than before.
-fn new_text(content: &RawValue, before: Option<&str>) -> Option<String> {
-    let text = string(content)?;
-    let Some(before) = before else {
-        return Some(text);
-    };
-    let before: String = serde_json::from_str(before).ok()?;
-    text.strip_prefix(before.as_str()).map(str::to_owned)
+/// Reads content: a text, a part, or a list of both.
+fn parts(value: &RawValue, calls: &mut Calls, extras: &mut MetaBuilder) -> Vec<Part> {
+    let is_part = value.get().starts_with('{');
+    let list = is_part.then(|| RawValue::from_string(format!("[{value}]")).ok());
+    let list = list.flatten();
+    chat::parts(list.as_deref().unwrap_or(value), calls, extras)
+        .unwrap_or_else(|| vec![unknown(value.get())])
+}
+
+/// What content has that it did not have before. Of a text that grew it is the end.
+fn new_parts(content: Vec<Part>, before: &[Part]) -> Vec<Part> {
+    let mut before = before.iter();
+    let new = content.into_iter().map(|part| match (before.next(), part) {
+        (Some(old), part) if *old == part => None,
+        (Some(Part::Text { text: old }), Part::Text { text }) => {
+            let end = text.strip_prefix(old.as_str()).unwrap_or(&text);
+            Some(Part::text(end))
+        }
+        (_, part) => Some(part),
+    });
+    new.flatten().collect()
 }
 
 /// The result of a call, if it is there.
 fn result(call_id: &str, call: &RawObject<'_>) -> Option<(Message, MetaBuilder)> {
     let value = call.present("result")?;
     let mut blocks = MetaBuilder::default();
-    let parts = chat::parts(value, &mut Calls::default(), &mut blocks)?;
+    let parts = parts(value, &mut Calls::default(), &mut blocks);
     let display = |member: &&Member<'_>| member.name == "resultDisplay";
     blocks.extend(call.members.iter().filter(display));
-    let status = call.string("status").map(|status| status != "success");
+    let is_error = |status: String| match status.as_str() {
+        "success" => Some(false),
+        "error" | "cancelled" => Some(true),
+        _ => None,
+    };
+    let status = call.string("status").and_then(is_error);
     let mut parts = parts.into_iter().peekable();
     let own = parts.next_if(|part| matches!(part, Part::ToolResult { .. }));
     let (mut content, is_error) = match own {

@@ -49,9 +49,7 @@ impl Format for Pi {
     ) -> Result<Report, Error> {
         let mut reader = Reader::default();
         let report = json_lines::read(input, options, &mut reader)?;
-        for session in reader.branches.finish(true) {
-            sink.session(session)?;
-        }
+        reader.branches.finish(true, sink)?;
         Ok(report)
     }
 }

@@ -67,9 +67,7 @@ impl Format for QwenCode {
     ) -> Result<Report, Error> {
         let mut reader = Reader::default();
         let report = json_lines::read(input, options, &mut reader)?;
-        for session in reader.branches.finish(true) {
-            sink.session(session)?;
-        }
+        reader.branches.finish(true, sink)?;
         Ok(report)
     }
 }

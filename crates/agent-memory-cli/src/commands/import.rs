@@ -348,7 +348,7 @@ pub(crate) async fn run(app: &mut App, args: &Import) -> anyhow::Result<()> {
             count(answer.skipped_files.len() as u64, "file was", "files were")
         );
         return Err(Failure::new(Kind::Empty, text)
-            .hint("give a Claude Code or pi session, or a file of JSON lines")
+            .hint("give a transcript of a coding agent (docs/cli.md lists them), or a file of JSON lines")
             .into());
     };
     memory.close().await?;
