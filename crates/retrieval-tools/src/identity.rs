@@ -24,9 +24,10 @@ const MOST_BYTES: u64 = 64 * 1024;
 /// `USER.md` (whom it serves) and `MEMORY.md` (facts to remember).
 ///
 /// The files are in the user's folder; upper and lower case of their names do not matter. A file with the same name in
-/// the project's `.agents` folder replaces the user's file. Symbolic links in the project are ignored. The files are read for each context, so that the next
-/// context shows a change. A missing file is left out. A file that cannot be read, is larger than 64 KiB or is not
-/// UTF-8 is left out with a warning in the log.
+/// the project's `.agents` folder replaces the user's file. Symbolic links in the project are ignored, because a project
+/// may come from somebody else. The files are read for each context, so that the next context shows a change. A missing
+/// file is left out. A file that cannot be read, is larger than 64 KiB or is not UTF-8 is left out with a warning in the
+/// log.
 ///
 /// ```
 /// use retrieval_tools::IdentityFiles;
@@ -122,7 +123,6 @@ impl IdentityFiles {
 
     /// Returns the path of the file with this name in any case: the project's file, otherwise the user's file.
     fn find(&self, name: &str) -> Option<PathBuf> {
-        // A project may come from a stranger, so its links could lead to any file.
         let project = self.project.iter().filter(|folder| !folder.is_symlink());
         let project = project.map(|folder| (folder, false));
         project
