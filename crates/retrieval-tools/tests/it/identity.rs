@@ -1,6 +1,5 @@
 //! The identity files.
 
-use std::collections::HashSet;
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::Path;
@@ -64,7 +63,7 @@ fn a_file_keeps_its_permissions_and_concurrent_writes_do_not_mix() {
         files.write("USER.md", "new").unwrap();
         assert_eq!(mode(&path), permissions);
     }
-    let texts: HashSet<String> = ["a", "b", "c", "d"].map(|text| text.repeat(60_000)).into();
+    let texts = ["a", "b", "c", "d"].map(|text| text.repeat(60_000));
     std::thread::scope(|scope| {
         for text in &texts {
             scope.spawn(|| {
