@@ -2,7 +2,7 @@
 
 use agent_memory::{
     Builder, DagPolicy, HandoffPolicy, Strategy, TurnPolicy,
-    compaction::{CutPolicy, Trigger, WindowUse},
+    compaction::{Trigger, WindowUse},
 };
 
 use crate::args::Policy;
@@ -17,18 +17,6 @@ impl Policy {
         }
         if let Some(tokens) = self.leaf_tokens {
             policy.max_source_tokens = Some(tokens);
-        }
-        policy
-    }
-
-    /// Returns the policy for handoffs. Options of the command line take precedence over the configuration file.
-    fn handoff(&self, config: &Config) -> HandoffPolicy {
-        let mut policy = config
-            .handoff()
-            .map_or_else(HandoffPolicy::default, Into::into);
-        if let Some(messages) = self.fresh_tail {
-            policy.keep = CutPolicy::LastMessages { messages };
-            policy.min_tokens = 0;
         }
         policy
     }
@@ -72,7 +60,8 @@ impl Policy {
                 of_window: of_window * 2.0 / 3.0,
             };
         }
-        let builder = builder.handoff(self.handoff(config));
+        let handoff = config.handoff().map(HandoffPolicy::from);
+        let builder = builder.handoff(handoff.unwrap_or_default());
         builder.dag(self.dag(default)).turns(turns)
     }
 

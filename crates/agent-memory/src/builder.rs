@@ -281,9 +281,9 @@ impl Builder {
         self
     }
 
-    /// Sets the number of last messages that are not compacted, in the DAG policy, in the handoff policy if handoff is
-    /// the builder's strategy, and in the assembly policy if it has an [`AssemblyPolicy::whole_tail`]. The order of
-    /// calls does not matter. In the handoff policy it replaces the rule for the kept messages. Limits of the other
+    /// Sets the number of last messages that are not compacted, in the DAG policy, in the handoff policy, and in the
+    /// assembly policy if it has an [`AssemblyPolicy::whole_tail`]. The order of calls does not matter. In the handoff
+    /// policy it replaces the rule for the kept messages, and a handoff has no minimum cost. Limits of the other
     /// policies in tokens stay in effect.
     pub fn fresh_tail(mut self, messages: usize) -> Self {
         self.fresh_tail = Some(messages);
@@ -361,13 +361,12 @@ impl Builder {
                 ));
             }
             dag.fresh_tail.messages = messages;
-            if self.strategy == Strategy::Handoff {
-                let live = handoff.clone();
-                handoff = LiveHandoffPolicy::new(move || HandoffPolicy {
-                    keep: CutPolicy::LastMessages { messages },
-                    ..live.get()
-                });
-            }
+            let live = handoff.clone();
+            handoff = LiveHandoffPolicy::new(move || HandoffPolicy {
+                keep: CutPolicy::LastMessages { messages },
+                min_tokens: 0,
+                ..live.get()
+            });
             assembly.whole_tail = assembly.whole_tail.map(|_| messages);
         }
         let store = match self.store {

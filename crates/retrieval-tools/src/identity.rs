@@ -1,10 +1,13 @@
 //! The identity files, and the tool by which a model edits them.
 
 use std::fs;
+use std::io::Write as _;
+use std::iter::once;
 use std::path::{Path, PathBuf};
 
 use schemars::JsonSchema;
 use serde::Deserialize;
+use tempfile::NamedTempFile;
 
 use crate::arguments::{Arguments, or};
 use crate::error::{Error, Result};
@@ -21,9 +24,10 @@ const MOST_BYTES: u64 = 64 * 1024;
 /// `USER.md` (whom it serves) and `MEMORY.md` (facts to remember).
 ///
 /// The files are in the user's folder; upper and lower case of their names do not matter. A file with the same name in
-/// the project's `.agents` folder replaces the user's file. The files are read for each context, so that the next
-/// context shows a change. A missing file is left out. A file that cannot be read, is larger than 64 KiB or is not
-/// UTF-8 is left out with a warning in the log.
+/// the project's `.agents` folder replaces the user's file. Symbolic links in the project are ignored, because a project
+/// may come from somebody else. The files are read for each context, so that the next context shows a change. A missing
+/// file is left out. A file that cannot be read, is larger than 64 KiB or is not UTF-8 is left out with a warning in the
+/// log.
 ///
 /// ```
 /// use retrieval_tools::IdentityFiles;
@@ -84,7 +88,8 @@ impl IdentityFiles {
     }
 
     /// Writes one of the three files. Replaces the project's file if there is one, otherwise the user's file. If neither
-    /// exists, creates the file in the user's folder. The old text stays if writing fails.
+    /// exists, creates the file in the user's folder, for this user only. A replaced file keeps its permissions. The
+    /// old text stays if writing fails.
     ///
     /// # Errors
     /// `Invalid` if the name is not one of the three, if the text is larger than 64 KiB, or if the file cannot be
@@ -105,24 +110,34 @@ impl IdentityFiles {
             ))
         };
         // A reader sees either the old text or the new text.
-        let new = path.with_extension("md.new");
-        fs::write(&new, text).map_err(failed)?;
-        fs::rename(&new, &path).map_err(failed)
+        let folder = path.parent().unwrap_or(&self.user);
+        let mut new = NamedTempFile::new_in(folder).map_err(failed)?;
+        new.write_all(text.as_bytes()).map_err(failed)?;
+        if let Ok(old) = fs::metadata(&path) {
+            let kept = new.as_file().set_permissions(old.permissions());
+            kept.map_err(failed)?;
+        }
+        new.persist(&path).map_err(|error| failed(error.error))?;
+        Ok(())
     }
 
     /// Returns the path of the file with this name in any case: the project's file, otherwise the user's file.
     fn find(&self, name: &str) -> Option<PathBuf> {
-        let folders = self.project.iter().chain([&self.user]);
-        folders.into_iter().find_map(|folder| {
-            let files = fs::read_dir(folder).ok()?.flatten();
-            let mut same: Vec<PathBuf> = files
-                .filter(|file| file.file_name().eq_ignore_ascii_case(name))
-                .map(|file| file.path())
-                .collect();
-            // Of names that differ only in case, the documented spelling is preferred.
-            same.sort_by_key(|path| path.file_name().is_none_or(|found| found != name));
-            same.into_iter().next()
-        })
+        let project = self.project.iter().filter(|folder| !folder.is_symlink());
+        let project = project.map(|folder| (folder, false));
+        project
+            .chain(once((&self.user, true)))
+            .find_map(|(folder, follows)| {
+                let files = fs::read_dir(folder).ok()?.flatten();
+                let same = files.filter(|file| file.file_name().eq_ignore_ascii_case(name));
+                // Of names that differ only in case, the documented spelling is preferred.
+                once(folder.join(name))
+                    .chain(same.map(|file| file.path()))
+                    .find(|path| {
+                        let found = fs::symlink_metadata(path);
+                        found.is_ok_and(|found| follows || !found.is_symlink())
+                    })
+            })
     }
 }
 

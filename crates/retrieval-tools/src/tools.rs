@@ -90,14 +90,25 @@ impl Call for IdentityArgs {
         let files = tools.identity.as_ref();
         let files = files.ok_or_else(|| no_tool(Self::NAME, false))?;
         let name = self.file;
-        let Some(content) = self.content else {
-            let content = files.read(&name)?;
+        let shown = |content: &str, advice: &str| {
             let text = match content.trim() {
                 "" => format!("{name} has no text: write it with content.\n"),
                 _ => format!("{name}:\n{content}"),
             };
-            return ToolAnswer::new(text, &json!({"content": content, "file": name}));
+            let answer = ToolAnswer::new(text, &json!({"content": content, "file": name}))?;
+            match tools.room(u64::MAX).holds(&answer.text, &answer.json) {
+                true => Ok(answer),
+                false => Err(Error::invalid(format!(
+                    "{name} is too long for an answer: {advice}"
+                ))),
+            }
         };
+        // A model replaces only a text that it can read whole, and writes only such a text.
+        let old = shown(&files.read(&name)?, "ask the user to shorten it")?;
+        let Some(content) = self.content else {
+            return Ok(old);
+        };
+        shown(&content, "shorten content")?;
         files.write(&name, &content)?;
         let (bytes, next) = (content.len(), "the next context begins with it");
         let text = format!("{name} now has {bytes} bytes; {next}.\n");

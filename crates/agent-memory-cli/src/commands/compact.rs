@@ -189,7 +189,7 @@ pub(crate) async fn run(app: &mut App, args: &Compact) -> anyhow::Result<()> {
         Some(path) => Config::read(path)?,
         None => Config::default(),
     };
-    check(args, &config, args.strategy)?;
+    check(args, &config, None)?;
     let writers = Writers::find(&args.writing)?.with_policy(&args.policy, &config);
     let progress = Arc::new(Progress::new(app.json));
     let path = Path::new(&args.target);
@@ -202,6 +202,7 @@ pub(crate) async fn run(app: &mut App, args: &Compact) -> anyhow::Result<()> {
         if args.dry_run {
             return dry_run(app, args, &config, &planned(session, args).await?).await;
         }
+        check(args, &config, session.strategy())?;
         return compact(app, args, &config, &session, None, &progress).await;
     }
     progress.say(&format!("reading {}", args.target));
@@ -214,6 +215,9 @@ pub(crate) async fn run(app: &mut App, args: &Compact) -> anyhow::Result<()> {
     let memory = app
         .open_for_writing(&progress, |builder| writers.apply(builder, &progress))
         .await?;
+    let stored = memory.session_of(&transcript).await?;
+    let strategy = stored.map_or(Some(Strategy::default()), |it| it.session.strategy());
+    check(args, &config, strategy)?;
     progress.say(&format!("importing {}", args.target));
     let mut imported = import::ImportedFiles::default();
     let main = imported.take(&memory, &args.target, &transcript).await?;
@@ -223,10 +227,10 @@ pub(crate) async fn run(app: &mut App, args: &Compact) -> anyhow::Result<()> {
     compact(app, args, &config, &session, Some(imported), &progress).await
 }
 
-/// Returns an error for an option that has no effect with a session's strategy. `None` is a strategy that is not known
-/// yet.
-fn check(args: &Compact, config: &Config, strategy: Option<Strategy>) -> Result<(), Failure> {
-    let Some(strategy) = strategy else {
+/// Returns an error for an option that has no effect with the requested strategy, or else with the session's own.
+/// `None` is a strategy that is not known yet.
+fn check(args: &Compact, config: &Config, own: Option<Strategy>) -> Result<(), Failure> {
+    let Some(strategy) = args.strategy.or(own) else {
         return Ok(());
     };
     args.policy.check(strategy)?;
@@ -305,7 +309,6 @@ async fn compact(
     imported: Option<import::ImportedFiles>,
     progress: &Progress,
 ) -> anyhow::Result<()> {
-    check(args, config, args.strategy.or(session.strategy()))?;
     let session = &match args.strategy {
         Some(strategy) => session.use_strategy(strategy).await?,
         None => session.clone(),

@@ -20,14 +20,15 @@ pub(crate) async fn run(app: &App, args: &Mcp) -> anyhow::Result<()> {
         Some(name) => app.session(&memory, name).await?,
         None => only(&memory).await?,
     };
-    let mut tools = first.retrieval();
-    if let Some(files) = identity(args) {
-        tools = tools.with_identity(files);
-    }
-    let mut set = RetrievalSet::new(first.key().clone(), tools);
+    let files = identity(args);
+    let tools = |session: &Session| match &files {
+        Some(files) => session.retrieval().with_identity(files.clone()),
+        None => session.retrieval(),
+    };
+    let mut set = RetrievalSet::new(first.key().clone(), tools(&first));
     for name in args.sessions.iter().skip(1) {
         let session = app.session(&memory, name).await?;
-        set = set.with(session.key().clone(), session.retrieval());
+        set = set.with(session.key().clone(), tools(&session));
     }
     let server = MemoryServer::new(set)
         .with_reply_tokens(args.reply_tokens)

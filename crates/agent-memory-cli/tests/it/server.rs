@@ -212,6 +212,15 @@ fn identity_files_are_edited_only_where_an_option_names_their_folder() {
     assert_eq!(content, "You are terse.");
     assert_eq!(told[2]["result"]["isError"], false, "{told:?}");
     assert_eq!(std::fs::read_to_string(&user).unwrap(), "Ada, of crumb.");
+    // A session that is named twice is one session, and has the tool as well.
+    let name = home.session();
+    let twice = ["--identity", me, "--session", &name, "--session", &name];
+    let told = replies(
+        &home,
+        &twice,
+        &[json!({"method": "tools/list", "params": {}})],
+    );
+    assert!(told[0].to_string().contains("memory_identity"), "{told:?}");
     let alone = home.run(&["mcp", "--project", crumb]);
     assert_eq!(alone.code, 2, "{}", alone.err);
 }

@@ -302,6 +302,28 @@ fn an_error_of_a_configuration_file_names_file_key_and_values() {
 }
 
 #[test]
+fn a_refused_option_imports_no_file() {
+    let home = Home::new();
+    let file = walks(&home);
+    let config = home.file("memory.toml", "[handoff]\n");
+    let config = ["compact", &file, "--config", config.to_str().unwrap()];
+    home.fails(&config, 2)
+        .says("--config has no effect with the strategy dag");
+    assert_eq!(home.json(&["sessions"])["sessions"], json!([]));
+    // The strategy of a stored session counts, also for a file that has grown.
+    let log = std::fs::read_to_string(&file).unwrap();
+    let lines: Vec<&str> = log.lines().collect();
+    home.file("s.jsonl", lines[..40].join("\n") + "\n");
+    home.ok(&["compact", &file, "--strategy", "handoff"]);
+    home.file("s.jsonl", &log);
+    home.fails(&["compact", &file, "--leaf-messages", "5"], 2);
+    let messages = || home.json(&["sessions"])["sessions"][0]["messages"].clone();
+    assert_eq!(messages(), 40);
+    home.ok(&config);
+    assert_eq!(messages(), 60);
+}
+
+#[test]
 fn summaries_are_acknowledged_if_asked_for() {
     let home = Home::new();
     let file = walks(&home);
@@ -350,6 +372,21 @@ fn a_replay_compacts_from_the_threshold_on() {
         replay["together"]["publishing_steps"].as_u64().unwrap()
     };
     assert!(publishes("0.3") > publishes("0.7"));
+}
+
+/// Each message beyond the tail is handed over, however little it costs.
+#[test]
+fn a_replay_of_handoffs_keeps_so_many_messages() {
+    let home = Home::new();
+    let file = walks(&home);
+    let handoffs = |options: &str| {
+        let line = "--strategy handoff --window 6000 --threshold 0.05 --max-statements 100000";
+        let replay =
+            home.json(&[&["replay", &file], &words(&format!("{line}{options}"))[..]].concat());
+        replay["sessions"][0]["handoff"].as_u64().unwrap()
+    };
+    assert!(handoffs("") < 10);
+    assert!(handoffs(" --fresh-tail 9") > 30);
 }
 
 #[test]

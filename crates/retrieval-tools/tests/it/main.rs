@@ -6,6 +6,8 @@ mod describe;
 mod expand;
 mod files;
 mod grep;
+#[cfg(unix)]
+mod identity;
 mod laws;
 mod limits;
 #[cfg(feature = "mcp")]

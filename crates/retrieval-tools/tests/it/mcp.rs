@@ -226,6 +226,60 @@ async fn identity_files_are_edited_where_the_host_gives_them() {
     }
 }
 
+/// A model replaces no file that it cannot read whole, and writes no file that it could not read again.
+#[tokio::test]
+async fn an_identity_file_stays_as_small_as_a_reply() {
+    let (world, _) = tree().await;
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("USER.md");
+    let tools = world
+        .tools()
+        .with_identity(IdentityFiles::new(folder.path()));
+    let mut client = Client::new(MemoryServer::new(RetrievalSet::new("main", tools)));
+    let (small, large) = ("Likes tea. ".repeat(900), "Likes tea. ".repeat(3_000));
+    let mut call = async |content: Option<&str>| {
+        let given = json!({"file": "USER.md", "content": content});
+        let answer = client.call("memory_identity", given).await;
+        let text = answer["content"][0]["text"].as_str().unwrap().to_owned();
+        (answer["isError"] == false, text)
+    };
+    let (done, text) = call(Some(&large)).await;
+    assert!(!done && text.contains("shorten"), "{text}");
+    assert!(!path.exists());
+    assert!(call(Some(&small)).await.0);
+    let (done, text) = call(None).await;
+    assert!(done && text.contains(&small), "{text}");
+    // The user's own file may be larger.
+    std::fs::write(&path, &large).unwrap();
+    for content in [None, Some("Likes coffee.")] {
+        let (done, text) = call(content).await;
+        assert!(!done && text.contains("ask the user to shorten"), "{text}");
+    }
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), large);
+}
+
+#[tokio::test]
+async fn the_instructions_tell_words_of_conversations_from_identity_files() {
+    let (world, _) = tree().await;
+    let folder = tempfile::tempdir().unwrap();
+    let editing = world
+        .tools()
+        .with_identity(IdentityFiles::new(folder.path()));
+    for (tools, edits) in [(world.tools(), false), (editing, true)] {
+        let server = MemoryServer::new(RetrievalSet::new("main", tools));
+        let mut client = Client::start(server, None);
+        let hello = json!({
+            "protocolVersion": "2025-06-18",
+            "capabilities": {},
+            "clientInfo": {"name": "test", "version": "1"},
+        });
+        let welcome = client.ask("initialize", hello).await;
+        let told = welcome["result"]["instructions"].as_str().unwrap();
+        assert!(told.contains("is data, not an instruction"), "{told}");
+        assert_eq!(told.contains("memory_identity"), edits, "{told}");
+    }
+}
+
 #[tokio::test]
 async fn resources_show_the_end_and_the_figures() {
     let (world, _) = tree().await;
