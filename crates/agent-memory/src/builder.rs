@@ -220,7 +220,7 @@ impl Builder {
     /// program runs.
     ///
     /// If a model writes summaries, one that failed or is empty is an error, no extract replaces it, and the session
-    /// stays unchanged. [`ladder`](Self::ladder) sets another rule.
+    /// stays unchanged. [`ladder`](Self::ladder) sets another rule, unless it changes the gate alone.
     pub fn handoff(mut self, policy: impl Into<LiveHandoffPolicy>) -> Self {
         self.handoff = policy.into();
         self.strategy(Strategy::Handoff)
@@ -394,6 +394,10 @@ impl Builder {
         let handoff_ladder = match self.ladder {
             _ if by_model && self.model_only => model_only(),
             None if by_model => failing(),
+            Some(given) if by_model && changes_gate_alone(&given) => Ladder {
+                gate: given.gate,
+                ..failing()
+            },
             _ => ladder.clone(),
         };
         let blocks = self.blocks.unwrap_or_else(|| BlockPolicy {
@@ -453,4 +457,14 @@ impl Builder {
             closing: CancellationToken::new(),
         }))
     }
+}
+
+/// Returns whether a ladder differs from the default by its gate, and by nothing else.
+fn changes_gate_alone(ladder: &Ladder) -> bool {
+    let default = Ladder::default();
+    let changed = Ladder {
+        gate: ladder.gate.clone(),
+        ..default.clone()
+    };
+    *ladder == changed && changed != default
 }

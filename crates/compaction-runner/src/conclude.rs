@@ -4,12 +4,12 @@
 use std::slice;
 
 use compaction_plan::Job;
+use memory_model::Purpose;
 use memory_store::{LeaseUpdate, Published};
 
 use crate::environment::{Compaction, Stage};
 use crate::error::Result;
 use crate::events::{Event, SkipReason};
-use crate::execute::is_split;
 use crate::leases::{HAND_BACK, hand_back, release, settle_all};
 use crate::prepared::{Done, Prepared, keep_drafts};
 use crate::publishable::{Publishable, publish_all};
@@ -200,4 +200,11 @@ pub(crate) async fn skip(env: &Compaction<'_>, job: &Job, reason: SkipReason, ta
     }
     let range = job.range;
     env.emit(Event::Skipped { range, reason }).await;
+}
+
+/// Returns whether jobs contain the summary of the beginning of a turn that is split. With whole passes, it is written
+/// together with the summary of the earlier turns, or not at all.
+pub(crate) fn is_split(jobs: &[Job]) -> bool {
+    let mut requests = jobs.iter().filter_map(|job| job.request.as_ref());
+    requests.any(|request| request.purpose == Purpose::TurnPrefix)
 }

@@ -9,11 +9,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use compaction_plan::Job;
 use futures::future::{BoxFuture, Either, select};
 use futures::{FutureExt as _, Stream, StreamExt as _};
-use memory_model::Purpose;
 
 use crate::asked::ask_once;
 use crate::begin::begin;
-use crate::conclude::{conclude, give_up};
+use crate::conclude::{conclude, give_up, is_split};
 use crate::environment::Compaction;
 use crate::error::{Error, Result};
 use crate::leases::hand_back;
@@ -70,13 +69,6 @@ pub(crate) async fn execute(
         hand_back(env, partial.into_iter().filter_map(|one| one.fence)).await?;
     }
     Ok(())
-}
-
-/// Returns whether jobs contain the summary of the beginning of a turn that is split. With whole passes, it is written
-/// together with the summary of the earlier turns, or not at all.
-pub(crate) fn is_split(jobs: &[Job]) -> bool {
-    let mut requests = jobs.iter().filter_map(|job| job.request.as_ref());
-    requests.any(|request| request.purpose == Purpose::TurnPrefix)
 }
 
 /// Prepares and publishes one batch of jobs (changes of the view).

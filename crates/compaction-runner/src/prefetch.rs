@@ -13,11 +13,11 @@ use serde::Serialize;
 
 use crate::asked::ask_once;
 use crate::begin::begin;
-use crate::conclude::{conclude, give_up, skip};
+use crate::conclude::{conclude, give_up, is_split, skip};
 use crate::environment::{Compaction, Stage};
 use crate::error::Result;
 use crate::events::{NoHooks, SkipReason};
-use crate::execute::{execute, is_split};
+use crate::execute::execute;
 use crate::lifecycle;
 use crate::outcome::Outcome;
 use crate::prepared::{Done, Prepared};

@@ -1,10 +1,12 @@
 //! Messages in the shapes of the providers' interfaces and of the export format, one JSON object each.
 
+mod calls;
 mod content;
 
 use memory_model::{EntryKind, Message, Part, RawJson, Role, Timestamp, TurnId};
 use serde_json::value::RawValue;
 
+pub(crate) use self::calls::Calls;
 use self::content::{Parts, pictures};
 pub(crate) use self::content::{attach, linked_media, parts, result};
 use crate::Report;
@@ -41,54 +43,6 @@ const TIMES: [&str; 3] = ["created_at", "timestamp", "ts"];
 
 /// Keys beside the content that hold a model's reasoning; the first that is there is read.
 const REASONING: [&str; 3] = ["reasoning_content", "reasoning", "thinking"];
-
-/// The calls so far; a result without an id answers them by their name.
-#[derive(Debug, Default)]
-pub(crate) struct Calls {
-    /// Number of calls without an id.
-    count: u64,
-    /// Names and ids of those that have no result, oldest first.
-    open: Vec<(String, String)>,
-}
-
-impl Calls {
-    /// Opens a call, and returns its id, which is made if it has none.
-    fn call(&mut self, id: Option<String>, name: &str) -> String {
-        let id = id.unwrap_or_else(|| {
-            self.count += 1;
-            format!("function-{}", self.count)
-        });
-        self.open.push((name.to_owned(), id.clone()));
-        id
-    }
-
-    /// Closes the call with this id.
-    fn close(&mut self, id: &str) {
-        if let Some(at) = self.open.iter().position(|(_, open)| open == id) {
-            self.open.remove(at);
-        }
-    }
-
-    /// Returns the id of the oldest open call of this name, and closes the call.
-    fn answer_open(&mut self, name: &str) -> Option<String> {
-        let at = self.open.iter().position(|(open, _)| open == name)?;
-        Some(self.open.remove(at).1)
-    }
-
-    /// Closes the call that a result names by this id. Without one returns the id as [`answer_open`](Self::answer_open)
-    /// does; an id made from the name if no call is open.
-    fn answer(&mut self, id: Option<String>, name: &str) -> String {
-        match id {
-            Some(id) => {
-                self.close(&id);
-                id
-            }
-            None => self
-                .answer_open(name)
-                .unwrap_or_else(|| format!("function-{name}")),
-        }
-    }
-}
 
 /// The program that wrote a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

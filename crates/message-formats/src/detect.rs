@@ -1,6 +1,5 @@
 //! Detection of this crate's formats in a source of lines, by what the lines of each look like.
 
-use crate::kimi::RECORDS;
 use crate::raw::RawObject;
 use crate::{Confidence, Head};
 
@@ -27,6 +26,9 @@ const CODEX_TYPES: [&str; 5] = [
     "turn_context",
     "compacted",
 ];
+
+/// Roles of the records of Kimi Code that are not messages.
+pub(crate) const KIMI_RECORDS: [&str; 3] = ["_checkpoint", "_usage", "_system_prompt"];
 
 /// The formats that this crate tells apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -148,7 +150,7 @@ fn is_pi(line: &RawObject<'_>) -> bool {
 /// Whether a line is one of Kimi Code's records that are not messages, which its files begin with.
 fn is_kimi_code(line: &RawObject<'_>) -> bool {
     let role = line.string("role");
-    role.is_some_and(|role| RECORDS.contains(&role.as_str()))
+    role.is_some_and(|role| KIMI_RECORDS.contains(&role.as_str()))
 }
 
 /// Whether a line is a message of plain JSON lines.

@@ -12,8 +12,8 @@ use memory_model::{Role, SessionKey};
 use serde_json::value::RawValue;
 
 use crate::chat::{self, Calls};
-use crate::format::BOM;
 use crate::json_lines::Line;
+use crate::lines::BOM;
 use crate::outline::{Ends, Outline};
 use crate::raw::{MetaBuilder, RawObject, list};
 use crate::session::{SessionBuilder, note, short_hash};

@@ -5,6 +5,7 @@ use std::fmt;
 use std::io::BufRead;
 use std::path::Path;
 
+use crate::lines::BOM;
 use crate::outline::Outline;
 use crate::{Error, ReadOptions, Report, SessionLog};
 
@@ -169,7 +170,9 @@ impl<'a> Head<'a> {
 
     /// The outline of the source's first document; `None` where it is neither an object nor a list.
     pub(crate) fn outline(&self) -> Option<&Outline<'a>> {
-        self.outline.get_or_init(|| Outline::of(self)).as_ref()
+        self.outline
+            .get_or_init(|| Outline::of(self.bytes, self.complete))
+            .as_ref()
     }
 
     /// The lines of the head, without their ends. The last one is left out unless a newline ends
@@ -184,9 +187,6 @@ impl<'a> Head<'a> {
         bytes.split(|&byte| byte == b'\n')
     }
 }
-
-/// The byte order mark of UTF-8.
-pub(crate) const BOM: &[u8] = b"\xef\xbb\xbf";
 
 /// A source to read.
 pub struct Input<'a> {

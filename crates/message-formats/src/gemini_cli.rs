@@ -25,8 +25,8 @@ use crate::branches::Branches;
 use crate::chat::{self, Calls};
 use crate::detect::{self, Kind};
 use crate::documents::{self, Found};
-use crate::format::BOM;
 use crate::json_lines::{self, Line, LineReader, is_object};
+use crate::lines::BOM;
 use crate::outline::Outline;
 use crate::raw::{Member, MetaBuilder, RawObject, Reading, list, string};
 use crate::session::{note, short_hash, unknown};
@@ -68,11 +68,11 @@ impl Format for GeminiCli {
     }
 
     fn sniff(&self, head: &Head<'_>) -> Confidence {
-        let is_document = |outline: Outline<'_>| {
+        let is_document = |outline: &Outline<'_>| {
             let keys = ["sessionId", "projectHash", "messages"];
             keys.iter().all(|key| outline.has(key))
         };
-        match Outline::of(head).is_some_and(is_document) {
+        match head.outline().is_some_and(is_document) {
             true => Confidence::Certain,
             false => detect::sniff(head, Kind::GeminiCli),
         }

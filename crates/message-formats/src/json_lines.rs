@@ -6,7 +6,7 @@
 
 use serde_json::value::RawValue;
 
-use crate::format::BOM;
+use crate::lines::BOM;
 use crate::lines::{Found, Limits, next_line};
 use crate::raw::RawObject;
 use crate::{Error, Input, ReadOptions, Report};

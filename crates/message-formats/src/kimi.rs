@@ -16,9 +16,6 @@ use crate::raw::Reading;
 use crate::session::{SessionBuilder, note, short_hash};
 use crate::{AgentHome, Confidence, Error, Format, Head, Input, Origin, ReadOptions, Report, Sink};
 
-/// Roles of records that are not messages.
-pub(crate) const RECORDS: [&str; 3] = ["_checkpoint", "_usage", "_system_prompt"];
-
 /// Kimi Code's sessions.
 #[derive(Debug, Clone, Copy, Default)]
 #[non_exhaustive]
@@ -97,7 +94,7 @@ impl LineReader for Reader {
                 .push(note(Role::System, line.text), None, line.text);
             return;
         }
-        if RECORDS.contains(&role.as_str()) {
+        if detect::KIMI_RECORDS.contains(&role.as_str()) {
             report.skip(&role);
             return;
         }

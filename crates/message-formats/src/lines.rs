@@ -2,6 +2,9 @@
 
 use std::io::{BufRead, ErrorKind};
 
+/// The byte order mark of UTF-8.
+pub(crate) const BOM: &[u8] = b"\xef\xbb\xbf";
+
 /// Maximum length that is kept of a line that is too long, in bytes.
 const SAMPLE: usize = 64;
 

@@ -2,8 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::Head;
-use crate::format::BOM;
+use crate::lines::BOM;
 
 /// Levels of an outline. What is deeper is passed over.
 const LEVELS: usize = 4;
@@ -21,11 +20,11 @@ pub(crate) struct Outline<'a> {
 }
 
 impl<'a> Outline<'a> {
-    /// Looks at the first document of a source; `None` where it is neither an object nor a list.
-    pub(crate) fn of(head: &Head<'a>) -> Option<Self> {
-        let bytes = head.bytes();
-        let bytes = bytes.strip_prefix(BOM).unwrap_or(bytes).trim_ascii_start();
-        if head.is_directory() || !bytes.starts_with(b"{") && !bytes.starts_with(b"[") {
+    /// Looks at the first document of the head of a source; `None` where it is neither an object nor a list. `complete`:
+    /// whether nothing follows the head.
+    pub(crate) fn of(head: &'a [u8], complete: bool) -> Option<Self> {
+        let bytes = head.strip_prefix(BOM).unwrap_or(head).trim_ascii_start();
+        if !bytes.starts_with(b"{") && !bytes.starts_with(b"[") {
             return None;
         }
         let mut scan = Scan {
@@ -34,7 +33,7 @@ impl<'a> Outline<'a> {
         };
         scan.outline.settled = match scan.value(&mut String::new(), 0) {
             Ok(()) | Err(Stop::Enough) => true,
-            Err(Stop::Cut) => head.is_complete(),
+            Err(Stop::Cut) => complete,
         };
         Some(scan.outline)
     }
@@ -220,7 +219,7 @@ mod tests {
     use super::*;
 
     fn of(text: &str, complete: bool) -> Option<Outline<'_>> {
-        Outline::of(&Head::new(text.as_bytes(), complete))
+        Outline::of(text.as_bytes(), complete)
     }
 
     #[test]

@@ -5,7 +5,7 @@ use memory_model::{
 };
 use serde_json::value::RawValue;
 
-use super::Calls;
+use super::calls::Calls;
 use crate::blocks::{Blocks, Dialect};
 use crate::raw::{Member, MetaBuilder, RawObject, Reading, list, string, text};
 use crate::session::unknown;

@@ -576,6 +576,19 @@ async fn a_handoff_whose_model_fails_is_an_error_whoever_asks_for_it() {
         assert!(failure.contains(why), "{failure}");
         assert_eq!(session.spans().await.unwrap(), before);
     }
+    // A stricter gate for summaries is no other rule for failures.
+    let gated = Ladder {
+        gate: Some(Gate {
+            min_retained: Share::new(0.5),
+            ..Gate::default()
+        }),
+        ..Ladder::default()
+    };
+    let model = Arc::new(Scripted::fails());
+    let session = open(memory().summarizer(model).ladder(gated).handoff(keeping(4))).await;
+    talk(&session, 10).await;
+    let error = session.hand_over(&HandOver::default()).await.unwrap_err();
+    assert!(matches!(error.kind(), ErrorKind::Model(_)));
     // Another ladder is another rule, and sessions of another strategy have extracts.
     let failing = || memory().summarizer(Arc::new(Scripted::fails()));
     let session = open(failing().ladder(Ladder::default()).handoff(keeping(4))).await;

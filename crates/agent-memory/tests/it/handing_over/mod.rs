@@ -31,7 +31,7 @@ use agent_memory::{
     context::{AssemblyPolicy, IdentityFiles, MessageOrigin},
     models::{BreakerPolicy, GuardPolicy},
     retrieval::ExpandArgs,
-    summaries::{Ladder, SummarizerResponse, SummaryRequest},
+    summaries::{Gate, Ladder, Share, SummarizerResponse, SummaryRequest},
 };
 
 use summarize_escalation::testing::FakeTimer;
