@@ -75,8 +75,8 @@ pub(super) enum Source<'a> {
     },
 }
 
-/// Returns the content of a medium. Returns `None` if it has no data, a placeholder instead of data, or a URL with a
-/// scheme other than http and https.
+/// Returns the content of a medium. Returns `None` if it has no data, a placeholder instead of data, or no http or
+/// https URL.
 pub(super) fn source(media: &Media) -> Option<Source<'_>> {
     match &media.source {
         MediaSource::Data(data) => read_data(data, &media.media_type),

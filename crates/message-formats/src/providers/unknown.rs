@@ -19,7 +19,7 @@ const REASONING: &[&str] = &[
 const COMPACTION: &str = "compaction";
 
 /// Returns the text of an unknown part: the summary of a compaction, or else its JSON without bytes. Returns `None` for
-/// reasoning and for an empty summary.
+/// reasoning and for a blank summary.
 pub(super) fn text(raw: &RawJson) -> Option<String> {
     if let Some(compaction) = super::fields::native(raw, &[COMPACTION]) {
         let summary = compaction.get("content").and_then(Value::as_str);
