@@ -4,8 +4,8 @@
 //! `payload`.
 //!
 //! - The conversation is in the `response_item` lines: messages, reasoning, calls and their results. Each is one
-//!   message. Newer versions give them ids, and others get made ids. Encrypted reasoning has the whole item as its
-//!   signature. The role `developer` is read as the system.
+//!   message. Newer versions give them ids. Items of older versions get made ids. Encrypted reasoning has the whole
+//!   item as its signature. The role `developer` is read as the system.
 //! - The `provenance` of a user's message says whether the user or the program wrote it. The meta keeps it.
 //! - A result has failed if the event before it says so. It has also failed if the lines that the program wrote before
 //!   the output have an exit code other than 0, or say that the call was interrupted or refused.
