@@ -1,4 +1,4 @@
-//! Content blocks of the Messages API, as Claude Code writes them, and pi's variant.
+//! Content blocks of the Messages API in the dialects of Claude Code and pi.
 
 use memory_model::{MAX_PART_DEPTH, Media, MediaSource, Message, Part, RawJson, ResultContent};
 use serde_json::value::RawValue;
@@ -6,14 +6,14 @@ use serde_json::value::RawValue;
 use crate::raw::{MetaBuilder, RawObject, Reading, list, string, text};
 use crate::session::unknown;
 
-/// Key names in which the two dialects differ.
+/// Dialect of content blocks. The two dialects differ in the names of keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Dialect {
     Claude,
     Pi,
 }
 
-/// Reader of content blocks, for one dialect and one version of the reading.
+/// Reads content blocks in one dialect, with one version of the reading.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Blocks {
     pub(crate) dialect: Dialect,
@@ -25,7 +25,7 @@ impl Blocks {
         Self { dialect, reading }
     }
 
-    /// Reads a message's content. Keys of blocks that no part models go to `extras`, under the block's index.
+    /// Reads a message's content. Keys of blocks that parts cannot hold are added to `extras`, under the block's index.
     pub(crate) fn content(self, value: &RawValue, extras: &mut MetaBuilder) -> Vec<Part> {
         match value.get().as_bytes().first() {
             Some(b'"') => {
@@ -49,8 +49,8 @@ impl Blocks {
         }
     }
 
-    /// Reads one block on a level of at most [`MAX_PART_DEPTH`]; anything that no part can hold exactly
-    /// becomes [`Part::Unknown`].
+    /// Reads one block on a level of at most [`MAX_PART_DEPTH`]. A block that no other part can hold exactly becomes
+    /// [`Part::Unknown`].
     fn block(self, json: &str, level: usize, extra: &mut MetaBuilder) -> Part {
         let object = RawObject::parse(json).filter(|object| !object.repeats());
         let known = object.and_then(|object| {
@@ -59,7 +59,7 @@ impl Blocks {
             Some((part, found))
         });
         match known {
-            // The first reading had no place for further keys of a result's parts.
+            // The first reading could not keep further keys of a result's parts.
             Some((part, found)) if level == 1 || found.is_empty() => {
                 extra.take(found);
                 part
@@ -148,9 +148,10 @@ impl Blocks {
         Some(part)
     }
 
-    /// Reads the content of a result on a level below [`MAX_PART_DEPTH`]. Content that no other part can hold becomes
-    /// an unknown part inside the result, so that the result stays paired with its call. Keys that no part models go to
-    /// `extra`, under `content`.
+    /// Reads the content of a result on a level below [`MAX_PART_DEPTH`].
+    ///
+    /// Content that no other part can hold becomes an unknown part inside the result, so that the result stays paired
+    /// with its call. Keys that parts cannot hold are added to `extra`, under `content`.
     pub(crate) fn result_content(
         self,
         value: Option<&RawValue>,
@@ -188,8 +189,8 @@ fn tool_call(object: &RawObject<'_>, arguments: &str) -> Option<Part> {
     })
 }
 
-/// Whether a tool failed, and whether the part can hold what the source says about it: it cannot
-/// hold `null`. `None` when it is neither a truth value nor `null`.
+/// Returns whether a tool failed, and whether the part can hold the source's value. The part cannot hold `null`.
+/// Returns `None` if the value is neither a truth value nor `null`.
 pub(crate) fn is_error(value: Option<&RawValue>) -> Option<(Option<bool>, bool)> {
     match value.map(RawValue::get) {
         None => Some((None, true)),
@@ -200,8 +201,8 @@ pub(crate) fn is_error(value: Option<&RawValue>) -> Option<(Option<bool>, bool)>
     }
 }
 
-/// The source of an image or a document: base64 data or a URL. `fallback` is the media type of a
-/// URL, whose source names none.
+/// Reads the source of an image or a document: base64 data or a URL. `fallback` is the media type of a URL, because its
+/// source names none.
 fn media(object: &RawObject<'_>, fallback: &str) -> Option<Media> {
     let source = object.object("source").filter(|source| !source.repeats())?;
     let (media, keys): (Media, &[&str]) = match source.string("type")?.as_str() {
@@ -224,7 +225,7 @@ fn media(object: &RawObject<'_>, fallback: &str) -> Option<Media> {
     source.others(keys).next().is_none().then_some(media)
 }
 
-/// Whether a message holds tool results and nothing else.
+/// Returns whether a message holds tool results and no other parts.
 pub(crate) fn only_results(parts: &[Part]) -> bool {
     !parts.is_empty()
         && parts
@@ -232,8 +233,8 @@ pub(crate) fn only_results(parts: &[Part]) -> bool {
             .all(|part| matches!(part, Part::ToolResult { .. }))
 }
 
-/// The message's meta: the line's other facts, then the message's and the blocks' under
-/// `message` and `blocks`.
+/// Sets the message's meta: the facts of the line, and the facts of the message and its blocks under `message` and
+/// `blocks`.
 pub(crate) fn set_meta(
     message: &mut Message,
     mut line: MetaBuilder,

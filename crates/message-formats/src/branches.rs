@@ -1,4 +1,4 @@
-//! A conversation and the forks that a source holds of it.
+//! A conversation and its forks in one source.
 
 use std::collections::HashMap;
 
@@ -10,30 +10,31 @@ use crate::raw::string;
 use crate::session::{SessionBuilder, short_hash};
 use crate::{Error, Origin, Sink};
 
-/// The root conversation, then its forks in file order.
+/// The root conversation and its forks in file order.
 #[derive(Debug)]
 pub(crate) struct Branches {
-    /// The session's key; `None` before the first line.
+    /// Key of the session, or `None` before the first line.
     key: Option<String>,
     /// Whether the source names the session.
     named: bool,
     branches: Vec<Branch>,
-    /// The branch that was written to last.
+    /// Index of the branch that was written to last.
     current: usize,
-    /// Branch and external id of each entry, by the entry's id. Records without an entry have those of the entry before.
+    /// Branch and external id of each entry, by the entry's id. A record without an entry has the external id of the
+    /// entry before it.
     entries: HashMap<String, (usize, Option<String>)>,
-    /// The fork that the next entry begins: its parent, and the last entry that both share.
+    /// Parent of the fork that the next entry begins, and the last entry that both share.
     back: Option<(usize, Option<String>)>,
 }
 
 #[derive(Debug)]
 struct Branch {
     log: SessionBuilder,
-    /// Suffix of the session's key; `None` for the root.
+    /// Suffix of the session's key, or `None` for the root.
     name: Option<String>,
     parent: usize,
     after: Option<String>,
-    /// The id of the last entry.
+    /// Id of the last entry.
     tip: Option<String>,
 }
 
@@ -58,7 +59,8 @@ impl Default for Branches {
 }
 
 impl Branches {
-    /// Takes the session's key from the first line, or makes one of it: `prefix`, and its hash. Returns whether it is the first line.
+    /// Sets the session's key from the first line. If the line names no session, the key is `prefix` and the line's
+    /// hash. Returns whether this is the first line.
     pub(crate) fn name(
         &mut self,
         line: &Line<'_>,
@@ -74,7 +76,7 @@ impl Branches {
         is_first
     }
 
-    /// Makes the root a conversation that another one started.
+    /// Marks the root as a conversation that another conversation started.
     pub(crate) fn spawned_by(&mut self, parent: String) {
         if let Some(root) = self.branches.first_mut() {
             root.log.origin = Origin::Spawn {
@@ -85,34 +87,34 @@ impl Branches {
         }
     }
 
-    /// The branch that was written to last.
+    /// Returns the branch that was written to last.
     pub(crate) fn current(&self) -> usize {
         self.current
     }
 
-    /// Whether nothing was said yet.
+    /// Returns whether no branch has a message yet.
     pub(crate) fn is_without_messages(&self) -> bool {
         let mut branches = self.branches.iter();
         branches.all(|branch| branch.log.is_without_messages())
     }
 
-    /// The entries of a branch.
+    /// Returns the entries of a branch.
     pub(crate) fn log(&mut self, branch: usize) -> Option<&mut SessionBuilder> {
         self.branches.get_mut(branch).map(|branch| &mut branch.log)
     }
 
-    /// The external id of an entry.
+    /// Returns the external id of an entry.
     pub(crate) fn external(&self, id: &str) -> Option<String> {
         self.entries.get(id)?.1.clone()
     }
 
-    /// Returns the branch of an entry that names its parent: that of the parent if the parent is its last entry, else a new fork
-    /// at the parent.
+    /// Returns the branch of an entry with a stated parent. It is the parent's branch if the parent is the last entry
+    /// there, and otherwise a new fork at the parent.
     pub(crate) fn place(&mut self, id: &str, parent: Option<&RawValue>) -> usize {
         let Some(parent) = parent else {
             return self.current;
         };
-        // The same entry once more, or one that reuses its id, makes no branch.
+        // A repeated entry, or another entry with the same id, makes no branch.
         if let Some((branch, _)) = self.entries.get(id) {
             return *branch;
         }
@@ -120,7 +122,7 @@ impl Branches {
         let (from, after) = match &name {
             Some(name) => match self.entries.get(name) {
                 Some(found) => found.clone(),
-                // The parent's line could not be read: file order is what is left.
+                // The parent's line could not be read, so only file order is left.
                 None => return self.current,
             },
             None if parent.get() == "null" => (0, None),
@@ -155,7 +157,7 @@ impl Branches {
         self.branches.len() - 1
     }
 
-    /// Notes an entry that names its parent as the last one of its branch. `external`: `None` for a record that is no entry.
+    /// Records that an entry is the last one of its branch. `external` is `None` for a record without an entry.
     pub(crate) fn placed(&mut self, id: &str, branch: usize, external: Option<String>) {
         self.current = branch;
         let Some(at) = self.branches.get_mut(branch) else {
@@ -167,7 +169,7 @@ impl Branches {
         self.entries.insert(id.to_owned(), (branch, external));
     }
 
-    /// The place behind the last entry, to go back to.
+    /// Returns the place behind the last entry, for a later [`go_back`](Self::go_back).
     pub(crate) fn end(&self) -> (usize, Option<String>) {
         if let Some(back) = &self.back {
             return back.clone();
@@ -181,12 +183,12 @@ impl Branches {
         }
     }
 
-    /// Goes back to a place: the next entry begins a fork there.
+    /// Goes back to a place, so that the next entry begins a fork there.
     pub(crate) fn go_back(&mut self, place: (usize, Option<String>)) {
         self.back = Some(place);
     }
 
-    /// The branch in use, in a source that goes on in it without naming parents.
+    /// Returns the branch in use of a source that does not name parents.
     pub(crate) fn in_use(&mut self) -> Option<&mut SessionBuilder> {
         if let Some((from, after)) = self.back.take() {
             let name = format!("fork-{}", self.branches.len());
@@ -196,7 +198,7 @@ impl Branches {
         self.log(self.current)
     }
 
-    /// Passes on the conversations that have entries. `linked`: entries say which one they follow.
+    /// Passes the conversations with entries to the sink. `linked` means that entries name the entry that they follow.
     pub(crate) fn finish(self, linked: bool, sink: &mut dyn Sink) -> Result<(), Error> {
         let key = self.key.unwrap_or_default();
         let key_of = |branch: &Branch| match &branch.name {

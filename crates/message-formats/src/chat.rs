@@ -1,4 +1,4 @@
-//! Messages in the shapes of the providers' interfaces and of the export format, one JSON object each.
+//! Reads messages in the shapes of the providers' interfaces and of the export format. Each message is one JSON object.
 
 mod calls;
 mod content;
@@ -15,7 +15,7 @@ use crate::json_lines::Line;
 use crate::raw::{MetaBuilder, RawObject, Reading, list, readable, string};
 use crate::session::{SessionBuilder, note, unknown};
 
-/// Keys of the export format that a message carries otherwise. A store numbers and counts anew.
+/// Keys of the export format that have fields in a message, or that a store computes again.
 const CARRIED: [&str; 11] = [
     "role",
     "name",
@@ -29,31 +29,31 @@ const CARRIED: [&str; 11] = [
     "meta",
     "session",
 ];
-/// Number of the keys that a message of other programs has too.
+/// Number of these keys that messages of other programs can have too.
 const CARRIED_OF_OTHERS: usize = 3;
 
-/// The role of a result in the chat format before calls had ids.
+/// Role of a result in the older chat format without call ids.
 const FUNCTION: &str = "function";
 const DEVELOPER: &str = "developer";
-/// The role of the model in Gemini's shape.
+/// Role of the model in Gemini's shape.
 const MODEL: &str = "model";
 
-/// Keys of a line that hold its time, the program's own first.
+/// Keys of a line that hold its time. The export format's key is the first.
 const TIMES: [&str; 3] = ["created_at", "timestamp", "ts"];
 
-/// Keys beside the content that hold a model's reasoning; the first that is there is read.
+/// Keys of a message that hold a model's reasoning. The first one in the message is read.
 const REASONING: [&str; 3] = ["reasoning_content", "reasoning", "thinking"];
 
-/// The program that wrote a message.
+/// Program that wrote a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Writer {
-    /// This one, or a person: keys may have the meaning of the export format.
+    /// This program or a person. Keys can have the meaning of the export format.
     Export,
-    /// Another one.
+    /// Another program.
     Other,
 }
 
-/// Adds the message of a list that another program wrote. Its id is the message's own.
+/// Adds a message of another program from a list. Its external id is the message's id.
 pub(crate) fn push(
     line: &Line<'_>,
     calls: &mut Calls,
@@ -66,7 +66,8 @@ pub(crate) fn push(
     log.push(message, line.object.id("id"), line.text)
 }
 
-/// The note of a line that is no message, counted by its type. An item of the model is a message.
+/// Returns the note of a line without a message, and counts the line by its type. A call of the model becomes a
+/// message.
 fn kept(line: &Line<'_>, report: &mut Report) -> Message {
     let kind = line.object.string("type").unwrap_or_default();
     let is_call = kind.ends_with("_call") && line.object.get("role").is_none();
@@ -81,7 +82,7 @@ fn kept(line: &Line<'_>, report: &mut Report) -> Message {
     }
 }
 
-/// Whether a line neither has a known role nor calls itself a note.
+/// Returns whether a line has neither a known role nor the kind of a note.
 pub(crate) fn has_no_role(line: &Line<'_>) -> bool {
     let role = line.object.string("role");
     let kind = line.object.string("kind");
@@ -89,8 +90,8 @@ pub(crate) fn has_no_role(line: &Line<'_>) -> bool {
         && kind.as_deref() != Some(EntryKind::Note.as_str())
 }
 
-/// A line that no message can hold exactly: in its place and whole, as a message if it names a role and no other kind,
-/// else as a note.
+/// Keeps a line that no message can hold exactly, whole and in its place. It becomes a message if it names a role and
+/// no other kind, and otherwise a note.
 pub(crate) fn whole(line: &Line<'_>, reading: Reading) -> Message {
     let role = line.object.string("role");
     let role = role.and_then(|role| role_of(&role, reading));
@@ -101,7 +102,7 @@ pub(crate) fn whole(line: &Line<'_>, reading: Reading) -> Message {
     }
 }
 
-/// The role that a name stands for.
+/// Returns the role with a name.
 fn role_of(name: &str, reading: Reading) -> Option<Role> {
     match name {
         DEVELOPER => Some(Role::System),
@@ -110,8 +111,8 @@ fn role_of(name: &str, reading: Reading) -> Option<Role> {
     }
 }
 
-/// The message of a line, and whether the first reading may have read it otherwise; `None` when it has no role that is known, or a
-/// key twice.
+/// Reads the message of a line, and whether the first reading may have read the line differently. Returns `None` if the
+/// line has no known role or has a key twice.
 pub(crate) fn message(
     line: &Line<'_>,
     reading: Reading,
@@ -167,7 +168,7 @@ pub(crate) fn message(
     }
     message.name = optional(object, "name")?;
     message.created_at = time(object, reading, writer);
-    // The export format says so of an entry without a time.
+    // The export format writes `null` for an entry without a time.
     let is_null = object
         .get(TIMES[0])
         .is_some_and(|time| time.get() == "null");
@@ -187,7 +188,7 @@ pub(crate) fn message(
     Some((message, revised))
 }
 
-/// The time of a line, under the first key that has one. The first reading knew one key; the meta keeps the others.
+/// Returns the time of a line, under the first key with one. The first reading knew one key. The meta keeps the others.
 fn time(object: &RawObject<'_>, reading: Reading, writer: Writer) -> Timestamp {
     let keys = match (reading, writer) {
         (Reading::First, _) => &TIMES[..1],
@@ -202,7 +203,7 @@ fn time(object: &RawObject<'_>, reading: Reading, writer: Writer) -> Timestamp {
     }
 }
 
-/// The reasoning that an assistant's message holds, and its key.
+/// Returns the reasoning of an assistant's message, and its key.
 pub(crate) fn reasoning(object: &RawObject<'_>) -> Option<(&'static str, Part)> {
     let mut found = REASONING.iter().filter_map(|key| {
         let text = object.string(key).filter(|text| !text.is_empty())?;
@@ -212,7 +213,7 @@ pub(crate) fn reasoning(object: &RawObject<'_>) -> Option<(&'static str, Part)> 
     found.next()
 }
 
-/// A string that may be missing or `null`; `None` outside when it is anything else.
+/// Reads a string that can be missing or `null`. The outer `None` means any other value.
 fn optional(object: &RawObject<'_>, name: &str) -> Option<Option<String>> {
     object
         .present(name)
@@ -220,7 +221,7 @@ fn optional(object: &RawObject<'_>, name: &str) -> Option<Option<String>> {
         .map_or(Some(None), |text| text.map(Some))
 }
 
-/// The line's own meta, with what else the line held beside it.
+/// Merges the line's meta with the line's other members.
 fn merge(meta: Option<&RawValue>, extra: Option<RawJson>) -> Option<RawJson> {
     match (meta, extra) {
         (Some(meta), None) => Some(RawJson::from_raw(meta)),
@@ -240,8 +241,8 @@ fn merge(meta: Option<&RawValue>, extra: Option<RawJson>) -> Option<RawJson> {
 }
 
 impl Parts<'_> {
-    /// The fields of a message: `parts`, or those of the chat format that most providers share: `content`, an
-    /// assistant's reasoning and calls, and a tool's answer.
+    /// Reads the fields of a message: `parts`, or the fields of the common chat format. These are `content`, the
+    /// reasoning and calls of an assistant, and the call that a tool's message answers.
     fn fields(
         &mut self,
         object: &RawObject<'_>,
@@ -313,8 +314,8 @@ impl Parts<'_> {
         Some(())
     }
 
-    /// The id of the call that a tool's message answers without a `tool_call_id`: it is the only one of a list, or of
-    /// the oldest open call of the tool.
+    /// Returns the id of the call that a tool's message answers without a `tool_call_id`. It is the only id of a list,
+    /// or the id of the oldest open call of the tool.
     fn answered(&mut self, object: &RawObject<'_>, carried: &mut Vec<&str>) -> Option<String> {
         if let Some(ids) = object.get("tool_call_ids") {
             let ids: Vec<String> = serde_json::from_str(ids.get()).ok()?;
@@ -328,8 +329,9 @@ impl Parts<'_> {
         self.calls.answer_open(&name)
     }
 
-    /// A call as `{"id","type":"function","function":{"name","arguments"}}`, or as `custom` with an `input`. The arguments
-    /// stay what they are, most often a JSON string that holds JSON. Further keys go to `extra`.
+    /// Reads a call of the form `{"id","type":"function","function":{"name","arguments"}}`, or a `custom` one with an
+    /// `input`. The arguments stay as they came, most often as a JSON string with JSON inside. Further keys are added
+    /// to `extra`.
     fn call(&mut self, json: &RawValue, extra: &mut MetaBuilder) -> Option<Part> {
         let call = RawObject::parse(json.get()).filter(|call| !call.repeats())?;
         let inner = |key| call.object(key).filter(|inner| !inner.repeats());
@@ -362,7 +364,7 @@ impl Parts<'_> {
         })
     }
 
-    /// The call of a line in the chat format before calls had ids.
+    /// Reads the call of a line in the older chat format without call ids.
     fn function_call(
         &mut self,
         object: &RawObject<'_>,
@@ -386,7 +388,7 @@ impl Parts<'_> {
         })
     }
 
-    /// An item of the responses interface that is no message.
+    /// Reads an item of the responses interface that is no message.
     fn item(
         &mut self,
         line: &Line<'_>,

@@ -22,10 +22,11 @@ use line::{prompt, read, repeat, whole};
 use queue::{QUEUE, Queue, Queued};
 use tree::{LineKind, Step, TreeLine};
 
-/// Line types that are no part of a conversation.
+/// Types of lines that are not part of a conversation.
 const NOISE: [&str; 3] = ["progress", "file-history-snapshot", QUEUE];
 
-/// Key of a sub-agent's line in an output stream: the id of the call that started the sub-agent; `null` in other lines.
+/// Key of a sub-agent's line in an output stream. Its value is the id of the call that started the sub-agent. Other
+/// lines have `null` there.
 const CALL: &str = "parent_tool_use_id";
 
 /// Tools that start a sub-agent.
@@ -79,72 +80,74 @@ impl Format for ClaudeCode {
     }
 }
 
-/// The session that a line of a session file or of an output stream names.
+/// Returns the session that a line of a session file or of an output stream names.
 fn session_of(object: &RawObject<'_>) -> Option<String> {
     object.id("sessionId").or_else(|| object.id("session_id"))
 }
 
-/// A call that may start a sub-agent.
+/// A call that can start a sub-agent.
 #[derive(Debug)]
 struct SpawnCall {
-    /// The conversation that the call is in, as an index.
+    /// Index of the conversation with the call.
     session: usize,
     id: String,
-    /// External id of the line that holds the call.
+    /// External id of the line with the call.
     line: String,
     prompt: Option<String>,
     answered: bool,
     taken: bool,
 }
 
-/// Reads a file's lines in file order. `parentUuid` tells side chains apart. It also shows when the user went back to a
-/// message before a turn, and thus took the turn back: a fork begins there. Any other line continues its branch in file
-/// order, since results of parallel calls and notes of the program are branches of the tree too.
+/// Reads a file's lines in file order.
+///
+/// `parentUuid` distinguishes side chains. It also shows a turn that was taken back: the user went back to a message
+/// before the turn. A fork begins there. Any other line continues its branch in file order, because results of parallel
+/// calls and notes of the program are branches of the tree too.
 #[derive(Debug, Default)]
 struct Reader {
-    /// The session that the first conversational line names, or a key made from that line.
+    /// Session that the first conversational line names, or a key made from that line.
     key: Option<String>,
-    /// Whether the line names it.
+    /// Whether that line names the session.
     named: bool,
-    /// Whether lines say which line they follow. Those of a program's output stream do not.
+    /// Whether lines name the line that they follow. Lines of an output stream do not.
     linked: bool,
-    /// The session that the last conversational line named.
+    /// Session that the last conversational line named.
     last_key: Option<String>,
     /// The root conversation, then its forks and side chains in file order.
     sessions: Vec<Chain>,
-    /// The branch of the root conversation that was written to last.
+    /// Index of the branch of the root conversation that was written to last.
     current: usize,
     /// Lines of the root conversation and its forks, by uuid.
     lines: HashMap<String, TreeLine>,
-    /// The side chain of each line of one, by the line's uuid.
+    /// Index of a side chain, by the uuid of each of its lines.
     chain_of: HashMap<String, usize>,
-    /// The side chain of each agent.
+    /// Index of a side chain, by its agent.
     agents: HashMap<String, usize>,
     calls: Vec<SpawnCall>,
-    /// Whether only lines that a compaction wrote have come since its boundary.
+    /// Whether the lines since a compaction's boundary were all written by the compaction.
     rewriting: bool,
     /// Words that were typed while the program was busy.
     queue: Queue,
-    /// The branch that holds each of them, by external id.
+    /// Index of the branch with a record of the queue, by external id.
     queued: HashMap<String, usize>,
 }
 
 #[derive(Debug)]
 struct Chain {
     log: SessionBuilder,
-    /// Suffix of the session's key in the key of a side chain or fork; `None` for the root.
+    /// Suffix of the session's key for a side chain or fork, or `None` for the root.
     name: Option<String>,
-    /// Parent of the side chain or fork, as an index.
+    /// Index of the parent of the side chain or fork.
     parent: usize,
     start: Start,
-    /// The lines of the root or a fork, one for each message.
+    /// Lines of the root or a fork, one for each message.
     steps: Vec<Step>,
 }
 
 /// How a chain begins.
 #[derive(Debug, Clone, Copy)]
 enum Start {
-    /// With the file, or with the call that started a side chain, as an index.
+    /// At the start of the file, or with the call that started a side chain, as an index.
     Alone { call: Option<usize> },
     /// As a fork that shares this number of lines with its parent.
     Fork { shared: usize },
@@ -166,7 +169,7 @@ impl Chain {
         Self::new(log, 0, None, Start::Alone { call: None })
     }
 
-    /// Number of lines that it shares with its parent.
+    /// Returns the number of lines that the chain shares with its parent.
     fn shared(&self) -> usize {
         match self.start {
             Start::Alone { .. } => 0,
@@ -238,7 +241,7 @@ impl LineReader for Reader {
             let (mut first, _) = read(line, &tag, false, Reading::First);
             first.created_at = at(Reading::First);
             match side && !is_own {
-                // The first reading took it for a line of the conversation that started the sub-agent.
+                // The first reading assigned the line to the conversation that started the sub-agent.
                 true => EarlierReading::PassedOver,
                 false => EarlierReading::Entry(Box::new(first)),
             }
@@ -269,7 +272,8 @@ impl Reader {
             }
             return Vec::new();
         };
-        // A line that is repeated in another branch may begin two of them: the later one has a number behind its name.
+        // A line that is repeated in another branch can begin two branches. The name of the later one then gets a
+        // number.
         let mut names = HashSet::new();
         let keys: Vec<SessionKey> = self
             .sessions
@@ -303,14 +307,14 @@ impl Reader {
         logs
     }
 
-    /// Whether a conversation has no message yet, so that a summary is the only trace of its past.
+    /// Returns whether a conversation has no message yet, so that a summary is the only trace of its past.
     fn is_only_trace(&self, session: usize) -> bool {
         self.sessions
             .get(session)
             .is_some_and(|chain| chain.shared() == 0 && chain.log.is_without_messages())
     }
 
-    /// Whether a line repeats words that were said from the queue. The queue forgets words that have their copy now.
+    /// Returns whether a line repeats words that were said from the queue. The queue then forgets the words.
     fn repeats_queued(&mut self, tag: &str, object: &RawObject<'_>, message: &Message) -> bool {
         match tag {
             "attachment" if attachment::is_queued_command(object) => {
@@ -323,8 +327,10 @@ impl Reader {
         }
     }
 
-    /// The note that a line becomes if a compaction wrote it: one that repeats a message of the conversation, or the text in
-    /// place of older ones. Such lines follow the boundary of the compaction.
+    /// Returns the note that replaces a line which a compaction wrote.
+    ///
+    /// Such a line follows the boundary of the compaction. It repeats a message of the conversation, or it is the text
+    /// in the place of older messages.
     fn rewritten(
         &mut self,
         session: usize,
@@ -377,10 +383,10 @@ impl Reader {
         None
     }
 
-    /// Adds the words that were said from the queue by now; `next`: another record follows.
+    /// Adds the words that were said from the queue by now. `next` means that another record follows.
     fn push_queued(&mut self, next: bool) {
         for Queued { message, line, .. } in self.queue.due(next) {
-            // Sent twice before anything was answered: the same words.
+            // Words that were sent twice before an answer are the same words.
             let message = match self.has_just_said(&message) {
                 true => note(Role::User, &line),
                 false => message,
@@ -389,7 +395,7 @@ impl Reader {
         }
     }
 
-    /// Whether the last message of the branch in use is this one.
+    /// Returns whether the last message of the branch in use equals a message.
     fn has_just_said(&self, message: &Message) -> bool {
         let chain = self.sessions.get(self.current);
         let mut said = chain
@@ -401,7 +407,7 @@ impl Reader {
 
     /// Adds a message of a queue record, which the first reading passed over.
     fn push_passed_over(&mut self, mut message: Message, line: &str) {
-        // A record that the file repeats is no second message.
+        // A repeated record makes no second message.
         let id = format!("{QUEUED}{}", short_hash(line));
         if !message.created_at.is_known()
             && let Some(line) = RawObject::parse(line)
@@ -440,7 +446,7 @@ impl Reader {
                 }
             }
             Start::Fork { shared } => {
-                // The chain that has the last shared line as its own.
+                // The owner of the last shared line.
                 let last = shared
                     .checked_sub(1)
                     .map(|last| self.owner(chain.parent, last));
@@ -456,7 +462,7 @@ impl Reader {
         }
     }
 
-    /// Stores a message in a chain. Returns its external id; `None` if an equal line came before.
+    /// Adds a message to a chain. Returns its external id, or `None` if an equal line came before.
     fn push(
         &mut self,
         session: usize,
@@ -492,8 +498,8 @@ impl Reader {
         Some(line)
     }
 
-    /// The side chain that a line belongs to: that of its agent, or of the line before it in the
-    /// tree, or a new one.
+    /// Returns the side chain that a line belongs to: the chain of its agent, the chain of the line above it in the
+    /// tree, or a new chain.
     fn chain(&mut self, line: &Line<'_>, uuid: Option<&str>, noise: bool) -> usize {
         let object = &line.object;
         let agent = object.id("agentId").or_else(|| object.id(CALL));
@@ -541,7 +547,7 @@ impl Reader {
         self.sessions.len() - 1
     }
 
-    /// The call that started a side chain: the one with its prompt, else the nearest open one.
+    /// Returns the call that started a side chain: the call with its prompt, or else the nearest open call.
     fn spawning_call(&self, prompt: Option<&str>) -> Option<usize> {
         let free = || {
             self.calls
@@ -557,7 +563,7 @@ impl Reader {
 }
 
 impl Reader {
-    /// Returns the chain that owns the line at a place of a chain, and that place.
+    /// Returns the chain that owns the line at a place of another chain, and that place.
     pub(super) fn owner(&self, mut chain: usize, place: usize) -> (usize, usize) {
         while let Some(at) = self.sessions.get(chain)
             && place < at.shared()
@@ -567,13 +573,13 @@ impl Reader {
         (chain, place)
     }
 
-    /// Whether a chain shows the line that another chain owns at a place.
+    /// Returns whether a chain shows the line that another chain owns at a place.
     fn shows(&self, chain: usize, (owner, place): (usize, usize)) -> bool {
         self.owner(chain, place).0 == owner
     }
 
-    /// Returns the branch that a line of the root conversation belongs to: a new fork if the line begins a turn in the
-    /// place of a turn that was taken back.
+    /// Returns the branch that a line of the root conversation belongs to. It is a new fork if the line begins a turn
+    /// in the place of a turn that was taken back.
     pub(super) fn branch(
         &mut self,
         object: &RawObject<'_>,
@@ -584,7 +590,7 @@ impl Reader {
         if let Some(known) = uuid.and_then(|uuid| self.lines.get(uuid))
             && let Some((chain, _)) = known.place
         {
-            // The same line once more, or another with its uuid.
+            // The line is repeated, or another line has its uuid.
             return chain;
         }
         let Some(stated) = object.get("parentUuid") else {
@@ -629,16 +635,16 @@ impl Reader {
             self.current = self.sessions.len() - 1;
             return self.current;
         }
-        // A result that comes late does not bring its branch back into use.
+        // A late result does not bring its branch back into use.
         if kind.may_begin_turn() || kind == LineKind::Assistant {
             self.current = branch;
         }
         branch
     }
 
-    /// The nearest line from this one up that is no noise.
+    /// Returns this line, or the nearest line above it that is not noise.
     fn placed<'a>(&'a self, mut uuid: &'a str) -> Option<&'a str> {
-        // A file may state a circle.
+        // The parents in a file can form a circle.
         for _ in 0..=self.lines.len() {
             let line = self.lines.get(uuid)?;
             if line.place.is_some() {
@@ -649,7 +655,7 @@ impl Reader {
         None
     }
 
-    /// Keeps the place of a line that was stored in a branch.
+    /// Records the place of a line that was added to a branch.
     pub(super) fn step(
         &mut self,
         session: usize,
@@ -683,7 +689,7 @@ impl Reader {
         }
     }
 
-    /// The lines that a chain shows from a place on, oldest first.
+    /// Returns the lines that a chain shows from a place on, oldest first.
     fn steps_from(&self, chain: usize, place: usize) -> Vec<&Step> {
         let mut steps = Vec::new();
         let (mut at, mut end) = (self.sessions.get(chain), usize::MAX);
@@ -701,11 +707,11 @@ impl Reader {
         steps
     }
 
-    /// Returns the number of lines of a branch that stay before the first that was taken back, if a line behind
-    /// `parent` begins a turn. `None` if no turn is taken back: the line continues the branch.
+    /// Returns the number of lines of a branch before the first line that was taken back, if a line behind `parent`
+    /// begins a turn. Returns `None` if no turn is taken back, so that the line continues the branch.
     ///
     /// A turn is taken back if its first line is further down the tree than the line that the new turn continues. Other
-    /// lines between the two, such as the result of a parallel call, may be on a side branch, and stay.
+    /// lines between the two, such as the result of a parallel call, can be on a side branch, and stay.
     fn taken_back(
         &self,
         branch: usize,
@@ -731,20 +737,20 @@ impl Reader {
                     + 1
             }
         };
-        // Lines further down the tree, each with the first on the way that is said, and the turn that it is in.
+        // Lines further down the tree. Each has the first conversational line on the way to it, and its turn.
         let mut below: HashMap<&str, (Option<usize>, Option<usize>)> = HashMap::new();
         let mut prompts: Vec<(usize, usize)> = Vec::new();
         let mut answered: HashSet<usize> = HashSet::new();
         let mut linked = anchor.is_some();
         for (place, step) in (first..).zip(self.steps_from(branch, first)) {
             if anchor.is_none() && step.kind == LineKind::Boundary {
-                // The lines behind a boundary are a tree of their own.
+                // The lines behind a boundary are a separate tree.
                 return None;
             }
             let above = step.above.as_deref();
             let state = match (above, anchor) {
                 (above, Some(anchor)) if above == Some(anchor) => (None, None),
-                // A second root of the tree is a resume, unless it is one of the same session.
+                // A second root of the tree is a resume, unless it names the same session.
                 (None, None) if step.is_root && step.session.as_deref() == session => (None, None),
                 (Some(above), _) => match below.get(above) {
                     Some(state) => *state,

@@ -1,9 +1,10 @@
 //! Cline's task files: `api_conversation_history.json`, a list of messages in Anthropic's shape.
 //!
-//! Cline answers calls in texts such as `[read_file for 'a.md'] Result:` and puts what it has to say behind them. Such a
-//! text is the result of the oldest open call of that tool, word for word; what else the message holds is a message of
-//! its own. The conversation's key is the name of the file's folder, which is the task's id; without a path it is
-//! made from the first message. The document is held in memory whole, up to [`ReadOptions::max_line_bytes`](crate::ReadOptions::max_line_bytes).
+//! Cline answers calls in texts such as `[read_file for 'a.md'] Result:` and adds its other texts behind them. Such a
+//! text is, word for word, the result of the oldest open call of that tool. The rest of the message is a separate
+//! message. The conversation's key is the task's id, which is the name of the file's folder. Without a path the key is
+//! made from the first message. The document is held in memory whole, up to
+//! [`ReadOptions::max_line_bytes`](crate::ReadOptions::max_line_bytes).
 
 use serde_json::value::RawValue;
 
@@ -12,11 +13,11 @@ use crate::message_lists::has_messages;
 use crate::outline::Outline;
 use crate::raw::{RawObject, Reading, list, readable};
 
-/// The file of a task's messages.
+/// Name of the file with a task's messages.
 const FILE: &str = "api_conversation_history.json";
-/// Between a call's description and its result.
+/// Text between a call's description and its result.
 const RESULT: &str = "] Result:";
-/// Begins the result of a call that failed.
+/// Beginning of the result of a failed call.
 const FAILED: &str = "The tool execution failed with the following error";
 
 /// Cline's task files.
@@ -60,8 +61,8 @@ impl Documents for Cline {
     }
 }
 
-/// Divides a message of results in texts: the message of the results, and the message of what else it holds. `None` for any
-/// other message. `open` are the names and ids of the calls of the message before.
+/// Divides a message with results in texts into the message of the results and the message of the other content.
+/// Returns `None` for any other message. `open` has the names and ids of the calls in the message before.
 fn divided(message: &RawValue, open: &mut Vec<(String, String)>) -> Option<[String; 2]> {
     let object = RawObject::parse(message.get())?;
     let blocks = object.get("content").and_then(list).unwrap_or_default();
@@ -83,7 +84,7 @@ fn divided(message: &RawValue, open: &mut Vec<(String, String)>) -> Option<[Stri
             continue;
         };
         let mut content = vec![block];
-        // What the tool returned may be a text of its own.
+        // The output of the tool may be in the next text.
         let next = blocks.next_if(|next| output.is_empty() && is_output(next, open));
         content.extend(next);
         let output = next.and_then(text).unwrap_or(output);
@@ -115,7 +116,7 @@ fn divided(message: &RawValue, open: &mut Vec<(String, String)>) -> Option<[Stri
     Some([user(results), user(others)])
 }
 
-/// Returns what a block that answers a call has of the result, and the call's id. The call is then not open any more.
+/// Returns the output in a block that answers a call, and the call's id. The call is then closed.
 fn answer(block: &RawValue, open: &mut Vec<(String, String)>) -> Option<(String, String)> {
     let text = text(block)?;
     let at = open.iter().position(|(name, _)| answers(&text, name))?;
@@ -124,7 +125,7 @@ fn answer(block: &RawValue, open: &mut Vec<(String, String)>) -> Option<(String,
     Some((output.trim().to_owned(), id))
 }
 
-/// The text of a block.
+/// Returns the text of a block.
 fn text(block: &RawValue) -> Option<String> {
     let value = RawObject::parse(block.get())?.get("text")?;
     Some(readable(value, Reading::Now)?.0)
@@ -140,7 +141,7 @@ fn answers(text: &str, name: &str) -> bool {
     })
 }
 
-/// Returns whether a block is what a tool returned, and no other result or word of Cline.
+/// Returns whether a block is the output of a tool: neither another result nor a text of Cline.
 fn is_output(block: &RawValue, open: &[(String, String)]) -> bool {
     text(block).is_some_and(|text| {
         !text.starts_with("<environment_details>")

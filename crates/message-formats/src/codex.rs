@@ -1,21 +1,23 @@
 //! Codex' rollouts.
 //!
-//! A file (`$CODEX_HOME/sessions/Y/M/D/rollout-TIME-ID.jsonl`) is JSON lines with a `timestamp`, a `type` and a `payload`.
+//! A file (`$CODEX_HOME/sessions/Y/M/D/rollout-TIME-ID.jsonl`) is JSON lines with a `timestamp`, a `type` and a
+//! `payload`.
 //!
-//! - The conversation is the `response_item` lines: messages, reasoning, calls and their results, one message each. They have
-//!   ids in newer versions; others get made ones. Reasoning that is encrypted has the whole item as its signature. A role `developer` is the
-//!   system.
-//! - A user's message says in its `provenance` whether the user or the program wrote it; the meta keeps it.
-//! - A result has failed if the event before it says so, or the lines that the program wrote before the output: an exit code other than
-//!   0, a call that was interrupted or refused.
-//! - `event_msg` lines repeat the conversation and are only counted, except for interrupts, errors and turns that were taken back,
-//!   which are notes. So are `session_meta`, `world_state` and a `turn_context` that differs from the one before.
-//!   `token_usage_record` is counted.
-//! - `compacted` is a note with a summary: the messages in its `replacement_history` and `guardian_history` are no messages again, and
-//!   the answer in which the model wrote the summary is a note. A summary without a message before it is a message of the user.
+//! - The conversation is in the `response_item` lines: messages, reasoning, calls and their results. Each is one
+//!   message. Newer versions give them ids. Items of older versions get made ids. Encrypted reasoning has the whole
+//!   item as its signature. The role `developer` is read as the system.
+//! - The `provenance` of a user's message says whether the user or the program wrote it. The meta keeps it.
+//! - A result has failed if the event before it says so. It has also failed if the lines that the program wrote before
+//!   the output have an exit code other than 0, or say that the call was interrupted or refused.
+//! - `event_msg` lines repeat the conversation and are only counted. Interrupts, errors and turns that were taken back
+//!   are notes instead. `session_meta`, `world_state` and a `turn_context` that differs from the one before are notes
+//!   too. `token_usage_record` is counted.
+//! - `compacted` is a note with a summary. The messages in its `replacement_history` and `guardian_history` are not
+//!   read again, and the answer in which the model wrote the summary is a note. A summary without a message before it
+//!   is a message of the user.
 //! - Turns that were taken back (`thread_rolled_back`) stay in their branch, and a fork begins before them.
-//! - A sub-agent has a file of its own. Its session names the parent's as its origin.
-//! - A forked session repeats its parent's lines, and is a conversation of its own.
+//! - A sub-agent has a separate file. Its session names the parent's session as its origin.
+//! - A forked session repeats its parent's lines and is a separate conversation.
 
 use std::collections::HashSet;
 
@@ -36,24 +38,24 @@ use crate::{
     SourceScope, SourceSummary,
 };
 
-/// Types of lines that are no part of a conversation.
+/// Types of lines that are not part of a conversation.
 const NOISE: [&str; 1] = ["token_usage_record"];
 
-/// Types of lines that are known notes.
+/// Types of lines that are always notes.
 const NOTES: [&str; 3] = ["session_meta", "turn_context", "world_state"];
 
 /// Events that no item repeats.
 const NOTED_EVENTS: [&str; 4] = ["turn_aborted", "error", "stream_error", ROLLED_BACK];
 const ROLLED_BACK: &str = "thread_rolled_back";
 
-/// Items that are no message, and those of the server's own tools.
+/// Items without a message, and calls of the server's tools.
 const NOTED_ITEMS: [&str; 3] = ["ghost_snapshot", "compaction", "context_compaction"];
 const SERVER_CALLS: [&str; 2] = ["web_search_call", "image_generation_call"];
 
-/// Words before the exit code of a command.
+/// Text before the exit code of a command.
 const EXIT_CODES: [&str; 2] = ["Process exited with code ", "Exit code: "];
 
-/// Beginnings of results of calls that were not run.
+/// Beginnings of the results of calls that did not run.
 const NOT_RUN: [&str; 9] = [
     "apply_patch verification failed",
     "exec command rejected by user",
@@ -66,7 +68,7 @@ const NOT_RUN: [&str; 9] = [
     "user rejected MCP tool call",
 ];
 
-/// Keys of a line that its message carries otherwise.
+/// Keys of a line that have fields in its message.
 const CARRIED: [&str; 3] = ["type", "payload", "timestamp"];
 
 /// Codex' rollouts.
@@ -113,11 +115,11 @@ impl Format for Codex {
 #[derive(Debug, Default)]
 struct Reader {
     branches: Branches,
-    /// Ids of calls whose failure an event reports, and whose results did not come yet.
+    /// Ids of calls with a failure in an event and no result yet.
     failed: HashSet<String>,
-    /// The places before the user's turns in the branch in use.
+    /// Places before the user's turns in the branch in use.
     turns: Vec<(usize, Option<String>)>,
-    /// Hash of the last turn's context, without the turn's id.
+    /// Hash of the last turn's context, without the turn's ids.
     context: String,
 }
 
@@ -167,7 +169,7 @@ impl Reader {
         self.branches.in_use()?.push(message, id, line.text)
     }
 
-    /// Whether a turn's context is that of the turn before.
+    /// Returns whether a turn's context equals the context of the turn before.
     fn is_same_context(&mut self, payload: &RawObject<'_>) -> bool {
         let context = payload.rest(&["turn_id", "root_turn_id"]);
         let context = short_hash(&context.into_text().unwrap_or_default());
@@ -233,7 +235,7 @@ impl Reader {
     }
 }
 
-/// The session that started a sub-agent.
+/// Returns the session that started a sub-agent.
 fn started_by(meta: &RawObject<'_>) -> Option<String> {
     meta.id("parent_thread_id").or_else(|| {
         let spawn = meta.object("source")?.object("subagent")?;
@@ -241,14 +243,14 @@ fn started_by(meta: &RawObject<'_>) -> Option<String> {
     })
 }
 
-/// Whether a user's message begins a turn: not all of it is a program's.
+/// Returns whether a user's message begins a turn: the program did not write all of it.
 fn begins_turn(message: &Message) -> bool {
     let text = message.text();
     let text = KnownAgents.user_text(&text, message.meta.as_ref());
     text.injected.is_empty() || !text.typed.trim().is_empty()
 }
 
-/// The message of an item; `None` if its type is unknown or it cannot be read.
+/// Reads the message of an item, or returns `None` if its type is unknown or it cannot be read.
 fn item(
     line: &Line<'_>,
     item: &RawObject<'_>,
@@ -336,7 +338,7 @@ fn item(
     Some(message)
 }
 
-/// One text of reasoning.
+/// Reads one text of reasoning.
 fn reasoning(item: &RawValue) -> Part {
     let read = || {
         let object = RawObject::parse(item.get()).filter(|object| !object.repeats())?;
@@ -352,7 +354,8 @@ fn reasoning(item: &RawValue) -> Part {
     }
 }
 
-/// The response that an item is of: its turn, and the number of the last item that the model had read.
+/// Returns the response that an item belongs to. Its name has the turn and the number of the last item that the model
+/// had read.
 fn response(line: &Line<'_>, item: &RawObject<'_>) -> Option<String> {
     let turn = item.object("internal_chat_message_metadata_passthrough")?;
     let read = line.object.object("metadata")?;
@@ -360,7 +363,7 @@ fn response(line: &Line<'_>, item: &RawObject<'_>) -> Option<String> {
     Some(format!("{}/{read}", turn.id("turn_id")?))
 }
 
-/// Whether a call failed, by the text of its result; `None` if the text does not say.
+/// Returns whether a call failed, by the text of its result, or `None` if the text does not say.
 fn failure(text: &str) -> Option<bool> {
     if let Some(output) = RawObject::parse(text) {
         let code = output.object("metadata")?.get("exit_code")?;

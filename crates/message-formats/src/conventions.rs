@@ -1,5 +1,5 @@
-//! The wording of the agents whose transcripts this crate reads: names of tools and arguments, and
-//! what their programs write around results and around what a user typed.
+//! The conventions of the agents with transcripts that this crate reads: the names of tools and arguments, and the
+//! texts that their programs write around results and around a user's words.
 
 mod answers;
 mod commands;
@@ -23,12 +23,12 @@ use results::{REASONS, is_interrupted, is_no_output, is_refused, output, report}
 pub(crate) use results::{is_aborted, output_of_command};
 use users::{is_by_program, typed_and_injected};
 
-/// The conventions of Claude Code, Codex, Gemini CLI, pi, Qwen Code and agents like them, all at once: their names do not
+/// The conventions of Claude Code, Codex, Gemini CLI, pi, Qwen Code and similar agents, all in one. Their names do not
 /// contradict each other.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct KnownAgents;
 
-/// Names of arguments that hold what a call is about, most telling first.
+/// Names of arguments that hold the subject of a call, most specific first.
 const SUBJECTS: [&str; 24] = [
     "command",
     "cmd",
@@ -67,7 +67,7 @@ const PATHS: [&str; 9] = [
     "relative_path",
 ];
 const COMMANDS: [&str; 3] = ["command", "cmd", "script"];
-/// Part of the names of editors whose `command` says what to do with a file, and the command that only shows it.
+/// Part of the names of editors with a `command`, and the command that only shows the file.
 const EDITOR: &str = "str_replace";
 const VIEW: &str = "view";
 const CONTENTS: [&str; 4] = ["content", "contents", "file_text", "new_source"];
@@ -75,24 +75,24 @@ const CONTENTS: [&str; 4] = ["content", "contents", "file_text", "new_source"];
 const EDITING: [&str; 10] = [
     "write", "edit", "create", "patch", "replace", "insert", "delete", "remove", "rename", "move",
 ];
-/// Those of tools that give a file another name.
+/// Parts of the names of tools that rename or move a file.
 const MOVING: [&str; 2] = ["rename", "move"];
 const REMOVING: &str = "remove";
 /// Parts of the names of tools that open files.
 const OPENING: [&str; 4] = ["read", "view", "open", "cat"];
-/// Parts of the names of tools that only look at something.
+/// Parts of the names of tools that only read.
 const READING: [&str; 3] = ["read", "view", "fetch"];
 const SEARCHING: [&str; 6] = ["grep", "glob", "search", "list", "find", "ls"];
-/// Names of tools that have another agent work.
+/// Names of tools that start another agent.
 const DELEGATES: [&str; 5] = ["task", "agent", "delegate", "subagent", "spawn_agent"];
 /// Arguments that name the folder of a command.
 const FOLDERS: [&str; 3] = ["workdir", "dir_path", "directory"];
 /// Flag between a shell and the command that it runs.
 const SHELL_FLAG: &str = "sh -lc ";
 
-/// Texts before and behind the id of a new task in the result of the call that creates it.
+/// Text before and behind the id of a new task, in the result of the call that creates the task.
 const CREATED: (&str, &str) = ("Task #", " created");
-/// Name of the field with the folder in which an agent works.
+/// Beginning of the field with the folder in which an agent works.
 const FOLDER: &str = "\"cwd\":\"";
 
 impl AgentConventions for KnownAgents {
@@ -172,7 +172,7 @@ impl AgentConventions for KnownAgents {
         if use_.action == ToolAction::RunCommand {
             use_.shell = match FOLDERS.iter().find_map(|name| arguments.text(name)) {
                 Some(folder) => Shell::In(folder),
-                // Claude Code's shell goes on in the folder of the call before; its messages name it.
+                // Claude Code's shell stays in the folder of the call before. Its messages name the folder.
                 None if original == "Bash" => Shell::Unknown,
                 None => Shell::New,
             };
@@ -181,7 +181,7 @@ impl AgentConventions for KnownAgents {
         if use_.task.is_some() {
             use_.action = ToolAction::ChangeTask;
         }
-        // A task that moves on is told by its number and where it is now.
+        // The subject of a changed task is its number and its new state.
         let moved = arguments.text("taskId").zip(arguments.text("status"));
         if let Some(tasks) = tasks.or(moved.map(|(task, status)| format!("{task}: {status}"))) {
             use_.subject = tasks;
@@ -219,7 +219,7 @@ impl AgentConventions for KnownAgents {
         let rejection = (is_error && is_refused(text)).then(|| {
             let mut reasons = REASONS.iter().filter_map(|before| text.split_once(before));
             let reason = reasons.next().map_or("", |(_, reason)| reason);
-            // Before a user's answers to some of several questions a program says how to go on.
+            // In a refusal with answers to some questions, the program's instructions come before the answers.
             let reason = reason
                 .split_once(ASKED)
                 .map_or(reason, |(_, answers)| answers);
@@ -258,7 +258,7 @@ impl AgentConventions for KnownAgents {
 
     fn user_text<'a>(&self, text: &'a str, meta: Option<&RawJson>) -> UserText<'a> {
         let meta = meta.map_or("", RawJson::as_str);
-        // Claude Code, Codex, opencode and Qwen Code mark what their user did not write.
+        // Claude Code, Codex, opencode and Qwen Code mark messages that their user did not write.
         let is_marked = meta.contains("\"isMeta\":true") || meta.contains("\"synthetic\":true");
         if is_marked || is_by_program(text, meta) {
             return UserText {
@@ -276,7 +276,7 @@ impl AgentConventions for KnownAgents {
     }
 }
 
-/// Adds the questions that a call asks.
+/// Adds the questions of a call.
 fn questions(value: &Value, out: &mut Vec<String>) {
     match value {
         Value::Object(map) => map.iter().for_each(|(key, value)| match value.as_str() {
@@ -289,7 +289,7 @@ fn questions(value: &Value, out: &mut Vec<String>) {
     }
 }
 
-/// A list of tasks with a state each, in a line: what is open first.
+/// Returns a list of tasks with states as one line: tasks in progress, then open ones, then finished ones.
 fn tasks(value: &Value) -> Option<String> {
     let list = ["todos", "plan", "tasks", "task_list"]
         .iter()
@@ -326,7 +326,7 @@ fn squeeze(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// The task that a call creates or changes.
+/// Returns the task that a call creates or changes.
 fn task_change(name: &str, arguments: &ToolArguments) -> Option<TaskChange> {
     let mut change = TaskChange::default();
     match name {
@@ -414,7 +414,7 @@ mod tests {
             (Some("7"), Some(TaskState::Dropped))
         );
         assert_eq!(KnownAgents.created_task(&update, result), None);
-        // Of a list, what was cancelled is not open.
+        // Cancelled steps of a plan are left out.
         let plan =
             r#"{"plan":[{"step":"a","status":"cancelled"},{"step":"b","status":"in_progress"}]}"#;
         assert_eq!(of("update_plan", plan).subject, "doing: b");

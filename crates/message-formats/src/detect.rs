@@ -1,9 +1,9 @@
-//! Detection of this crate's formats in a source of lines, by what the lines of each look like.
+//! Detects this crate's formats of lines by the shapes of their lines.
 
 use crate::raw::RawObject;
 use crate::{Confidence, Head};
 
-/// Number of lines that show no format before the source counts as none of these.
+/// Number of lines without a known shape that make the source none of these formats.
 const MAX_UNDECIDED: usize = 1000;
 
 /// Types of the lines that Claude Code writes.
@@ -27,10 +27,10 @@ const CODEX_TYPES: [&str; 5] = [
     "compacted",
 ];
 
-/// Roles of the records of Kimi Code that are not messages.
+/// Roles of Kimi Code's records that are not messages.
 pub(crate) const KIMI_RECORDS: [&str; 3] = ["_checkpoint", "_usage", "_system_prompt"];
 
-/// The formats that this crate tells apart.
+/// Formats that this module can detect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     ClaudeCode,
@@ -42,7 +42,7 @@ pub(crate) enum Kind {
     QwenCode,
 }
 
-/// How certain it is that the source is of one kind: the first line that shows a kind decides.
+/// Returns how certain it is that the source has this kind. The first line with a known shape decides.
 pub(crate) fn sniff(head: &Head<'_>, kind: Kind) -> Confidence {
     if head.is_directory() {
         return Confidence::No;
@@ -73,9 +73,9 @@ pub(crate) fn sniff(head: &Head<'_>, kind: Kind) -> Confidence {
     }
 }
 
-/// The kind of source that a line belongs to.
+/// Returns the kind of source that a line belongs to.
 fn classify(line: &RawObject<'_>) -> Option<Kind> {
-    // Qwen Code's lines have the envelope of Claude Code's.
+    // Qwen Code's lines have the same envelope as Claude Code's, so they are checked first.
     if is_qwen_code(line) {
         return Some(Kind::QwenCode);
     }
@@ -97,7 +97,7 @@ fn classify(line: &RawObject<'_>) -> Option<Kind> {
     is_plain(line).then_some(Kind::Plain)
 }
 
-/// Whether a line is one of Claude Code's.
+/// Returns whether Claude Code wrote a line.
 fn is_claude_code(line: &RawObject<'_>) -> bool {
     let has = |key: &str| line.string(key).is_some();
     let typed = line
@@ -109,7 +109,7 @@ fn is_claude_code(line: &RawObject<'_>) -> bool {
     (typed && id) || (has("type") && has("uuid") && has("sessionId"))
 }
 
-/// Whether a line is one of Qwen Code's: a body in the shape of Gemini's interface.
+/// Returns whether Qwen Code wrote a line: it has a body in the shape of Gemini's interface.
 fn is_qwen_code(line: &RawObject<'_>) -> bool {
     let has = |key: &str| line.string(key).is_some();
     let body = || line.object("message")?.get("parts").map(|_| ());
@@ -119,20 +119,20 @@ fn is_qwen_code(line: &RawObject<'_>) -> bool {
         && (body().is_some() || line.get("systemPayload").is_some())
 }
 
-/// Whether a line is one of Codex': a type and a payload.
+/// Returns whether Codex wrote a line: it has a type and a payload.
 fn is_codex(line: &RawObject<'_>) -> bool {
     let tag = line.string("type");
     tag.is_some_and(|tag| CODEX_TYPES.contains(&tag.as_str())) && line.object("payload").is_some()
 }
 
-/// Whether a line is the header of a Gemini CLI chat, a chat in one line, or a message of the model.
+/// Returns whether a line is the header of a Gemini CLI chat, a whole chat, or a message of the model.
 fn is_gemini_cli(line: &RawObject<'_>) -> bool {
     let has = |key: &str| line.string(key).is_some();
     let header = has("sessionId") && has("projectHash") && has("startTime");
     header || (has("id") && line.string("type").as_deref() == Some("gemini"))
 }
 
-/// Whether a line is one of pi's.
+/// Returns whether pi wrote a line.
 fn is_pi(line: &RawObject<'_>) -> bool {
     match line.string("type").as_deref() {
         Some("session") => line.string("id").is_some() && line.get("payload").is_none(),
@@ -147,13 +147,13 @@ fn is_pi(line: &RawObject<'_>) -> bool {
     }
 }
 
-/// Whether a line is one of Kimi Code's records that are not messages, which its files begin with.
+/// Returns whether a line is one of the records without a message with which Kimi Code's files begin.
 fn is_kimi_code(line: &RawObject<'_>) -> bool {
     let role = line.string("role");
     role.is_some_and(|role| KIMI_RECORDS.contains(&role.as_str()))
 }
 
-/// Whether a line is a message of plain JSON lines.
+/// Returns whether a line is a message of plain JSON lines.
 fn is_plain(line: &RawObject<'_>) -> bool {
     let content = ["content", "parts", "tool_calls"]
         .iter()

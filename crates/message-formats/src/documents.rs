@@ -1,8 +1,8 @@
-//! Formats of whole JSON documents: the loop over the documents of a source, most often one.
+//! Reads formats of whole JSON documents. Most sources have one document.
 //!
-//! A document is an object or a list, on any number of lines. Each is held in memory whole, up to
-//! [`ReadOptions::max_line_bytes`](crate::ReadOptions::max_line_bytes), and its messages are read from there one by one. The white space between the values of a
-//! document of several lines is not kept.
+//! A document is an object or a list, on any number of lines. Each document is held in memory whole, up to
+//! [`ReadOptions::max_line_bytes`](crate::ReadOptions::max_line_bytes), and its messages are read from there one by
+//! one. White space between the values of a document of several lines is not kept.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -24,26 +24,26 @@ use crate::{
 /// A format of whole JSON documents.
 pub(crate) trait Documents: fmt::Debug + Send + Sync {
     const NAME: &'static str;
-    /// How certain the format is of a document that [`is`](Self::is) its own.
+    /// How certain the format is of a document that matches [`is`](Self::is).
     const CONFIDENCE: Confidence = Confidence::Certain;
-    /// Whether no other conversation has the name that a document gives.
+    /// Whether a document's name for its conversation is unique among all conversations.
     const NAMES_SESSIONS: bool = true;
 
-    /// Whether the outline is that of a document in this format.
+    /// Returns whether the outline is of a document in this format.
     fn is(outline: &Outline<'_>) -> bool;
 
     /// Reads the conversations of a document.
     fn document(document: &RawValue, source: &mut Source<'_>);
 }
 
-/// What the documents of a source are read with, and into.
+/// State of reading the documents of a source.
 #[derive(Debug)]
 pub(crate) struct Source<'a> {
     pub(crate) options: &'a ReadOptions,
     pub(crate) path: Option<&'a Path>,
     pub(crate) report: Report,
     logs: Vec<SessionLog>,
-    /// Places of the conversations that wanted a key.
+    /// Indexes of the conversations that asked for a key.
     places: HashMap<SessionKey, Vec<usize>>,
 }
 
@@ -114,9 +114,9 @@ impl<T: Documents> Format for T {
     }
 }
 
-/// Result of looking for a document.
+/// Result of a search for a document.
 pub(crate) enum Found {
-    /// Its bytes are in the buffer.
+    /// The buffer has the document's bytes.
     Document,
     Cut,
     TooLong,
@@ -151,7 +151,7 @@ pub(crate) fn next(
         }
         let text = piece.get(start..).unwrap_or_default();
         let end = match text.first() {
-            // Nothing but objects and lists has an end that is sure.
+            // Only objects and lists have a certain end.
             Some(first) if buffer.is_empty() && !matches!(first, b'{' | b'[') => {
                 let line = memchr::memchr(b'\n', text);
                 Some(line.unwrap_or(text.len()))
@@ -171,7 +171,7 @@ pub(crate) fn next(
     }
 }
 
-/// Takes the white space out of a document of several lines, for what is kept of it is exported in lines.
+/// Removes the white space from a document of several lines, because its kept values are exported in lines.
 fn on_one_line(document: &mut Vec<u8>) {
     if memchr::memchr(b'\n', document).is_none() {
         return;
@@ -186,14 +186,15 @@ fn on_one_line(document: &mut Vec<u8>) {
 }
 
 impl Source<'_> {
-    /// Counts a record in which no conversation was found.
+    /// Counts a record without a conversation.
     pub(crate) fn lose(&mut self, kind: &str) {
         self.report.lines += 1;
         self.report.warn(kind, self.report.lines);
     }
 
-    /// Adds a conversation that is read under the name that the caller gave or the document has; else its key is made from
-    /// its first message. One without messages is counted.
+    /// Adds a conversation, or counts it if it has no messages.
+    ///
+    /// The key is the caller's name, or else the document's name, or else made from the first message.
     pub(crate) fn finish<T: Documents>(
         &mut self,
         conversation: Conversation,
@@ -211,8 +212,8 @@ impl Source<'_> {
         self.add(log);
     }
 
-    /// Adds a conversation, under a key of its own. One that repeats an earlier one of the same key and goes on takes its
-    /// place.
+    /// Adds a conversation under a unique key. If it continues an earlier conversation with the same key, it replaces
+    /// that conversation.
     pub(crate) fn add(&mut self, mut log: SessionLog) {
         let places = self.places.entry(log.key.clone()).or_default();
         for place in places.iter() {
@@ -237,7 +238,8 @@ impl Source<'_> {
 pub(crate) struct Conversation {
     pub(crate) log: SessionBuilder,
     calls: Calls,
-    /// Hash of the first message that is not the system's, or else of the first.
+    /// Whether the first message is the system's, and the hash of the first message. Messages of others take
+    /// precedence.
     begin: Option<(bool, String)>,
 }
 
@@ -265,14 +267,14 @@ impl Conversation {
         );
     }
 
-    /// Adds an item that is no message as a note.
+    /// Adds an item without a message as a note.
     pub(crate) fn note(&mut self, text: &str, report: &mut Report) {
         report.lines += 1;
         self.begin(true, text);
         self.log.push(note(Role::System, text), None, text);
     }
 
-    /// Names the conversation by its first message that is not the system's.
+    /// Names the conversation by its first message that is not the system's, or else by its first message.
     pub(crate) fn begin(&mut self, is_system: bool, text: &str) {
         if self
             .begin
@@ -290,7 +292,7 @@ impl Conversation {
         }
     }
 
-    /// Keeps what a finished run holds beside its messages as a note at the end.
+    /// Adds a note with the other members of a finished run. `read` are the members that are not added.
     pub(crate) fn rest(&mut self, object: &RawObject<'_>, read: &[&str]) {
         let mut rest = MetaBuilder::default();
         rest.extend(object.others(read));

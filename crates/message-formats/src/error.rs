@@ -10,9 +10,9 @@ pub enum ErrorKind {
     Io,
     /// The source has no content.
     Empty,
-    /// The source is not text: it has bytes that text does not have, and no JSON object on a line.
+    /// The source is not text: it has bytes that text cannot have, and none of its lines is a JSON object.
     NotText,
-    /// The source is text in another encoding than UTF-8, which the error names.
+    /// The source is text in an encoding other than UTF-8. The error names the encoding.
     Encoding,
     /// No format claims the source.
     UnknownFormat,
@@ -20,7 +20,7 @@ pub enum ErrorKind {
     Invalid,
 }
 
-/// Error returned when a transcript cannot be read. Its text names the source and says what to do.
+/// Error of reading a transcript. Its text names the source and says how to go ahead.
 #[derive(Debug)]
 pub struct Error {
     kind: ErrorKind,
@@ -46,7 +46,7 @@ impl Error {
         }
     }
 
-    /// Creates an error of kind [`ErrorKind::Io`] for the source that is called `name`.
+    /// Creates an error of kind [`ErrorKind::Io`] for the source with this name.
     pub fn io(name: &str, source: std::io::Error) -> Self {
         Self {
             source: Some(source),
@@ -54,8 +54,8 @@ impl Error {
         }
     }
 
-    /// Creates an error of kind [`ErrorKind::Invalid`] for the source that is called `name`. The
-    /// message says what is wrong and what to do.
+    /// Creates an error of kind [`ErrorKind::Invalid`] for the source with this name. The message says what is wrong
+    /// and what to do.
     pub fn invalid(name: &str, message: impl Into<String>) -> Self {
         Self {
             message: message.into(),

@@ -1,4 +1,4 @@
-//! The trait that a format implements, and what it is given.
+//! The trait of a format, and the values that a format gets.
 
 use std::cell::OnceCell;
 use std::fmt;
@@ -9,37 +9,37 @@ use crate::lines::BOM;
 use crate::outline::Outline;
 use crate::{Error, ReadOptions, Report, SessionLog};
 
-/// A format of transcripts: recognises its sources and reads their conversations.
+/// A format of transcripts.
 ///
-/// A source is a stream of bytes (a file, a pipe) or a directory. Formats of one JSON object a
-/// line have their loop in [`json_lines`](crate::json_lines).
+/// It recognises its sources and reads their conversations. A source is a stream of bytes (a file or a pipe) or a
+/// directory. Formats with one JSON object on each line use the loop in [`json_lines`](crate::json_lines).
 pub trait Format: fmt::Debug + Send + Sync {
-    /// The format's name in reports, such as `claude-code`.
+    /// Returns the format's name in reports, such as `claude-code`.
     fn name(&self) -> &str;
 
-    /// Returns how certain it is that a source with this beginning is in the format.
+    /// Returns how certain the format is of a source with this beginning.
     ///
-    /// As long as some format answers [`Confidence::Undecided`] and none [`Confidence::Certain`],
-    /// all are asked again with a longer head, up to [`ReadOptions::max_line_bytes`].
+    /// All formats are asked again with a longer head, up to [`ReadOptions::max_line_bytes`], as long as one of them
+    /// answers [`Confidence::Undecided`] and none answers [`Confidence::Certain`].
     fn sniff(&self, head: &Head<'_>) -> Confidence;
 
-    /// Returns the folder in which the agent of this format keeps its transcripts; `None` if it has none.
+    /// Returns the folder in which the agent of this format keeps its transcripts, or `None` if there is none.
     fn home(&self) -> Option<AgentHome> {
         None
     }
 
-    /// Returns whether a file belongs to a transcript beside it, and is not a transcript itself.
+    /// Returns whether a file belongs to a transcript next to it and is not a transcript itself.
     fn is_companion(&self, _path: &Path) -> bool {
         false
     }
 
-    /// Reads a source from its beginning and hands each conversation to the sink.
+    /// Reads a source from its beginning and passes each conversation to the sink.
     ///
-    /// A record that cannot be read is no error: the report counts it. Reading must be stable while
-    /// the source grows: see [`Transcript`](crate::Transcript).
+    /// A record that cannot be read is not an error: the report counts it. The result must be stable while the source
+    /// grows: see [`Transcript`](crate::Transcript).
     ///
     /// # Errors
-    /// When the source cannot be read, or the sink fails.
+    /// Fails if the source cannot be read or the sink fails.
     fn read(
         &self,
         input: Input<'_>,
@@ -52,16 +52,16 @@ pub trait Format: fmt::Debug + Send + Sync {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct AgentHome {
-    /// Name of the environment variable that may name the folder; empty if there is none.
+    /// Name of the environment variable that can name the folder, or empty if there is none.
     pub variable: &'static str,
-    /// Path of the folder in the user's home folder.
+    /// Path of the folder, relative to the user's home folder.
     pub folder: &'static str,
-    /// Paths inside the folder of the files and folders that have transcripts.
+    /// Paths of the files and folders with transcripts, relative to the folder.
     pub transcripts: &'static [&'static str],
 }
 
 impl AgentHome {
-    /// Creates the description of a home that no environment variable names.
+    /// Creates the description of a home without an environment variable.
     pub const fn new(folder: &'static str, transcripts: &'static [&'static str]) -> Self {
         Self {
             variable: "",
@@ -70,7 +70,7 @@ impl AgentHome {
         }
     }
 
-    /// Sets the environment variable that may name the folder.
+    /// Sets the environment variable that can name the folder.
     #[must_use]
     pub const fn with_variable(mut self, variable: &'static str) -> Self {
         self.variable = variable;
@@ -78,16 +78,16 @@ impl AgentHome {
     }
 }
 
-/// Receives the conversations of a source, in file order.
+/// Receives the conversations of a source in file order.
 pub trait Sink {
     /// Takes one conversation.
     ///
     /// # Errors
-    /// When it cannot be kept; reading stops.
+    /// Fails if the conversation cannot be kept. Reading then stops.
     fn session(&mut self, session: SessionLog) -> Result<(), Error>;
 }
 
-/// Collects the conversations.
+/// Collects the conversations in a list.
 impl Sink for Vec<SessionLog> {
     fn session(&mut self, session: SessionLog) -> Result<(), Error> {
         self.push(session);
@@ -95,14 +95,14 @@ impl Sink for Vec<SessionLog> {
     }
 }
 
-/// How certain a format is that a source is in it. Greater is more certain.
+/// How certain a format is of a source. A greater value is more certain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Confidence {
     /// The source is in another format.
     No,
-    /// The head is too short to tell.
+    /// The head is too short for an answer.
     Undecided,
-    /// The source can be read in this format unless a more specific one claims it.
+    /// The format can read the source, unless a more specific format claims it.
     Possible,
     /// The source is in this format.
     Certain,
@@ -119,7 +119,7 @@ pub struct Head<'a> {
 }
 
 impl<'a> Head<'a> {
-    /// The first bytes of a stream. `complete` says whether nothing comes after them.
+    /// Creates the head of a stream from its first bytes. `complete` means that the stream has no more bytes.
     pub fn new(bytes: &'a [u8], complete: bool) -> Self {
         Self {
             bytes,
@@ -130,7 +130,7 @@ impl<'a> Head<'a> {
         }
     }
 
-    /// A directory.
+    /// Creates the head of a directory.
     pub fn of_directory(path: &'a Path) -> Self {
         Self {
             bytes: &[],
@@ -141,14 +141,14 @@ impl<'a> Head<'a> {
         }
     }
 
-    /// Sets the path that the stream was opened from.
+    /// Sets the path from which the stream was opened.
     #[must_use]
     pub fn with_path(mut self, path: &'a Path) -> Self {
         self.path = Some(path);
         self
     }
 
-    /// The source's first bytes; empty for a directory.
+    /// Returns the source's first bytes. They are empty for a directory.
     pub fn bytes(&self) -> &'a [u8] {
         self.bytes
     }
@@ -158,7 +158,7 @@ impl<'a> Head<'a> {
         self.complete
     }
 
-    /// The path of the file or directory; `None` for a stream without one.
+    /// Returns the path of the file or directory, or `None` for a stream without a path.
     pub fn path(&self) -> Option<&'a Path> {
         self.path
     }
@@ -168,15 +168,16 @@ impl<'a> Head<'a> {
         self.directory
     }
 
-    /// The outline of the source's first document; `None` where it is neither an object nor a list.
+    /// Returns the outline of the source's first document, or `None` if the document is neither an object nor a list.
     pub(crate) fn outline(&self) -> Option<&Outline<'a>> {
         self.outline
             .get_or_init(|| Outline::of(self.bytes, self.complete))
             .as_ref()
     }
 
-    /// The lines of the head, without their ends. The last one is left out unless a newline ends
-    /// it or the head is the whole source. A byte order mark is passed over.
+    /// Returns the lines of the head, without line ends and without a byte order mark.
+    ///
+    /// The last line is left out, unless a newline ends it or the head is the whole source.
     pub fn lines(&self) -> impl Iterator<Item = &'a [u8]> + use<'a> {
         let bytes = self.bytes.strip_prefix(BOM).unwrap_or(self.bytes);
         let end = match self.complete {
@@ -195,25 +196,27 @@ pub struct Input<'a> {
 }
 
 impl<'a> Input<'a> {
-    /// A stream at its beginning.
+    /// Creates an input from a stream at its beginning.
     pub fn new(reader: &'a mut dyn BufRead) -> Self {
         Self { reader, path: None }
     }
 
-    /// Sets the path of the file or directory that it comes from.
+    /// Sets the path of the file or directory that the stream comes from.
     #[must_use]
     pub fn with_path(mut self, path: &'a Path) -> Self {
         self.path = Some(path);
         self
     }
 
-    /// The source's bytes from the beginning; empty for a directory.
+    /// Returns the source's bytes from the beginning. They are empty for a directory.
     pub fn reader(&mut self) -> &mut dyn BufRead {
         self.reader
     }
 
-    /// The path of the file or directory; `None` for a stream without one. A pipe has a path that
-    /// cannot be opened a second time: formats that need random access open only regular files.
+    /// Returns the path of the file or directory, or `None` for a stream without a path.
+    ///
+    /// A pipe has a path that cannot be opened a second time. Formats with random access therefore open only regular
+    /// files.
     pub fn path(&self) -> Option<&'a Path> {
         self.path
     }

@@ -1,18 +1,20 @@
 //! Gemini CLI's chats.
 //!
-//! A file (`~/.gemini/tmp/PROJECT/chats/session-….jsonl`) is JSON lines: a header with `sessionId` and `projectHash`, then records. Older
-//! versions write one JSON document, `session-….json`: the header with a list of the same records under `messages`.
+//! A file (`~/.gemini/tmp/PROJECT/chats/session-….jsonl`) is JSON lines: a header with `sessionId` and `projectHash`,
+//! then records. Older versions write one JSON document, `session-….json`: the header with a list of the same records
+//! under `messages`.
 //!
-//! - A record of type `user` is a message, and so is one of type `gemini`, with its `thoughts` as reasoning. Other known types (`info`,
-//!   `warning`, `error`) are notes: the model does not see them.
-//! - A record comes again with more in it. What is new is added: each call of `toolCalls` is a message behind the answer that it is part
-//!   of (external id `ID/CALL`), each result one behind the calls (`ID/CALL/result`). So the last state of a record is what is read, and
-//!   what a store has of a file that has grown since stays the beginning of it. Facts that come late, such as the tokens, are in the meta of
-//!   the next message of the record, if there is one.
-//! - The program repeats the results in a user's record. A result that came before is no message again.
-//! - `$set` lines are only counted: snapshots of the whole list, with other ids, and times. What stands in them alone, such as the
-//!   context before the first prompt, is not read.
-//! - `$rewindTo` takes a record back, and all behind it: they stay in their branch, and a fork begins before them.
+//! - Records of the types `user` and `gemini` are messages. The `thoughts` of a `gemini` record are reasoning. Other
+//!   known types (`info`, `warning`, `error`) are notes, because the model does not see them.
+//! - A record can be repeated with more content. Only the new content is added: each call of `toolCalls` is a message
+//!   behind its answer (external id `ID/CALL`), and each result is a message behind the calls (`ID/CALL/result`). So
+//!   the last state of a record is read, and the stored entries of a file that has grown stay its beginning. Late
+//!   facts, such as the tokens, are in the meta of the next message of the record, if there is one.
+//! - The program repeats the results in a user's record. A result that was read already makes no second message.
+//! - `$set` lines are only counted. They have times, and snapshots of the whole list with other ids. Content that only
+//!   they have, such as the context before the first prompt, is not read.
+//! - `$rewindTo` takes back a record and all records behind it. They stay in their branch, and a fork begins before
+//!   them.
 
 use std::collections::{HashMap, HashSet};
 use std::io::{BufRead, Cursor, Read as _};
@@ -32,14 +34,14 @@ use crate::raw::{Member, MetaBuilder, RawObject, Reading, list, string};
 use crate::session::{note, short_hash, unknown};
 use crate::{AgentHome, Confidence, Error, Format, Head, Input, ReadOptions, Report, Sink};
 
-/// Where a result came.
+/// Places of a result: with its call, or in a user's record.
 const WITH_CALL: i64 = 1;
 const IN_PROMPT: i64 = -1;
 
 /// Types of records that the model does not see.
 const NOTES: [&str; 3] = ["info", "warning", "error"];
 
-/// Keys of an answer, and of a call, that messages carry otherwise.
+/// Keys of an answer, and of a call, that have fields in messages.
 const CARRIED: [&str; 6] = [
     "id",
     "timestamp",
@@ -127,19 +129,19 @@ impl Format for GeminiCli {
 struct Reader {
     branches: Branches,
     records: HashMap<String, Record>,
-    /// Number of results of each call that came with the call, less those in a user's record.
+    /// For each call, the number of its results with the call, minus the number of its results in users' records.
     results: HashMap<String, i64>,
     calls: Calls,
 }
 
-/// What was read of a record so far.
+/// The content of a record that was read so far.
 #[derive(Debug, Default)]
 struct Record {
-    /// The place before it.
+    /// The place before the record.
     before: (usize, Option<String>),
     thoughts: usize,
     content: Vec<Part>,
-    /// Its facts that a message has, such as the model and the tokens, as they came.
+    /// Facts of the record that a message has already, such as the model and the tokens, as they came.
     facts: HashSet<String>,
     calls: HashSet<String>,
     answered: HashSet<String>,
@@ -175,7 +177,7 @@ impl LineReader for Reader {
 }
 
 impl Reader {
-    /// Keeps a record in its place, whole.
+    /// Adds a message for a whole record, in its place.
     fn keep(&mut self, line: &Line<'_>, message: Message) {
         self.push(message, line, line.object.id("id"));
     }
@@ -242,15 +244,15 @@ impl Reader {
         self.push(message, line, id);
     }
 
-    /// Counts a result that came [with its call](WITH_CALL) or in a user's record. Returns whether the other of the two places, of which
-    /// each has a copy, did not have it yet.
+    /// Counts a result [with its call](WITH_CALL) or in a user's record. Each of the two places has a copy of the
+    /// result. Returns whether this copy is the first of the two.
     fn is_new_result(&mut self, call: &str, place: i64) -> bool {
         let count = self.results.entry(call.to_owned()).or_default();
         *count += place;
         *count * place > 0
     }
 
-    /// Returns what was read of a record so far.
+    /// Returns the content of a record that was read so far.
     fn known(&mut self, id: &str) -> &mut Record {
         let before = self.branches.end();
         let new = || Record {
@@ -260,11 +262,11 @@ impl Reader {
         self.records.entry(id.to_owned()).or_insert_with(new)
     }
 
-    /// Adds what is new in an answer of the model.
+    /// Adds the new content of the model's answer.
     fn answer(&mut self, line: &Line<'_>, report: &mut Report) {
         let object = &line.object;
         let id = object.id("id");
-        // Answers without an id do not come again.
+        // An answer without an id is not repeated.
         let id = id.unwrap_or_else(|| format!("h-{}", short_hash(line.text)));
         let mut inner = MetaBuilder::default();
         let content = object.present("content");
@@ -353,7 +355,7 @@ impl Reader {
     }
 }
 
-/// A thought: what it is about, and more of it.
+/// Reads a thought: its subject and its description.
 fn thought(item: &RawValue, extra: &mut MetaBuilder) -> Part {
     let object = RawObject::parse(item.get()).filter(|object| !object.repeats());
     let text = object.and_then(|object| {
@@ -374,7 +376,7 @@ fn thought(item: &RawValue, extra: &mut MetaBuilder) -> Part {
     }
 }
 
-/// Reads content: a text, a part, or a list of both.
+/// Reads content: a text, a part, or a list of texts and parts.
 fn parts(value: &RawValue, calls: &mut Calls, extras: &mut MetaBuilder) -> Vec<Part> {
     let is_part = value.get().starts_with('{');
     let list = is_part.then(|| RawValue::from_string(format!("[{value}]")).ok());
@@ -383,7 +385,7 @@ fn parts(value: &RawValue, calls: &mut Calls, extras: &mut MetaBuilder) -> Vec<P
         .unwrap_or_else(|| vec![unknown(value.get())])
 }
 
-/// What content has that it did not have before. Of a text that grew it is the end.
+/// Returns the content that was not there before. For a text that grew, this is its end.
 fn new_parts(content: Vec<Part>, before: &[Part]) -> Vec<Part> {
     let mut before = before.iter();
     let new = content.into_iter().map(|part| match (before.next(), part) {
@@ -397,7 +399,7 @@ fn new_parts(content: Vec<Part>, before: &[Part]) -> Vec<Part> {
     new.flatten().collect()
 }
 
-/// The result of a call, if it is there.
+/// Reads the result of a call, if there is one.
 fn result(call_id: &str, call: &RawObject<'_>) -> Option<(Message, MetaBuilder)> {
     let value = call.present("result")?;
     let mut blocks = MetaBuilder::default();

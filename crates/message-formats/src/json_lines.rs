@@ -1,8 +1,8 @@
-//! Formats of one JSON object a line: the loop over a source's lines.
+//! Reads formats with one JSON object on each line.
 //!
-//! Reading stops at the first line that no newline ends. When that line is a whole JSON object, it
-//! is read; what comes behind it waits for the next reading, so that nothing is ever read out of
-//! order. A line that is too long, no text or no JSON object is counted in the report.
+//! Reading stops at the first line without a newline. If that line is a whole JSON object, it is read. The bytes behind
+//! it wait for the next reading, so that lines are always read in order. The report counts each line that is too long,
+//! no text or no JSON object.
 
 use serde_json::value::RawValue;
 
@@ -11,7 +11,7 @@ use crate::lines::{Found, Limits, next_line};
 use crate::raw::RawObject;
 use crate::{Error, Input, ReadOptions, Report};
 
-/// Reading stops in a line that is this many times as long as the longest that is read.
+/// Factor of the longest line at which reading stops in the middle of a line.
 const MAX_OVERLONG: usize = 4;
 
 /// One line that is a JSON object.
@@ -23,7 +23,7 @@ pub struct Line<'a> {
 }
 
 impl<'a> Line<'a> {
-    /// Reads a line; `None` when it is not one JSON object.
+    /// Reads a line, or returns `None` if it is not one JSON object.
     pub fn parse(number: u64, text: &'a str) -> Option<Self> {
         let object = RawObject::parse(text)?;
         Some(Self {
@@ -33,37 +33,37 @@ impl<'a> Line<'a> {
         })
     }
 
-    /// The line's number, counted from 1.
+    /// Returns the line's number, counted from 1.
     pub fn number(&self) -> u64 {
         self.number
     }
 
-    /// The line as it came, without white space around it.
+    /// Returns the line as it came, without the white space around it.
     pub fn text(&self) -> &'a str {
         self.text
     }
 
-    /// The value of a key as it came; the last one where the key comes twice.
+    /// Returns the value of a key as it came. If the key comes twice, the last value counts.
     pub fn get(&self, key: &str) -> Option<&'a RawValue> {
         self.object.get(key)
     }
 
-    /// The value of a key that is a string.
+    /// Returns the value of a key, if it is a string.
     pub fn string(&self, key: &str) -> Option<String> {
         self.object.string(key)
     }
 }
 
-/// Takes the lines of a source in order.
+/// Receives the lines of a source in order.
 pub trait LineReader {
     /// Takes one line.
     fn line(&mut self, line: &Line<'_>, report: &mut Report);
 }
 
-/// Feeds the lines of a source to a reader, and counts those that are no JSON objects.
+/// Passes the lines of a source to a reader, and counts the lines that are no JSON objects.
 ///
 /// # Errors
-/// [`ErrorKind::Io`](crate::ErrorKind::Io) when the source cannot be read.
+/// [`ErrorKind::Io`](crate::ErrorKind::Io) if the source cannot be read.
 pub fn read(
     mut input: Input<'_>,
     options: &ReadOptions,
@@ -103,7 +103,7 @@ pub fn read(
     }
 }
 
-/// Feeds one line, or counts it. `ended` says whether a newline ended it.
+/// Passes one line to the reader, or counts it. `ended` means that a newline ended the line.
 fn one(
     bytes: &[u8],
     (number, ended): (u64, bool),
@@ -120,7 +120,7 @@ fn one(
     }
 }
 
-/// The line, if it is one JSON object; else the kind to count it under.
+/// Returns the line if it is one JSON object, and otherwise the kind under which the report counts it.
 fn parse(number: u64, bytes: &[u8]) -> Result<Line<'_>, &'static str> {
     let text = std::str::from_utf8(bytes).map_err(|_| "invalid_utf8")?;
     serde_json::from_str::<&RawValue>(text).map_err(|_| "invalid_json")?;

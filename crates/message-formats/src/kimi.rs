@@ -1,9 +1,10 @@
-//! Kimi Code's sessions: `context.jsonl` in a folder that is named after the session.
+//! Kimi Code's sessions: `context.jsonl` in a folder with the session's name.
 //!
 //! - Messages are in OpenAI's chat shape. Parts of reasoning have the type `think`.
 //! - Marks of checkpoints and counts of tokens are skipped. The system prompt is a note.
-//! - After a compaction, or when the user goes back, the file begins anew, and the old one is kept as `context_1.jsonl`,
-//!   `context_2.jsonl` and so on. Each old file is a session that is named after the session and the file.
+//! - After a compaction, or when the user goes back, the program starts a new file. It keeps the old one as
+//!   `context_1.jsonl`, `context_2.jsonl` and so on. Each old file is a session with the names of the session and the
+//!   file.
 
 use std::path::Path;
 
@@ -71,7 +72,7 @@ impl Format for KimiCode {
     }
 }
 
-/// The session that the path of a file names: its folder, and for an old file its own name too.
+/// Returns the session that the path of a file names: its folder, with the suffix of an old file's name.
 fn session_of(path: &Path) -> Option<String> {
     let file = path.file_stem()?.to_str()?;
     let folder = path.parent()?.file_name()?.to_str()?;
@@ -82,7 +83,7 @@ fn session_of(path: &Path) -> Option<String> {
 struct Reader {
     log: SessionBuilder,
     calls: Calls,
-    /// Key that is made from the first message.
+    /// Key made from the first message.
     made: Option<String>,
 }
 

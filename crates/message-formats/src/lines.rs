@@ -1,37 +1,37 @@
-//! Lines of a source, read one by one within a stated limit.
+//! Reads the lines of a source one by one within a limit.
 
 use std::io::{BufRead, ErrorKind};
 
 /// The byte order mark of UTF-8.
 pub(crate) const BOM: &[u8] = b"\xef\xbb\xbf";
 
-/// Maximum length that is kept of a line that is too long, in bytes.
+/// Maximum length of the sample that is kept of a too long line, in bytes.
 const SAMPLE: usize = 64;
 
 /// Result of reading a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Found {
-    /// A line; its bytes are in the buffer, without line end.
+    /// A line. The buffer has its bytes, without the line end.
     Line {
-        /// Whether a newline ended it. The source may go on in the middle of a line that has none:
-        /// nothing may be read behind it.
+        /// Whether a newline ended the line. The source may continue a line without a newline, so no byte behind it may
+        /// be read.
         ended: bool,
     },
-    /// A line longer than the limit; only its first bytes are in the buffer.
+    /// A line longer than the limit. The buffer has only its first bytes.
     TooLong {
-        /// Whether a newline ended it before `give_up` bytes.
+        /// Whether a newline ended the line before `give_up` bytes.
         ended: bool,
     },
-    /// Nothing is left.
+    /// The source has ended.
     End,
 }
 
 /// Maximum lengths of a line, in bytes.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Limits {
-    /// A longer line is passed over.
+    /// Length above which a line is passed over.
     pub(crate) line: usize,
-    /// A line that is longer still is left in its middle.
+    /// Length above which reading stops in the middle of a line.
     pub(crate) give_up: usize,
 }
 

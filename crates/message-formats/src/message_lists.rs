@@ -1,14 +1,14 @@
 //! Lists of messages in the shapes of the providers' interfaces, in one JSON document.
 //!
 //! The document is a list, or a request with such a list: `messages` (OpenAI's chat, Anthropic, Ollama), `input`
-//! (OpenAI's responses) or `contents` (Gemini). The request's system prompt is the first message. Its other
-//! fields, such as tools and settings, are counted and not kept: they change from request to request.
+//! (OpenAI's responses) or `contents` (Gemini). The request's system prompt is the first message. Its other fields,
+//! such as tools and settings, are counted and not kept, because they change from request to request.
 //!
-//! - A text in the place of the list is a message of the user. A document without messages is counted.
-//! - A source may hold several documents one behind another, such as one request a line. Each is a conversation; one
-//!   that begins with all messages of an earlier one of the same key goes on with it.
-//! - The conversation's key is its `session_id` or `conversation_id`. Without one it is made from the first message that is
-//!   not the system's.
+//! - A text instead of the list is a message of the user. A document without messages is counted.
+//! - A source can hold several documents, such as one request on each line. Each document is a conversation. A document
+//!   that begins with all messages of an earlier one with the same key continues it.
+//! - The conversation's key is its `session_id` or `conversation_id`. Without one, the key is made from the first
+//!   message that is not the system's.
 //! - Each document is held in memory whole, up to [`ReadOptions::max_line_bytes`](crate::ReadOptions::max_line_bytes).
 
 use serde_json::value::RawValue;
@@ -30,7 +30,7 @@ const PROMPTS: [&str; 4] = [
 /// Fields that name a conversation.
 const NAMES: [&str; 4] = ["session_id", "sessionId", "conversation_id", "thread_id"];
 
-/// Lists of messages in the shapes of OpenAI (both interfaces), Anthropic, Gemini and Ollama.
+/// Lists of messages in the shapes of OpenAI (chat and responses), Anthropic, Gemini and Ollama.
 #[derive(Debug, Clone, Copy, Default)]
 #[non_exhaustive]
 pub struct MessageLists {}

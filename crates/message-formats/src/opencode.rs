@@ -1,15 +1,17 @@
 //! opencode's sessions as `opencode export` writes them: `{"info":{…},"messages":[{"info":{…},"parts":[…]}]}`.
 //!
-//! - A tool's part is a call in the assistant's message, and its output a result in a message of its own behind it. The
-//!   result has the part's id, with `-result` if the call's message has that id. A tool that is pending or running has no
-//!   result yet. The last message is left for the next reading while it is being written, for its parts change: an
-//!   assistant's without an end or an error.
-//! - Parts are read in the order of their ids, which sort by time. A text that opencode added (`synthetic`) is a message
-//!   of its own.
-//! - Notes: a compaction and its summary, which is also the session's summary; parts that the model does not
-//!   see (ignored texts, files that are told as texts, patches, retries). The beginning and end of a step are counted.
-//! - Of the session's facts those that never change are a note; titles and sums of tokens are not kept, and neither are
-//!   the changes of files under a user's message.
+//! - A tool's part is a call in the assistant's message. Its output is a result in a separate message behind it. The
+//!   result has the part's id, with `-result` if the call's message has that id. A tool that is pending or running has
+//!   no result yet.
+//! - The last message is left for the next reading while opencode is writing it, because its parts change. Such a
+//!   message is the assistant's and has neither an end nor an error.
+//! - Parts are read in the order of their ids, which sort by time. A text that opencode added (`synthetic`) is a
+//!   separate message.
+//! - A compaction is a note, and its summary is a note and also the session's summary. Parts that the model does not
+//!   see are notes too: ignored texts, files that the model sees as texts, patches and retries. The beginning and end
+//!   of a step are counted.
+//! - The session's facts that never change are a note. Titles, sums of tokens and the changes of files under a user's
+//!   message are not kept.
 //! - A sub-agent's session is linked to its parent.
 //! - The document is held in memory whole, up to [`ReadOptions::max_line_bytes`](crate::ReadOptions::max_line_bytes).
 
@@ -34,7 +36,7 @@ const FACTS: [&str; 6] = [
 ];
 /// Keys of a part that name its place.
 const PLACE: [&str; 4] = ["id", "sessionID", "messageID", "type"];
-/// Media types of files that opencode tells the model as texts.
+/// Media types of files that opencode shows the model as texts.
 const TOLD: [&str; 2] = ["text/plain", "application/x-directory"];
 
 /// Sessions that opencode exports.
@@ -107,11 +109,11 @@ impl Documents for OpenCode {
 struct Reader<'r> {
     log: SessionBuilder,
     report: &'r mut Report,
-    /// Id of the first message that the compaction before keeps.
+    /// Id of the first message that the last compaction keeps.
     kept_from: Option<String>,
 }
 
-/// A message that is being read: the parts up to the next step, or to a text of the other origin.
+/// A message that is being read: the parts up to the next step, or up to a text of the other origin.
 #[derive(Default)]
 struct Open {
     parts: Vec<Part>,
@@ -119,11 +121,11 @@ struct Open {
     is_synthetic: bool,
     /// Id and text of the first part.
     first: Option<(Option<String>, String)>,
-    /// Results, each with its id and the text of its part.
+    /// Results, each with the id and the text of its part.
     results: Vec<(Message, Option<String>, String)>,
 }
 
-/// A message's head.
+/// The head of a message.
 struct Envelope<'a> {
     info: RawObject<'a>,
     text: &'a str,
@@ -135,7 +137,7 @@ struct Envelope<'a> {
 }
 
 impl Reader<'_> {
-    /// Reads a message; `None` when it has no known role.
+    /// Reads a message, or returns `None` if it has no known role.
     fn message(&mut self, message: &RawValue, is_last: bool) -> Option<()> {
         let object = RawObject::parse(message.get())?;
         let info = object.object("info")?;
@@ -212,7 +214,7 @@ impl Reader<'_> {
         Some(())
     }
 
-    /// Keeps a message whole as a note.
+    /// Keeps a message whole as a note. Returns its external id.
     fn note(&mut self, envelope: &mut Envelope<'_>) -> Option<String> {
         envelope.is_told = true;
         let mut note = note(envelope.role, envelope.text);
@@ -220,7 +222,7 @@ impl Reader<'_> {
         self.log.push(note, envelope.id.clone(), envelope.text)
     }
 
-    /// Reads a part; `false` when the model does not see it.
+    /// Reads a part, or returns `false` if the model does not see it.
     fn part(
         &mut self,
         envelope: &mut Envelope<'_>,
@@ -348,7 +350,7 @@ impl Reader<'_> {
     }
 }
 
-/// Reads a tool's part: the call, and the message of its result if it has one.
+/// Reads a tool's part: the call, and the message of its result if there is one.
 fn tool(
     part: &RawObject<'_>,
     envelope: &Envelope<'_>,
@@ -394,7 +396,7 @@ fn tool(
         meta.extend(state.others(&known));
         if let Some(time) = time {
             let mut times = MetaBuilder::default();
-            // Set when the model is not shown the output any more.
+            // opencode sets this time if the model does not see the output any more.
             times.extend(time.others(&["compacted"]));
             meta.nest("\"time\"", times);
         }

@@ -1,11 +1,15 @@
-//! Event histories of OpenHands: the lines of an evaluation's `output.jsonl`, one run each, or one trajectory as a list
-//! of events.
+//! Event histories of OpenHands: the lines of an evaluation's `output.jsonl`, with one run each, or one trajectory as a
+//! list of events.
 //!
-//! Each event is an entry under its own id. An action with a tool's call is a message of the assistant, with the call as
-//! the model wrote it; an observation is the result of the call that caused it. What OpenHands told the model beside
-//! that (recalled knowledge, errors) is a message in the role of a tool; events that the model does not see are notes. The
-//! model's response, which each event repeats, is told by its first call. An action without such a response is the call
-//! itself. What a run holds besides (its result, its settings) is a note at its end. Each run is held in memory whole, up to [`ReadOptions::max_line_bytes`](crate::ReadOptions::max_line_bytes).
+//! - Each event is an entry under its id.
+//! - An action with a tool's call is a message of the assistant, with the call as the model wrote it. An observation is
+//!   the result of the call that caused it.
+//! - Other texts that OpenHands showed the model, such as recalled knowledge and errors, are messages in the role of a
+//!   tool. Events that the model does not see are notes.
+//! - Each event repeats the model's response. The response's text is read with its first call. An action without such a
+//!   response is read as a call itself.
+//! - Other members of a run, such as its result and its settings, are a note at its end.
+//! - Each run is held in memory whole, up to [`ReadOptions::max_line_bytes`](crate::ReadOptions::max_line_bytes).
 
 use std::collections::{HashMap, HashSet};
 
@@ -52,7 +56,7 @@ const CALLS: [&str; 14] = [
     "add_task",
 ];
 
-/// Sources of events, with the end of their text.
+/// Sources of events, with the quote that ends their text.
 const SOURCES: [&str; 3] = ["agent\"", "user\"", "environment\""];
 
 /// Event histories of OpenHands.
@@ -104,7 +108,7 @@ impl Documents for OpenHands {
 
 struct Events<'r> {
     conversation: Conversation,
-    /// Responses whose text was told.
+    /// Ids of the responses with a text that was read already.
     responses: HashSet<String>,
     /// Ids of the calls, by the id of their event.
     calls: HashMap<String, String>,
@@ -112,7 +116,7 @@ struct Events<'r> {
 }
 
 impl Events<'_> {
-    /// Adds an event, or the pair of an action and its observation.
+    /// Adds an event, or both events of a pair of an action and its observation.
     fn add(&mut self, event: &RawValue) {
         if let Some(pair) = list(event) {
             return pair.into_iter().for_each(|event| self.add(event));
@@ -208,8 +212,10 @@ impl Events<'_> {
         Some(message)
     }
 
-    /// The message of a call: what the model thought and said before it, if no other call of the response told it, and
-    /// the call as the model wrote it. `None` if the response does not hold the call.
+    /// Reads the message of a call. It has the call as the model wrote it.
+    ///
+    /// The model's reasoning and text before the call are included, if no other call of the response has included them.
+    /// Returns `None` if the response does not hold the call.
     fn call(
         &mut self,
         call: &RawObject<'_>,
@@ -304,7 +310,7 @@ impl Events<'_> {
     }
 }
 
-/// The texts that OpenHands recalled for the model.
+/// Returns the texts that OpenHands recalled for the model.
 fn recalled(text: String, extras: Option<RawObject<'_>>) -> Vec<Part> {
     let mut texts = vec![text];
     if let Some(extras) = extras {

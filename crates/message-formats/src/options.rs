@@ -1,17 +1,21 @@
 //! Options for reading a source.
 
-/// How to read a transcript.
+/// Options for reading a transcript.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct ReadOptions {
-    /// Name of the source in errors; default "the transcript". [`read_file`](crate::read_file) takes the path.
+    /// Name of the source in errors. The default is "the transcript". [`read_file`](crate::read_file) uses the path.
     pub name: String,
-    /// The session of plain JSON lines that name none. By default the key is `jsonl-` and 16 hex digits of the first line's
-    /// SHA-256, and the session counts as not [named](crate::SessionLog::named).
+    /// Session of plain JSON lines that name no session.
+    ///
+    /// By default the key is `jsonl-` and 16 hex digits of the SHA-256 of the first line, and the session counts as not
+    /// [named](crate::SessionLog::named).
     pub session: Option<String>,
-    /// Lines of more bytes than this are counted as `too_long` and passed over; default 256 MiB.
-    /// It bounds the memory that a line takes, and a source without end: reading stops in a line
-    /// that is four times as long, and in a source whose format does not show in this many bytes.
+    /// Longest line that is read, in bytes. The default is 256 MiB.
+    ///
+    /// A longer line is counted as `too_long` and passed over. The limit bounds the memory for a line. It also bounds
+    /// the reading of a source without an end: reading stops in a line that is four times as long, and in a source that
+    /// shows no known format in this number of bytes.
     pub max_line_bytes: usize,
 }
 
@@ -32,7 +36,7 @@ impl ReadOptions {
         self
     }
 
-    /// Sets the session of plain JSON lines that name none.
+    /// Sets the session of plain JSON lines that name no session.
     pub fn with_session(mut self, session: impl Into<String>) -> Self {
         self.session = Some(session.into());
         self

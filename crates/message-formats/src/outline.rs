@@ -1,18 +1,18 @@
-//! The outline of a JSON document: which keys stand where, as far as the head of a source shows it.
+//! The outline of a JSON document: the places of its keys, as far as the head of a source shows them.
 
 use std::collections::BTreeMap;
 
 use crate::lines::BOM;
 
-/// Levels of an outline. What is deeper is passed over.
+/// Number of levels in an outline. Deeper levels are passed over.
 const LEVELS: usize = 4;
-/// Items of a list that are looked at.
+/// Number of a list's items that are read.
 const ITEMS: usize = 8;
-/// Maximum length of a value's text that is kept, in bytes.
+/// Maximum length of the sample of a value's text, in bytes.
 const SAMPLE: usize = 64;
 
-/// The places of a document: `messages[].role` is a key of an item of the list `messages`. Each has the beginning of its
-/// first value's text, without the quotes of a string.
+/// The places of a document. For example, `messages[].role` is a key of an item of the list `messages`. Each place has
+/// the beginning of its first value's text, without the quotes of a string.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Outline<'a> {
     places: BTreeMap<String, &'a [u8]>,
@@ -20,8 +20,8 @@ pub(crate) struct Outline<'a> {
 }
 
 impl<'a> Outline<'a> {
-    /// Looks at the first document of the head of a source; `None` where it is neither an object nor a list. `complete`:
-    /// whether nothing follows the head.
+    /// Reads the outline of the first document in the head of a source. Returns `None` if the document is neither an
+    /// object nor a list. `complete` means that the head is the whole source.
     pub(crate) fn of(head: &'a [u8], complete: bool) -> Option<Self> {
         let bytes = head.strip_prefix(BOM).unwrap_or(head).trim_ascii_start();
         if !bytes.starts_with(b"{") && !bytes.starts_with(b"[") {
@@ -38,28 +38,28 @@ impl<'a> Outline<'a> {
         Some(scan.outline)
     }
 
-    /// Returns whether nothing more will be found in a longer head.
+    /// Returns whether a longer head would add no places.
     pub(crate) fn is_settled(&self) -> bool {
         self.settled
     }
 
-    /// Returns whether a place is there.
+    /// Returns whether a place exists.
     pub(crate) fn has(&self, place: &str) -> bool {
         self.places.contains_key(place)
     }
 
-    /// Returns whether a place is there and its first value begins so.
+    /// Returns whether a place exists and its first value begins with a text.
     pub(crate) fn begins(&self, place: &str, text: &str) -> bool {
         let value = self.places.get(place);
         value.is_some_and(|value| value.starts_with(text.as_bytes()))
     }
 }
 
-/// Why a scan ends before the document does.
+/// Reason for which a scan ends before the document does.
 enum Stop {
     /// The head ends.
     Cut,
-    /// The list has more items than are looked at, or the text is no JSON.
+    /// A list at the top has more items than are read, or the text is no JSON.
     Enough,
 }
 
@@ -69,7 +69,7 @@ struct Scan<'a> {
 }
 
 impl<'a> Scan<'a> {
-    /// The next byte that is not white space, which stays.
+    /// Returns the next byte that is not white space, without taking it.
     fn peek(&mut self) -> Result<u8, Stop> {
         self.rest = self.rest.trim_ascii_start();
         self.rest.first().copied().ok_or(Stop::Cut)
@@ -81,7 +81,7 @@ impl<'a> Scan<'a> {
         taken
     }
 
-    /// Notes a place and scans its value.
+    /// Records a place and scans its value.
     fn value(&mut self, place: &mut String, level: usize) -> Result<(), Stop> {
         let first = self.peek()?;
         let text = self.rest.strip_prefix(b"\"").unwrap_or(self.rest);
@@ -171,7 +171,7 @@ impl<'a> Scan<'a> {
         Ok(())
     }
 
-    /// Returns the inside of a string as it stands.
+    /// Returns the inside of a string as it came.
     fn string(&mut self) -> Result<&'a [u8], Stop> {
         let mut ends = Ends::default();
         let end = ends.of(self.rest).ok_or(Stop::Cut)?;

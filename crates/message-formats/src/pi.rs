@@ -1,4 +1,4 @@
-//! pi's session files: version 1 is a list, version 3 a tree.
+//! pi's session files. Version 1 is a list, and version 3 a tree.
 
 use memory_model::{Message, Part, RawJson, Role};
 
@@ -13,7 +13,7 @@ use crate::{
     SourceScope, SourceSummary,
 };
 
-/// Keys of an entry that its message carries otherwise.
+/// Keys of an entry that have fields in its message.
 const CARRIED: [&str; 4] = ["type", "message", "id", "timestamp"];
 
 /// pi's session files, linear (version 1) or a tree (version 3).
@@ -54,12 +54,13 @@ impl Format for Pi {
     }
 }
 
-/// Reads a file's lines in file order: an entry goes to the conversation whose last entry is its
-/// parent, and any other parent makes a fork.
+/// Reads a file's lines in file order. An entry is added to the conversation with its parent as the last entry. Any
+/// other parent makes a fork.
 #[derive(Debug, Default)]
 struct Reader {
     branches: Branches,
-    /// External ids of the entries in the order of the file; `None` for a header. Version 1 names entries so.
+    /// External ids of the entries in file order, for version 1, which names entries by their index. `None` for a
+    /// header.
     order: Vec<Option<String>>,
 }
 
@@ -127,16 +128,16 @@ impl LineReader for Reader {
 }
 
 impl Reader {
-    /// The summary that an entry holds.
+    /// Returns the summary of an entry.
     fn summary(&self, object: &RawObject<'_>, tag: &str) -> Option<SourceSummary> {
         let external = |id: String| self.branches.external(&id);
         let scope = match tag {
             "compaction" => {
                 let own = object.id("id");
                 let kept_from = match object.string("firstKeptEntryId") {
-                    // Nothing was kept.
+                    // No entry was kept.
                     Some(id) if id.is_empty() || Some(&id) == own.as_ref() => None,
-                    // Without the entry nothing says what the summary stands for.
+                    // Without the entry, the range of the summary is unknown.
                     Some(id) => Some(external(id)?),
                     None => {
                         let index = object.get("firstKeptEntryIndex");
@@ -166,7 +167,7 @@ fn time(line: &RawObject<'_>, reading: Reading) -> memory_model::Timestamp {
         .unwrap_or_default()
 }
 
-/// A message that an extension put before the model. `None` when it cannot be read.
+/// Reads a message that an extension put before the model, or returns `None` if it cannot be read.
 fn custom_message(line: &Line<'_>) -> Option<Message> {
     let object = &line.object;
     if object.repeats_any(&["type", "content", "id"]) {
@@ -181,7 +182,7 @@ fn custom_message(line: &Line<'_>) -> Option<Message> {
     Some(message)
 }
 
-/// A `message` entry, and whether the first reading read it otherwise.
+/// Reads a `message` entry. Returns its message, and whether the first reading may have read the entry differently.
 fn message_of(line: &Line<'_>, reading: Reading) -> (Message, bool) {
     let object = &line.object;
     let inner = object
@@ -192,7 +193,7 @@ fn message_of(line: &Line<'_>, reading: Reading) -> (Message, bool) {
     let named = object.object("message");
     let role = named.as_ref().and_then(|inner| inner.string("role"));
     let role = role.unwrap_or_default();
-    // A user's command with output that is hidden from the model.
+    // A command of the user with output that is hidden from the model.
     let hidden = role == "bashExecution"
         && reading == Reading::Now
         && named.is_some_and(|inner| inner.is_true("excludeFromContext"));
@@ -228,14 +229,14 @@ fn message_of(line: &Line<'_>, reading: Reading) -> (Message, bool) {
     (message, revised)
 }
 
-/// Members of a message that its parts do not hold.
+/// Members of a message that its parts cannot hold.
 #[derive(Debug, Default)]
 struct Found {
     blocks: MetaBuilder,
     message: MetaBuilder,
 }
 
-/// The parts of a message of a known role, and the keys that they carry.
+/// Returns the parts of a message of a known role, and the keys that they hold.
 fn known(
     inner: &RawObject<'_>,
     role: &str,
@@ -267,7 +268,7 @@ fn known(
             Some((vec![part], keys))
         }
         "bashExecution" => {
-            // Where the command ends shows only in `command`, which the meta keeps.
+            // Only `command`, which the meta keeps, shows the end of the command.
             let (command, whole) = readable(inner.get("command")?, reading)?;
             found.message.revised |= !whole;
             let output = text(

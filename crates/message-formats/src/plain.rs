@@ -1,4 +1,4 @@
-//! Plain JSON lines: the export format, and as little as `{"role":"user","content":"…"}`.
+//! Plain JSON lines: the export format, and lines as short as `{"role":"user","content":"…"}`.
 
 use memory_model::SessionKey;
 
@@ -11,7 +11,7 @@ use crate::{
     Confidence, EarlierReading, Error, Format, Head, Input, Origin, ReadOptions, Report, Sink,
 };
 
-/// Plain JSON lines: the export format, or as little as `{"role":"user","content":"…"}`.
+/// Plain JSON lines: the export format, and lines as short as `{"role":"user","content":"…"}`.
 #[derive(Debug, Clone, Copy, Default)]
 #[non_exhaustive]
 pub struct PlainLines {}
@@ -53,18 +53,18 @@ impl Format for PlainLines {
     }
 }
 
-/// Reads lines in file order, each into the session it names.
+/// Reads lines in file order. Each line is added to the session that it names.
 #[derive(Debug)]
 struct Reader {
-    /// The session of lines that name none, if the caller gave it.
+    /// Session of the lines that name none, if the caller gave one.
     session: Option<String>,
-    /// The key that is made from the first line, for lines that name no session when none was given.
+    /// Key for lines without a session, made from the first line. It is used if the caller gave no session.
     made: Option<String>,
-    /// The sessions by key, and whether somebody named them so.
+    /// Sessions by key. The flag is false if the key was made from a line.
     sessions: Vec<((String, bool), Session)>,
 }
 
-/// A session, and the calls in it that have no id.
+/// A session, and its calls without an id.
 #[derive(Debug)]
 struct Session {
     log: SessionBuilder,

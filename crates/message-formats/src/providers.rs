@@ -7,8 +7,8 @@
 //! | [`anthropic`] | Anthropic messages | `messages` | `system` |
 //! | [`gemini`] | Gemini `generateContent` | `contents` | `systemInstruction` |
 //!
-//! Each module writes messages (`write`), reads messages and model responses (`read`), reads the usage of
-//! a response (`usage`) or all of it (`reply`), and writes tool definitions (`tools`). [`Provider`] does the same for a
+//! Each module writes messages (`write`), reads messages and model responses (`read`), reads the usage of a response
+//! (`usage`) or a whole response (`reply`), and writes tool definitions (`tools`). [`Provider`] does the same for a
 //! provider that is chosen at run time.
 //!
 //! ```
@@ -30,45 +30,44 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! # What is written
+//! # Written messages
 //!
-//! A list that is written is one that the provider accepts, whatever list it is written from:
+//! The provider accepts every written list, for any list of messages:
 //!
-//! - Notes are left out. Calls and results are paired by [`turn_map::sanitize`] where they are not
-//!   already: calls without a result get a stub, results move behind their calls, and what answers
-//!   nothing becomes text.
-//! - Call ids match `^[a-zA-Z0-9_-]{1,40}$`: see [`wire_call_id`]. OpenAI's chat completions get any id that is
-//!   short enough as it came: see [`chat_call_id`]. Reading undoes it. In tool names other characters
-//!   become `_`; that is not undone.
-//! - Empty texts and messages without content are left out. Anthropic and Gemini get neighbouring messages
-//!   of one role as one, results first, and [`CONTINUED`] before a list that does not start with a user's
-//!   message.
-//! - Reasoning is sent verbatim with its signature to the provider that signed it, unsigned reasoning before calls to
-//!   OpenAI's chat completions, and otherwise it is left out. See each module.
-//! - Arguments that are no JSON object are sent to Anthropic and Gemini as `{"_arguments": "the text"}`,
-//!   and read back as the text.
-//! - A failed result begins with `[tool error]` in OpenAI's shapes, which have no field for it. Reading undoes it.
-//! - Images and files are sent if the provider takes their media type. It is read from the first bytes or a URL's
-//!   ending, and otherwise is the declared one; for Gemini, a URL's declared type comes first. Base64 is written as
+//! - Notes are left out. [`turn_map::sanitize`] pairs calls and results that are not paired yet: a call without a
+//!   result gets a stub, a result moves behind its call, and a result without a call becomes text.
+//! - Call ids match `^[a-zA-Z0-9_-]{1,40}$`: see [`wire_call_id`]. OpenAI's chat completions get each id that is short
+//!   enough as it came: see [`chat_call_id`]. Reading restores the ids. Other characters in tool names become `_`, and
+//!   reading does not restore them.
+//! - Empty texts and messages without content are left out. For Anthropic and Gemini, neighbouring messages of one role
+//!   are joined, results first, and [`CONTINUED`] comes before a list that does not start with a user's message.
+//! - Signed reasoning is sent verbatim, with its signature, to the provider that signed it. OpenAI's chat completions
+//!   get unsigned reasoning before calls. Other reasoning is left out. See each module.
+//! - Arguments that are no JSON object are sent to Anthropic and Gemini as `{"_arguments": "the text"}`, and are read
+//!   back as the text.
+//! - A failed result begins with `[tool error]` in OpenAI's shapes, which have no field for failures. Reading removes
+//!   the mark.
+//! - Images and files are sent if the provider takes their media type. The first bytes or a URL's ending decide the
+//!   type, or else the declared type is used. For Gemini, a URL's declared type takes precedence. Base64 is written as
 //!   providers read it, even if it came with line ends, without padding or as a data URL.
-//! - Content that a provider has no place for, such as an image in an assistant's message, a picture of another media
-//!   type or one without readable data, becomes a short text that names it.
-//! - Unknown parts that hold an image or a file in the shape of a provider or of the Model Context Protocol are sent as
-//!   images and files. Other ones are sent as they came if the provider knows them and they are complete (redacted
-//!   thinking and web searches to Anthropic, calls of server tools to OpenAI). The rest is sent as JSON text without
-//!   bytes ([`RawJson::without_bytes`](memory_model::RawJson::without_bytes)), except for reasoning, which is left out.
+//! - Content without a place in the provider's shape becomes a short text that names it. Examples are an image in an
+//!   assistant's message, a picture of another media type, and a picture without readable data.
+//! - Unknown parts with an image or a file in the shape of a provider or of the Model Context Protocol are sent as
+//!   images and files. Other unknown parts are sent as they came if they are complete and the provider knows them:
+//!   redacted thinking and web searches go to Anthropic, and calls of server tools to OpenAI. The rest is sent as JSON
+//!   text without bytes ([`RawJson::without_bytes`](memory_model::RawJson::without_bytes)), except for reasoning, which
+//!   is left out.
 //! - Anthropic and Gemini get a later system message as a user's text between `<system>` tags. In texts of users,
 //!   models and tools, the `<` of such a tag is written `&lt;`.
 //!
-//! Reading what was written gives the same messages, as far as the provider can express them: facts beside
-//! the content (`external_id`, `created_at`, `turn`, `meta`) are not sent, and messages that were joined
-//! stay joined.
+//! Reading a written list returns the same messages, as far as the provider can express them. Facts that are not
+//! content (`external_id`, `created_at`, `turn`, `meta`) are not sent, and joined messages stay joined.
 //!
 //! # System prompts
 //!
 //! Reading makes a system prompt a message of the role `system`. In a log it is compacted like any message.
-//! Instructions that must begin every request are passed to a session apart from its log:
-//! `OpenSession::system` of `agent-memory`.
+//! Instructions that must begin every request are passed to a session separately from its log: `OpenSession::system` of
+//! `agent-memory`.
 
 use memory_model::{Message, ToolDefinition};
 use serde_json::{Map, Value};
@@ -112,7 +111,7 @@ impl Provider {
     /// All shapes.
     pub const ALL: [Self; 4] = [Self::OpenAi, Self::Responses, Self::Anthropic, Self::Gemini];
 
-    /// Returns the name: `openai`, `responses`, `anthropic` or `gemini`.
+    /// Returns the provider's name: `openai`, `responses`, `anthropic` or `gemini`.
     pub const fn name(self) -> &'static str {
         match self {
             Self::OpenAi => "openai",
@@ -122,7 +121,7 @@ impl Provider {
         }
     }
 
-    /// Parses a [`name`](Self::name); `None` for any other text.
+    /// Parses a [`name`](Self::name), or returns `None` for any other text.
     pub fn parse(name: &str) -> Option<Self> {
         Self::ALL
             .into_iter()
@@ -162,10 +161,10 @@ impl Provider {
         fields
     }
 
-    /// Reads the messages of a request's fields: see [`Self::request`].
+    /// Reads the messages from a request's fields: see [`Self::request`].
     ///
     /// # Errors
-    /// When the field of the messages is missing, or a message cannot be read.
+    /// Fails if the field with the messages is missing, or if a message cannot be read.
     pub fn read_request(self, request: &Value) -> Result<Vec<Message>, Error> {
         let list = |field: &str| {
             let list = request.get(field).and_then(Value::as_array);
@@ -195,7 +194,7 @@ impl Provider {
         }
     }
 
-    /// Returns the usage of a response, or of its usage object alone; `None` without token counts.
+    /// Returns the usage of a response or of its usage object, or `None` without token counts.
     pub fn usage(self, response: &Value) -> Option<Usage> {
         match self {
             Self::OpenAi => openai::usage(response),
@@ -209,6 +208,6 @@ impl Provider {
 /// Returns the schema of a tool's arguments as a value.
 fn schema(tool: &ToolDefinition) -> Value {
     let schema = serde_json::from_str(tool.parameters.as_str());
-    // JSON that nests too deeply for a value describes no arguments that a provider accepts.
+    // JSON that is nested too deeply for a value describes no arguments that a provider accepts.
     schema.unwrap_or_else(|_| serde_json::json!({"type": "object"}))
 }

@@ -1,14 +1,17 @@
 //! Qwen Code's session files.
 //!
-//! A file (`~/.qwen/projects/…/chats/ID.jsonl`) is JSON lines. Each line has the envelope of Claude Code's lines (`uuid`, `parentUuid`,
-//! `sessionId`, `timestamp`, `type`) and a body in the shape of Gemini's interface (`message.parts`).
+//! A file (`~/.qwen/projects/…/chats/ID.jsonl`) is JSON lines. Each line has the envelope of Claude Code's lines
+//! (`uuid`, `parentUuid`, `sessionId`, `timestamp`, `type`) and a body in the shape of Gemini's interface
+//! (`message.parts`).
 //!
-//! - `user`, `assistant` and `tool_result` lines are messages, one each. A part with `thought` is reasoning, a `functionCall` a call, a
-//!   `functionResponse` its result: failed if it has an `error`, or if `toolCallResult.status` says so.
-//! - A user line with another `provenance` than `real_user` is the program's; the meta says so.
-//! - `system` lines are notes, with two exceptions that are no part of the conversation and only counted: `ui_telemetry` and
-//!   `attribution_snapshot`. `chat_compression` has a summary; the messages in its `compressedHistory` are no messages again.
-//! - A line whose `parentUuid` is not the last line begins a fork there.
+//! - Each `user`, `assistant` or `tool_result` line is a message. A part with `thought` is reasoning, a `functionCall`
+//!   is a call, and a `functionResponse` is its result. The result has failed if it has an `error`, or if
+//!   `toolCallResult.status` says so.
+//! - A user line with a `provenance` other than `real_user` is the program's. The meta keeps the `provenance`.
+//! - `system` lines are notes, except for `ui_telemetry` and `attribution_snapshot`. These two are not part of the
+//!   conversation and are only counted. `chat_compression` has a summary. The messages in its `compressedHistory` are
+//!   not read again.
+//! - A line with a `parentUuid` other than the last line begins a fork at that parent.
 
 use memory_model::{Message, Part, Role};
 
@@ -24,14 +27,14 @@ use crate::{
     SourceSummary,
 };
 
-/// Subtypes of `system` lines that are no part of a conversation.
+/// Subtypes of `system` lines that are not part of a conversation.
 const NOISE: [&str; 2] = ["ui_telemetry", "attribution_snapshot"];
 
-/// Subtypes of `system` lines that are known notes.
+/// Subtypes of `system` lines that are always notes.
 const NOTES: [&str; 2] = [COMPRESSION, "slash_command"];
 const COMPRESSION: &str = "chat_compression";
 
-/// Keys of a line that its message carries otherwise.
+/// Keys of a line that have fields in its message.
 const CARRIED: [&str; 4] = ["type", "message", "uuid", "timestamp"];
 
 /// Qwen Code's session files.
@@ -156,7 +159,7 @@ fn message(line: &Line<'_>, tag: &str, calls: &mut Calls) -> Message {
     message
 }
 
-/// The text that the model is shown in the place of older messages: the first entry of the compressed history.
+/// Returns the text that the model sees in the place of older messages: the first entry of the compressed history.
 fn summary(line: &RawObject<'_>) -> Option<String> {
     let history = line.object("systemPayload")?;
     let history = list(history.get("compressedHistory")?)?;

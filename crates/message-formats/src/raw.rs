@@ -1,4 +1,4 @@
-//! JSON objects whose values stay the text that they came in.
+//! Reads JSON objects and keeps the text of their values as it came.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -12,7 +12,7 @@ use serde_json::value::RawValue;
 /// One member of an object.
 #[derive(Debug)]
 pub(crate) struct Member<'a> {
-    /// The key, decoded; as it came where it cannot be decoded.
+    /// The decoded key, or the key as it came if it cannot be decoded.
     pub(crate) name: Cow<'a, str>,
     /// The key as it came, with its quotes.
     pub(crate) key: &'a str,
@@ -20,7 +20,7 @@ pub(crate) struct Member<'a> {
     pub(crate) value: &'a RawValue,
 }
 
-/// A JSON object: its members in order, duplicates included.
+/// A JSON object: its members in order, with repeated keys.
 #[derive(Debug)]
 pub(crate) struct RawObject<'a> {
     pub(crate) members: Vec<Member<'a>>,
@@ -62,12 +62,12 @@ fn decode(key: &str) -> Cow<'_, str> {
 }
 
 impl<'a> RawObject<'a> {
-    /// Reads an object; `None` when the text is anything else.
+    /// Reads an object, or returns `None` for any other text.
     pub(crate) fn parse(json: &'a str) -> Option<Self> {
         serde_json::from_str(json).ok()
     }
 
-    /// The value of a key; the last one where the key comes twice, as JSON readers agree.
+    /// Returns the value of a key. If the key comes twice, the last value counts, as JSON readers agree.
     pub(crate) fn get(&self, name: &str) -> Option<&'a RawValue> {
         self.members
             .iter()
@@ -76,33 +76,33 @@ impl<'a> RawObject<'a> {
             .map(|member| member.value)
     }
 
-    /// The value of a key that is present and not `null`.
+    /// Returns the value of a key, unless it is `null`.
     pub(crate) fn present(&self, name: &str) -> Option<&'a RawValue> {
         self.get(name).filter(|value| value.get() != "null")
     }
 
-    /// A string; `None` when it is missing, not a string, or not Unicode.
+    /// Returns a string, or `None` if the value is missing, not a string, or not Unicode.
     pub(crate) fn string(&self, name: &str) -> Option<String> {
         self.get(name).and_then(string)
     }
 
-    /// An id: a string that is not empty.
+    /// Returns an id: a string that is not empty.
     pub(crate) fn id(&self, name: &str) -> Option<String> {
         self.string(name).filter(|id| !id.is_empty())
     }
 
-    /// An object.
+    /// Returns the value of a key as an object.
     pub(crate) fn object(&self, name: &str) -> Option<RawObject<'a>> {
         self.get(name)
             .and_then(|value| RawObject::parse(value.get()))
     }
 
-    /// Whether the key's value is `true`.
+    /// Returns whether the key's value is `true`.
     pub(crate) fn is_true(&self, name: &str) -> bool {
         self.get(name).is_some_and(|value| value.get() == "true")
     }
 
-    /// Whether one of the keys comes twice.
+    /// Returns whether one of the keys comes twice.
     pub(crate) fn repeats_any(&self, names: &[&str]) -> bool {
         names.iter().any(|name| {
             let same = self.members.iter().filter(|member| member.name == *name);
@@ -110,7 +110,7 @@ impl<'a> RawObject<'a> {
         })
     }
 
-    /// Whether any key comes twice.
+    /// Returns whether any key comes twice.
     pub(crate) fn repeats(&self) -> bool {
         let mut seen = BTreeSet::new();
         !self
@@ -119,7 +119,7 @@ impl<'a> RawObject<'a> {
             .all(|member| seen.insert(member.name.as_ref()))
     }
 
-    /// The members whose keys are not among `known`.
+    /// Returns the members with keys that are not in `known`.
     pub(crate) fn others<'s>(
         &'s self,
         known: &'s [&'s str],
@@ -129,21 +129,21 @@ impl<'a> RawObject<'a> {
             .filter(move |member| !known.contains(&member.name.as_ref()))
     }
 
-    /// The members whose keys are not among `known`, as an object.
+    /// Returns the members with keys that are not in `known`, as an object.
     pub(crate) fn rest(&self, known: &[&str]) -> MetaBuilder {
         let mut rest = MetaBuilder::default();
         rest.extend(self.others(known));
         rest
     }
 
-    /// The rest of a line, with its time if that is not exact.
+    /// Returns the members with keys that are not in `known`, and the time if it is not exact.
     pub(crate) fn facts(&self, known: &[&str], reading: Reading) -> MetaBuilder {
         let mut facts = self.rest(known);
         facts.extend(self.inexact_time("timestamp", reading));
         facts
     }
 
-    /// A time in any of the forms that [`Timestamp::from_text`] and [`Timestamp::from_number`] know.
+    /// Returns a time in any of the forms that [`Timestamp::from_text`] and [`Timestamp::from_number`] know.
     pub(crate) fn time(&self, name: &str, reading: Reading) -> Option<Timestamp> {
         let value = self.get(name)?;
         match (string(value), reading) {
@@ -154,14 +154,15 @@ impl<'a> RawObject<'a> {
         }
     }
 
-    /// Whether the first reading found another time. `false` if it found none: the store then compares without times.
+    /// Returns whether the first reading found another time. Returns `false` if it found none, because the store then
+    /// compares without times.
     pub(crate) fn time_is_revised(&self, name: &str) -> bool {
         let first = self.time(name, Reading::First);
         first.is_some() && first != self.time(name, Reading::Now)
     }
 
-    /// The member of a time that a [`Timestamp`] cannot hold exactly: it is no time, has an offset
-    /// or is finer than a microsecond.
+    /// Returns the member of a time that a [`Timestamp`] cannot hold exactly: it is no time, has an offset or is finer
+    /// than a microsecond.
     pub(crate) fn inexact_time(
         &self,
         name: &'static str,
@@ -177,18 +178,20 @@ impl<'a> RawObject<'a> {
     }
 }
 
-/// The form in which a time outside the calendar's range is exported: `123us`.
+/// Reads the exported form of a time outside the calendar's range: `123us`.
 fn micros(text: &str) -> Option<Timestamp> {
     text.strip_suffix("us")?.parse().ok().map(Timestamp)
 }
 
-/// A JSON string's text; `None` when the value is no string or not Unicode.
+/// Returns a JSON string's text, or `None` if the value is no string or not Unicode.
 pub(crate) fn string(value: &RawValue) -> Option<String> {
     serde_json::from_str(value.get()).ok()
 }
 
-/// A JSON string's text, and whether that is all of it: each half of a surrogate pair, which no text can hold, is a
-/// replacement character. `None` when the value is no string, or not read so by the first reading.
+/// Returns a JSON string's text, and whether the text is complete.
+///
+/// A text cannot hold half a surrogate pair, so each half becomes a replacement character. Returns `None` if the value
+/// is no string, or if the first reading could not read it so.
 pub(crate) fn readable(value: &RawValue, reading: Reading) -> Option<(String, bool)> {
     if let Some(text) = string(value) {
         return Some((text, true));
@@ -197,8 +200,8 @@ pub(crate) fn readable(value: &RawValue, reading: Reading) -> Option<(String, bo
     readable.then(|| (RawJson::from_raw(value).decoded_strings(), false))
 }
 
-/// The text of a string as [`readable`] gives it. If it is not all of the string, `extra` keeps the string under `key`,
-/// which is JSON text.
+/// Returns the text of a string as [`readable`] does. If the text is not complete, `extra` keeps the string under
+/// `key`, which is JSON text.
 pub(crate) fn text(
     value: &RawValue,
     key: &str,
@@ -213,18 +216,18 @@ pub(crate) fn text(
     Some(text)
 }
 
-/// A list's items as they came; `None` when the value is no list.
+/// Returns a list's items as they came, or `None` if the value is no list.
 pub(crate) fn list(value: &RawValue) -> Option<Vec<&RawValue>> {
     serde_json::from_str(value.get()).ok()
 }
 
-/// Version of this crate's reading: entries in a store may come from the first one.
+/// Version of this crate's reading. Entries in a store can come from the first version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Reading {
-    /// The one before texts with half a surrogate pair, further keys of inner parts, pictures of plain lines and other forms of
-    /// times were read.
+    /// The version that could not yet read texts with half a surrogate pair, further keys of inner parts, pictures of
+    /// plain lines, and other forms of times.
     First,
-    /// The one that is used.
+    /// The version in use.
     Now,
 }
 
@@ -232,12 +235,12 @@ pub(crate) enum Reading {
 #[derive(Debug, Default)]
 pub(crate) struct MetaBuilder {
     text: String,
-    /// Whether something was read otherwise than by the first reading.
+    /// Whether a member was read differently than by the first reading.
     pub(crate) revised: bool,
 }
 
 impl MetaBuilder {
-    /// Adds a member; `key` is JSON text with its quotes.
+    /// Adds a member. `key` is JSON text with its quotes.
     pub(crate) fn add(&mut self, key: &str, value: &str) {
         self.text.push(if self.text.is_empty() { '{' } else { ',' });
         self.text.push_str(key);
@@ -270,7 +273,7 @@ impl MetaBuilder {
         self.text.push_str(members);
     }
 
-    /// Whether nothing was added.
+    /// Returns whether the object has no members.
     pub(crate) fn is_empty(&self) -> bool {
         self.text.is_empty()
     }
@@ -282,7 +285,7 @@ impl MetaBuilder {
         })
     }
 
-    /// The object; `None` when nothing was added.
+    /// Returns the object, or `None` if it has no members.
     pub(crate) fn finish(self) -> Option<RawJson> {
         self.into_text().and_then(|text| RawJson::parse(text).ok())
     }

@@ -1,4 +1,4 @@
-//! The formats that a program reads, and how the one of a source is found.
+//! The formats that a program reads, and the choice of one for a source.
 
 use std::io::{BufRead, BufReader, Cursor, ErrorKind as IoErrorKind, Read as _};
 use std::path::Path;
@@ -11,11 +11,10 @@ use crate::{
 };
 use crate::{Cline, MessageLists, OpenCode, OpenHands, SweAgent, TauBench};
 
-/// Number of bytes that the formats are first asked about. Each time they cannot tell, the head
-/// doubles.
+/// Number of bytes in the first head that the formats see. The head doubles each time that they need more.
 const FIRST_HEAD: usize = 1 << 16;
 
-/// A list of formats. The default has those of this crate.
+/// A list of formats. The default list has the formats of this crate.
 #[derive(Debug, Clone)]
 pub struct Formats {
     formats: Vec<Arc<dyn Format>>,
@@ -48,31 +47,30 @@ impl Formats {
         }
     }
 
-    /// Adds a format. Of several that are equally certain of a source, the one added last reads
-    /// it.
+    /// Adds a format. If several formats are equally certain of a source, the one that was added last reads it.
     #[must_use]
     pub fn with(mut self, format: impl Format + 'static) -> Self {
         self.formats.push(Arc::new(format));
         self
     }
 
-    /// The names of the formats, in the order of their adding.
+    /// Returns the names of the formats, in the order in which they were added.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.formats.iter().map(|format| format.name())
     }
 
-    /// Returns the homes of the agents whose transcripts are read, in the order of the formats.
+    /// Returns the home of each agent with a known format, in the order of the formats.
     pub fn homes(&self) -> impl Iterator<Item = AgentHome> {
         self.formats.iter().filter_map(|format| format.home())
     }
 
-    /// Returns whether a file belongs to a transcript beside it, and is not a transcript itself.
+    /// Returns whether a file belongs to a transcript next to it and is not a transcript itself.
     pub fn is_companion(&self, path: &Path) -> bool {
         self.formats.iter().any(|format| format.is_companion(path))
     }
 
-    /// Returns the format of a source with this beginning; `None` when no format claims it, or
-    /// when the head is too short to tell.
+    /// Returns the format of a source with this beginning. `None` means that no format claims the source, or that the
+    /// head is too short.
     pub fn detect(&self, head: &Head<'_>) -> Option<&dyn Format> {
         match self.choose(head) {
             Choice::Found(format) => Some(format),
@@ -80,15 +78,17 @@ impl Formats {
         }
     }
 
-    /// Reads a transcript. Its format is found by its content.
+    /// Reads a transcript. The content decides the format.
     ///
-    /// The source may grow meanwhile, and need not have a size: a pipe will do.
+    /// The source may grow meanwhile, and it needs no known size: a pipe can be read too.
     ///
     /// # Errors
-    /// [`ErrorKind::Io`] when the reader fails; [`ErrorKind::Empty`], [`ErrorKind::NotText`], [`ErrorKind::Encoding`] and
-    /// [`ErrorKind::UnknownFormat`] when no format claims the source, or none does by its first
-    /// [`ReadOptions::max_line_bytes`] bytes; what the format itself fails with. A record that
-    /// cannot be read is no error: see [`Report::skipped`](crate::Report::skipped).
+    /// - [`ErrorKind::Io`] if the reader fails.
+    /// - [`ErrorKind::Empty`], [`ErrorKind::NotText`], [`ErrorKind::Encoding`] or [`ErrorKind::UnknownFormat`] if no
+    ///   format claims the source by its first [`ReadOptions::max_line_bytes`] bytes.
+    /// - Any error of the format itself.
+    ///
+    /// A record that cannot be read is not an error: see [`Report::skipped`](crate::Report::skipped).
     pub fn read(&self, reader: impl BufRead, options: &ReadOptions) -> Result<Transcript, Error> {
         self.read_stream(reader, None, options)
     }
@@ -96,7 +96,7 @@ impl Formats {
     /// Reads a transcript from a file or a directory.
     ///
     /// # Errors
-    /// As [`Formats::read`]; the text names the path. [`ErrorKind::Io`] for a directory that no
+    /// The same errors as [`Formats::read`], with the path in the text. [`ErrorKind::Io`] also for a directory that no
     /// format claims.
     pub fn read_path(&self, path: &Path, options: &ReadOptions) -> Result<Transcript, Error> {
         let options = options.clone().with_name(path.display().to_string());
@@ -133,7 +133,7 @@ impl Formats {
                 None => self.choose(&head),
             }
         };
-        // A line of the greatest length, and its end.
+        // The head may hold a line of the greatest length, with its end.
         let longest = options.max_line_bytes.saturating_add(1);
         let mut bytes = Vec::new();
         let mut complete = false;
@@ -157,7 +157,7 @@ impl Formats {
             }
         };
         let head = Cursor::new(bytes);
-        // Where the source has ended once, what it has by now belongs to the next reading.
+        // A source that has ended once is read no further: new bytes belong to the next reading.
         let mut whole: Box<dyn BufRead + '_> = match complete {
             true => Box::new(head),
             false => Box::new(head.chain(reader)),
@@ -189,10 +189,10 @@ impl Formats {
     }
 }
 
-/// Result of asking the formats about a head.
+/// Choice of a format by a head.
 enum Choice<'a> {
     Found(&'a dyn Format),
-    /// Some need a longer head.
+    /// Some formats need a longer head.
     ReadOn,
     Unknown,
 }
@@ -211,7 +211,7 @@ fn read_as(
     })
 }
 
-/// Reads once into `bytes`, up to `wanted` bytes in all. Returns whether the source has not ended.
+/// Reads once into `bytes`, up to `wanted` bytes in total. Returns `false` if the source has ended.
 fn read_some(
     reader: &mut impl BufRead,
     bytes: &mut Vec<u8>,
@@ -231,8 +231,8 @@ fn read_some(
     Ok(more)
 }
 
-/// Returns the encoding of a source that no format claims, if its byte order mark or first character shows that it is
-/// not UTF-8.
+/// Returns the encoding of a source without a known format, if its byte order mark or first characters show that the
+/// encoding is not UTF-8.
 fn encoding(head: &[u8]) -> Option<&'static str> {
     const MARKS: [(&[u8], &str); 6] = [
         (b"\xff\xfe\0\0", "UTF-32"),
@@ -246,7 +246,7 @@ fn encoding(head: &[u8]) -> Option<&'static str> {
     mark.map(|(_, encoding)| *encoding)
 }
 
-/// The error of a source that no format claims.
+/// Returns the kind of error for a source without a known format.
 fn kind_of_unknown(head: &[u8]) -> ErrorKind {
     let lines = || {
         let lines = head.split(|&byte| byte == b'\n');
@@ -265,15 +265,15 @@ fn kind_of_unknown(head: &[u8]) -> ErrorKind {
 /// Reads a transcript in one of the default [`Formats`].
 ///
 /// # Errors
-/// As [`Formats::read`].
+/// The same errors as [`Formats::read`].
 pub fn read(reader: impl BufRead, options: &ReadOptions) -> Result<Transcript, Error> {
     Formats::default().read(reader, options)
 }
 
-/// Reads a transcript in one of the default [`Formats`] from a file.
+/// Reads a transcript from a file or a directory in one of the default [`Formats`].
 ///
 /// # Errors
-/// As [`Formats::read_path`].
+/// The same errors as [`Formats::read_path`].
 pub fn read_file(path: &Path, options: &ReadOptions) -> Result<Transcript, Error> {
     Formats::default().read_path(path, options)
 }

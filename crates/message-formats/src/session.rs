@@ -1,4 +1,4 @@
-//! Collecting one conversation: ids that are stable while the source grows.
+//! Collects one conversation and gives its entries ids that stay the same while the source grows.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -8,7 +8,7 @@ use sha2::{Digest, Sha256};
 use crate::raw::RawObject;
 use crate::{EarlierReading, Origin, SessionLog, SourceSummary};
 
-/// The first 16 hex digits of the SHA-256 of a line.
+/// Returns the first 16 hex digits of the SHA-256 of a line.
 pub(crate) fn short_hash(text: &str) -> String {
     hex(&digest(text))
 }
@@ -29,11 +29,11 @@ fn digest(text: &str) -> [u8; 16] {
     out
 }
 
-/// Prefix of the ids of words from Claude Code's queue: their records have no ids.
+/// Prefix of the ids of words from Claude Code's queue, because the queue's records have no ids.
 pub(crate) const QUEUED: &str = "queued-";
 
-/// Returns whether an external id was made of a record's text: [`SessionBuilder::push`] makes such ids for records without
-/// one of their own.
+/// Returns whether an external id was made from a record's text. [`SessionBuilder::push`] makes such ids for records
+/// without an id.
 pub fn is_made_id(id: &str) -> bool {
     let is_hash = |hash: &str| hash.len() == 16 && hash.bytes().all(|b| b.is_ascii_hexdigit());
     if let Some(hash) = id.strip_prefix(QUEUED) {
@@ -45,10 +45,10 @@ pub fn is_made_id(id: &str) -> bool {
     })
 }
 
-/// Keys under which records name the one that they follow; `null` at the first.
+/// Keys under which records name the record that they follow. The first record has `null` there.
 const LINKS: [&str; 2] = ["parentUuid", "parentId"];
 
-/// Returns whether a message says which entry of its source it follows, as those of [linked](SessionLog::linked)
+/// Returns whether a message names the entry that it follows in its source, as messages of [linked](SessionLog::linked)
 /// conversations do.
 pub fn is_linked(message: &Message) -> bool {
     message.meta.as_ref().is_some_and(|meta| {
@@ -57,12 +57,12 @@ pub fn is_linked(message: &Message) -> bool {
     })
 }
 
-/// A line kept whole as a note.
+/// Keeps a line whole as a note.
 pub(crate) fn note(role: Role, text: &str) -> Message {
     Message::note(role, vec![unknown(text)])
 }
 
-/// JSON text as an unknown part. The text was parsed before, so it is JSON.
+/// Returns JSON text as an unknown part. The text was parsed before, so it is JSON.
 pub(crate) fn unknown(json: &str) -> Part {
     match RawJson::parse(json) {
         Ok(raw) => Part::Unknown { raw },
@@ -76,9 +76,9 @@ pub(crate) fn unknown(json: &str) -> Part {
 pub struct SessionBuilder {
     pub(crate) origin: Origin,
     pub(crate) messages: Vec<Message>,
-    /// Hashes of the lines that came under each id, in order.
+    /// Hashes of the lines with each id, in order.
     ids: HashMap<String, Vec<[u8; 16]>>,
-    /// Number of occurrences of each line without an id.
+    /// Number of times that each line without an id came.
     ordinals: HashMap<[u8; 16], u64>,
     duplicates: u64,
     summaries: Vec<SourceSummary>,
@@ -101,7 +101,7 @@ impl SessionBuilder {
         }
     }
 
-    /// Creates a branch of this conversation without entries. Records without ids that come to it are counted on from here.
+    /// Creates an empty branch of this conversation. It continues the numbers of records without ids.
     pub(crate) fn branch(&self) -> Self {
         Self {
             ordinals: self.ordinals.clone(),
@@ -109,18 +109,20 @@ impl SessionBuilder {
         }
     }
 
-    /// Whether it has only notes so far. A summary that comes next is the only trace of what was said before it: a program
-    /// that rewrites its files put it in the place of all entries before it.
+    /// Returns whether the conversation has only notes so far.
+    ///
+    /// A summary that comes next is then the only trace of older entries, because a program that rewrites its files put
+    /// the summary in the place of all entries before it.
     pub(crate) fn is_without_messages(&self) -> bool {
         let is_note = |message: &Message| message.kind == EntryKind::Note;
         self.messages.iter().all(is_note)
     }
 
-    /// Adds the message of a record and returns its external id; `None` when an equal record with
-    /// the same id came before. `own` is the record's own id, `line` its text as it came.
+    /// Adds the message of a record and returns its external id, or `None` if an equal record with the same id came
+    /// before. `own` is the record's id, and `line` its text as it came.
     ///
-    /// A record with an id that a differing record already has gets `#2`, `#3` … appended. One
-    /// without an id gets `h-`, 16 hex digits of its hash, and its ordinal among equal records.
+    /// If another record has the same id, the new one gets `#2`, `#3` … appended to its id. A record without an id gets
+    /// `h-`, 16 hex digits of its hash, `-`, and its ordinal among equal records.
     pub fn push(
         &mut self,
         mut message: Message,
@@ -155,7 +157,7 @@ impl SessionBuilder {
         Some(id)
     }
 
-    /// Adds a message as [`push`](Self::push) does, with its reading by earlier versions of the format.
+    /// Adds a message as [`push`](Self::push) does, and its reading by earlier versions of the format.
     pub fn push_revised(
         &mut self,
         message: Message,
@@ -173,19 +175,19 @@ impl SessionBuilder {
         Some(id)
     }
 
-    /// Adds a summary that the source holds. A blank one is passed over.
+    /// Adds a summary from the source. A blank summary is passed over.
     pub fn push_summary(&mut self, summary: SourceSummary) {
         if !summary.text.trim().is_empty() {
             self.summaries.push(summary);
         }
     }
 
-    /// Notes that the source names another session from an entry on.
+    /// Records that the source names another session from an entry on.
     pub(crate) fn push_key(&mut self, entry: String, key: SessionKey) {
         self.later_keys.push((entry, key));
     }
 
-    /// Returns the conversation: named by the source, not linked, and not in use.
+    /// Returns the conversation. It counts as named by the source, not linked and not in use.
     pub fn finish(self, key: SessionKey) -> SessionLog {
         SessionLog {
             key,

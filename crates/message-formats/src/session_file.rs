@@ -1,4 +1,5 @@
-//! Writes session files: a header, perhaps a summary of what came before, and messages, each linked to the one before.
+//! Writes session files: a header, an optional summary of earlier messages, and messages. Each line names the line
+//! before it.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
@@ -11,26 +12,29 @@ use memory_model::{
     EntryKind, Media, MediaSource, Message, Part, ResultContent, Role, SessionKey, Timestamp,
 };
 
-/// A session as a file of JSON lines, in the form that pi and anna share: a line `session`, a line `compaction` with the summary
-/// in place of older messages, and a line `message` for each message. [`Pi`](crate::Pi) reads it.
+/// A session as a file of JSON lines, in the form that pi and anna share.
 ///
-/// Answers have the facts that pi reads: those that their meta holds, else names of `unknown` and a usage of 0.
+/// The file has a line `session`, a line `compaction` with the summary in the place of older messages, and a line
+/// `message` for each message. [`Pi`](crate::Pi) reads it.
 ///
-/// The form has a line for each result, and none for notes, which are left out. A message of the system is written, and read as
-/// a note.
+/// Answers have the facts that pi requires. The values come from the message's meta. Missing names are `unknown`, and a
+/// missing usage is 0.
+///
+/// The form has one line for each result. It has no lines for notes, so they are left out. A message of the system is
+/// written, and reading makes it a note.
 #[derive(Debug, Clone, Copy)]
 pub struct SessionFile<'a> {
     /// Key of the session.
     pub key: &'a SessionKey,
-    /// When the session began.
+    /// Time at which the session began.
     pub created_at: Timestamp,
-    /// Folder that the session works in; empty if it is not known.
+    /// Folder in which the session works, or empty if it is not known.
     pub folder: &'a str,
-    /// Summary of what came before the messages, if anything did.
+    /// Summary of the entries before the messages, if there were any.
     pub summary: Option<&'a str>,
     /// Cost of the messages before the summary was made, in tokens.
     pub tokens_before: u64,
-    /// The messages, oldest first.
+    /// Messages, oldest first.
     pub messages: &'a [Message],
 }
 
@@ -49,7 +53,7 @@ impl SessionFile<'_> {
                 .messages
                 .first()
                 .map_or(self.created_at, |m| m.created_at);
-            // Another summary is another line, which an import tells from the one before.
+            // Another summary has another id, so that an import can distinguish the two.
             let id = format!("compaction-{}", crate::session::short_hash(summary));
             let line = Line {
                 kind: "compaction",
@@ -57,7 +61,7 @@ impl SessionFile<'_> {
                 parent: parent.as_deref(),
                 at,
             };
-            // An entry that names itself as the first that is kept keeps nothing older.
+            // An entry that names itself as the first kept one keeps no older entries.
             let value = format!(
                 "{},\"firstKeptEntryId\":{},\"tokensBefore\":{}",
                 text(summary),
@@ -100,7 +104,7 @@ impl SessionFile<'_> {
     /// Writes the lines.
     ///
     /// # Errors
-    /// As the writer's.
+    /// Fails if the writer fails.
     pub fn write(&self, out: &mut impl io::Write) -> io::Result<()> {
         for line in self.lines() {
             out.write_all(line.as_bytes())?;
@@ -109,8 +113,9 @@ impl SessionFile<'_> {
         Ok(())
     }
 
-    /// Returns the cost of the lines as they are stored, envelopes and the summary's line included, in tokens. `text` is the cost
-    /// of a text, such as an estimator's.
+    /// Returns the cost of the lines as they are stored, in tokens. It includes the envelopes and the summary's line.
+    ///
+    /// `text` returns the cost of a text, for example by an estimator.
     pub fn tokens(&self, text: impl Fn(&str) -> u64) -> u64 {
         let lines = self.lines();
         let costs = lines.iter().map(|line| text(line));
@@ -118,7 +123,7 @@ impl SessionFile<'_> {
     }
 }
 
-/// What all lines but the header have in common.
+/// Fields that all lines except the header have in common.
 struct Line<'a> {
     kind: &'static str,
     id: &'a str,
@@ -143,7 +148,7 @@ impl Line<'_> {
     }
 }
 
-/// The messages that a message is written as: one for each result, and one for the rest.
+/// Returns the messages that are written for a message: one for each result, and one for the other parts.
 fn bodies(message: &Message, tools: &HashMap<&str, &str>) -> Vec<String> {
     let is_result = |part: &&Part| matches!(part, Part::ToolResult { .. });
     let results = message.parts.iter().filter_map(|part| match part {
@@ -181,7 +186,7 @@ fn bodies(message: &Message, tools: &HashMap<&str, &str>) -> Vec<String> {
     bodies
 }
 
-/// Adds the facts about an answer that pi reads without looking whether they are there.
+/// Adds the facts about an answer that pi reads without a check.
 fn answer_facts(message: &Message, body: &mut String) {
     const NO_USAGE: &str = concat!(
         r#"{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"totalTokens":0,"#,
@@ -208,7 +213,7 @@ fn answer_facts(message: &Message, body: &mut String) {
             .as_ref()
             .and_then(|inner| inner.present(key))
             .map(RawValue::get);
-        // Usage of other agents has other keys.
+        // The usage of other agents has other keys.
         let known = known.filter(|value| key != "usage" || value.contains("\"cacheRead\""));
         let _ = write!(body, ",\"{key}\":{}", known.unwrap_or(default));
     }
@@ -239,7 +244,7 @@ fn result(
     body
 }
 
-/// A block of content. What the form has no block for is written as the part itself.
+/// Returns a block of content. A part without a block in this form is written as the part itself.
 fn block(part: &Part) -> String {
     match part {
         Part::Text { text: said } => format!("{{\"type\":\"text\",\"text\":{}}}", text(said)),
@@ -279,7 +284,7 @@ fn block(part: &Part) -> String {
     }
 }
 
-/// A text as JSON.
+/// Returns a text as JSON.
 fn text(said: &str) -> String {
     serde_json::Value::from(said).to_string()
 }

@@ -1,9 +1,10 @@
 //! Trajectories of SWE-agent (`.traj`) and mini-swe-agent (`.traj.json`).
 //!
-//! The messages are the history that the model saw: `history`, or `messages`. SWE-agent's `trajectory` has the same
-//! again by steps; it is counted and not read. A demonstration is a message, for the model saw it. What a finished run
-//! holds besides (its result, its settings) is a note at the end, and so is mini-swe-agent's message of the
-//! role `exit`. The document is held in memory whole, up to [`ReadOptions::max_line_bytes`](crate::ReadOptions::max_line_bytes).
+//! The messages are the history that the model saw: `history`, or `messages`. SWE-agent's `trajectory` repeats them by
+//! steps, so it is counted and not read. A demonstration is a message, because the model saw it. Other members of a
+//! finished run, such as its result and its settings, are a note at the end. mini-swe-agent's message of the role
+//! `exit` is a note too. The document is held in memory whole, up to
+//! [`ReadOptions::max_line_bytes`](crate::ReadOptions::max_line_bytes).
 
 use serde_json::value::RawValue;
 

@@ -1,7 +1,8 @@
 //! Results of tau-bench: a list of runs, each with its messages in the shape of OpenAI's chat.
 //!
-//! Each run is a conversation under the number of its task and trial; what a run holds besides (reward, task) is a note
-//! at its end. The document is held in memory whole, up to [`ReadOptions::max_line_bytes`](crate::ReadOptions::max_line_bytes).
+//! Each run is a conversation, named by the numbers of its task and trial. Other members of a run, such as its reward
+//! and its task, are a note at its end. The document is held in memory whole, up to
+//! [`ReadOptions::max_line_bytes`](crate::ReadOptions::max_line_bytes).
 
 use serde_json::value::RawValue;
 

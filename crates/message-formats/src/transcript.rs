@@ -6,88 +6,91 @@ use memory_model::{EntryKind, Message, RawJson, SessionKey};
 
 use crate::Report;
 
-/// Everything that was read from a source.
+/// The conversations of a source, and the report on their reading.
 ///
-/// Reading is stable while a source grows: what is read from its first n lines is, session by
-/// session, the beginning of what is read from all of it, ids included.
+/// Reading is stable while a source grows. Each session that is read from the first n lines is the beginning of the
+/// same session as it is read from all lines, ids included.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Transcript {
     /// Name of the format, such as `claude-code`.
     pub format: String,
-    /// The conversations in file order, the file's first root conversation first. Empty when no
-    /// line yet says which session it belongs to.
+    /// Conversations in file order. The file's first root conversation comes first. The list is empty if no line names
+    /// its session yet.
     pub sessions: Vec<SessionLog>,
-    /// Records that did not become messages.
+    /// Counts of the records that did not become messages.
     pub report: Report,
 }
 
-/// One conversation of a transcript. [`SessionBuilder`](crate::SessionBuilder) makes one.
+/// One conversation of a transcript, as [`SessionBuilder`](crate::SessionBuilder) makes it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SessionLog {
-    /// The session's key, taken from the transcript's content.
+    /// Key of the session, taken from the transcript's content.
     pub key: SessionKey,
     /// Origin of the conversation.
     pub origin: Origin,
-    /// Messages and notes in order, each with an external id that is unique in the conversation.
+    /// Messages and notes in order. Each has an external id that is unique in the conversation.
     pub messages: Vec<Message>,
     /// Number of lines that repeat an earlier line with the same id and content.
     pub duplicates: u64,
-    /// Summaries that the source holds, in order. Their entries are among `messages` too, mostly as notes.
+    /// Summaries in the source, in order. Their entries are also in `messages`, mostly as notes.
     pub summaries: Vec<SourceSummary>,
-    /// Whether the source names the session. Otherwise the key is made from its first record, and another source that begins
-    /// with the same record has the same key.
+    /// Whether the source names the session.
+    ///
+    /// Otherwise the key is made from the first record. Another source that begins with the same record then has the
+    /// same key.
     pub named: bool,
-    /// Whether entries say which entry they follow. Then a source that leaves the course of a stored session is another
-    /// branch of it.
+    /// Whether entries name the entry that they follow.
+    ///
+    /// A source that leaves the course of a stored session is then another branch of that session.
     pub linked: bool,
-    /// Whether this is the branch in use: of a conversation and its forks, the one that the source was last written to.
+    /// Whether this is the branch in use: the source was last written to this one of the conversation and its forks.
     pub in_use: bool,
-    /// Other sessions that the source names further on, as it does after a resume: external id of the first entry of each, and
-    /// its key.
+    /// Sessions that the source names later, for example after a resume. Each has the external id of its first entry,
+    /// and its key.
     pub later_keys: Vec<(String, SessionKey)>,
-    /// Earlier readings of entries that this version reads otherwise, by external id. A store that holds such an entry
-    /// has it already.
+    /// Earlier readings of entries, by external id, if this version reads them differently. A store with such a reading
+    /// has the entry already.
     pub earlier: BTreeMap<String, EarlierReading>,
 }
 
-/// Reading of a record by earlier versions of a format, if this version reads it otherwise.
+/// Reading of a record by earlier versions of a format, if this version reads the record differently.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum EarlierReading {
     /// Another message or note, under the same external id.
     Entry(Box<Message>),
-    /// Nothing: the record was passed over.
+    /// No entry: the record was passed over.
     PassedOver,
 }
 
-/// A summary that the program which wrote a transcript shows in the place of older entries.
+/// A summary that the writing program shows in the place of older entries.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SourceSummary {
-    /// External id of the entry that holds it.
+    /// External id of the entry with the summary.
     pub entry: String,
-    /// Its text, not blank.
+    /// Text of the summary. It is not blank.
     pub text: String,
-    /// What it stands for.
+    /// Entries that the summary replaces.
     pub scope: SourceScope,
-    /// What the program keeps beside the text, such as lists of files.
+    /// Further data that the program keeps with the text, such as lists of files.
     pub details: Option<RawJson>,
 }
 
-/// What a summary of a transcript stands for.
+/// Entries that a summary of a transcript replaces.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SourceScope {
-    /// The entries before one that is kept, in its own conversation.
+    /// The entries of the same conversation that come before the first kept one.
     Before {
-        /// External id of the first entry that is kept. `None` where the source does not say: everything before
-        /// the entry that holds the summary.
+        /// External id of the first kept entry. If the source does not name one, the summary replaces all entries
+        /// before its own.
         kept_from: Option<String>,
     },
-    /// What a branch did that was left, behind the entry that both share.
+    /// The entries of a branch that was left, from the last entry that both branches share.
     Branch {
-        /// External id of the last entry of that branch; `None` where the source does not say.
+        /// External id of the branch's last entry, or `None` if the source does not name it.
         left_at: Option<String>,
     },
 }
@@ -106,23 +109,22 @@ impl SessionLog {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Origin {
-    /// On its own.
+    /// The conversation has no parent.
     Root,
-    /// As another course of a conversation: it shares the parent's entries up to a point.
+    /// The conversation is another course of a conversation: it shares the parent's entries up to one of them.
     Fork {
-        /// The conversation it shares.
+        /// Conversation with the shared entries.
         parent: SessionKey,
-        /// External id of the last shared entry; `None` when nothing is shared.
+        /// External id of the last shared entry, or `None` if no entry is shared.
         after: Option<String>,
     },
-    /// As a sub-agent's conversation, which shares nothing.
+    /// The conversation is a sub-agent's, and shares no entries.
     Spawn {
-        /// The conversation that started it. It may be missing in this transcript (a sub-agent's
-        /// own file).
+        /// Conversation that started the sub-agent. This transcript may lack it, as a sub-agent's own file does.
         parent: SessionKey,
-        /// Id of the tool call that started it, where one was found.
+        /// Id of the tool call that started the sub-agent, if it was found.
         call: Option<String>,
-        /// External id of the parent's entry that holds the call.
+        /// External id of the parent's entry with the call.
         after: Option<String>,
     },
 }

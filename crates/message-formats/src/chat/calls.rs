@@ -1,16 +1,16 @@
-//! Calls without ids, and the results that name them by their tool.
+//! Pairs calls without ids and the results that name only the tool.
 
-/// The calls so far; a result without an id answers them by their name.
+/// The calls so far. A result without an id answers a call of its tool.
 #[derive(Debug, Default)]
 pub(crate) struct Calls {
     /// Number of calls without an id.
     count: u64,
-    /// Names and ids of those that have no result, oldest first.
+    /// Name and id of each call without a result, oldest first.
     open: Vec<(String, String)>,
 }
 
 impl Calls {
-    /// Opens a call, and returns its id, which is made if it has none.
+    /// Opens a call, and returns its id. A call without an id gets a made one.
     pub(super) fn call(&mut self, id: Option<String>, name: &str) -> String {
         let id = id.unwrap_or_else(|| {
             self.count += 1;
@@ -20,21 +20,23 @@ impl Calls {
         id
     }
 
-    /// Closes the call with this id.
+    /// Closes the call with an id.
     pub(super) fn close(&mut self, id: &str) {
         if let Some(at) = self.open.iter().position(|(_, open)| open == id) {
             self.open.remove(at);
         }
     }
 
-    /// Returns the id of the oldest open call of this name, and closes the call.
+    /// Closes the oldest open call of a tool, and returns its id.
     pub(super) fn answer_open(&mut self, name: &str) -> Option<String> {
         let at = self.open.iter().position(|(open, _)| open == name)?;
         Some(self.open.remove(at).1)
     }
 
-    /// Closes the call that a result names by this id. Without one returns the id as [`answer_open`](Self::answer_open)
-    /// does; an id made from the name if no call is open.
+    /// Closes the call that a result answers, and returns its id.
+    ///
+    /// Without an id, the result answers the oldest open call of the tool: see [`answer_open`](Self::answer_open). If
+    /// no call is open, the id is made from the tool's name.
     pub(super) fn answer(&mut self, id: Option<String>, name: &str) -> String {
         match id {
             Some(id) => {

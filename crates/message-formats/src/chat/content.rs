@@ -1,4 +1,4 @@
-//! Content of messages in the shapes of the providers' interfaces: its parts and media, and results of calls.
+//! Reads the content of messages in the shapes of the providers' interfaces: parts, media and results of calls.
 
 use memory_model::{
     Media, MediaSource, Part, RawJson, ResultContent, inner_part_from_raw, part_from_raw,
@@ -10,18 +10,18 @@ use crate::blocks::{Blocks, Dialect};
 use crate::raw::{Member, MetaBuilder, RawObject, Reading, list, string, text};
 use crate::session::unknown;
 
-/// Keys of a part that may be missing.
+/// Keys of a part that can be missing.
 const OPTIONAL: [&str; 4] = ["is_error", "signature", "data", "url"];
 
-/// Key under which a text that is not all of its string is kept.
+/// Key under which a string is kept that its text does not hold completely.
 const TEXT: &str = "\"text\"";
 
-/// Start of a signature that Gemini gave, and the signature of a call that another model wrote.
+/// Prefix of a signature from Gemini, and the signature for calls of other models.
 const GEMINI_SIGNED: &str = "gemini:";
 const GEMINI_UNSIGNED: &str = "skip_thought_signature_validator";
 
-/// Reads content in the shape of any provider. What a part has no place for goes to `extras`, under the part's index. A picture or file
-/// behind a result belongs to it.
+/// Reads content in the shape of any provider. Members that a part cannot hold are added to `extras`, under the part's
+/// index. A picture or file behind a result becomes part of the result.
 pub(crate) fn parts(
     value: &RawValue,
     calls: &mut Calls,
@@ -59,8 +59,8 @@ pub(super) struct Parts<'a> {
 }
 
 impl Parts<'_> {
-    /// Content: a string, or a list of parts and strings. What a part has no place for goes to
-    /// `extras`, under the part's index.
+    /// Reads content: a string, or a list of parts and strings. Members that a part cannot hold are added to `extras`,
+    /// under the part's index.
     pub(super) fn content(
         &mut self,
         value: &RawValue,
@@ -77,7 +77,7 @@ impl Parts<'_> {
         })
     }
 
-    /// A part in Gemini's shape, which has no `type`. A signature becomes reasoning before its part.
+    /// Reads a part in Gemini's shape, which has no `type`. A signature becomes reasoning before its part.
     fn gemini(
         &mut self,
         item: &RawValue,
@@ -158,7 +158,7 @@ impl Parts<'_> {
     }
 }
 
-/// The result of a call. Keys that no part models go to `blocks`.
+/// Reads the result of a call. Keys that parts cannot hold are added to `blocks`.
 pub(crate) fn result(
     call_id: String,
     value: Option<&RawValue>,
@@ -195,7 +195,7 @@ pub(crate) fn result(
     })
 }
 
-/// What a Gemini tool returned, and whether it failed.
+/// Reads the output of a Gemini tool, and whether the tool failed.
 fn response(value: Option<&RawValue>) -> (ResultContent, Option<bool>) {
     let Some(value) = value else {
         return (ResultContent::Text(String::new()), None);
@@ -209,14 +209,14 @@ fn response(value: Option<&RawValue>) -> (ResultContent, Option<bool>) {
     }
 }
 
-/// The pictures of a message in Ollama's shape.
+/// Reads the pictures of a message in Ollama's shape.
 pub(super) fn pictures(object: &RawObject<'_>) -> Option<Vec<Part>> {
     let images: Vec<String> = serde_json::from_str(object.get("images")?.get()).ok()?;
     let picture = |data| media(Some("image/*"), MediaSource::Data(data));
     Some(images.into_iter().map(picture).collect())
 }
 
-/// An image, or another file.
+/// Returns an image, or another file, by the media type.
 fn media(media_type: Option<&str>, source: MediaSource) -> Part {
     let media_type = media_type.unwrap_or("application/octet-stream").to_owned();
     let media = Media { media_type, source };
@@ -226,14 +226,14 @@ fn media(media_type: Option<&str>, source: MediaSource) -> Part {
     }
 }
 
-/// The image or file that a URL points to, or that a data URL holds.
+/// Returns the image or file that a URL names or a data URL holds.
 pub(crate) fn linked_media(media_type: Option<&str>, url: &str) -> Part {
     let found = url_media(url, media_type.unwrap_or("application/octet-stream"));
     media(Some(&found.media_type), found.source)
 }
 
-/// Content, its objects read by `put`, which adds at least one part. What the last of these parts has no place for goes to
-/// `extras`, under its index.
+/// Reads content. `put` reads each object and adds at least one part. Members that the last of these parts cannot hold
+/// are added to `extras`, under its index.
 fn content(
     value: &RawValue,
     reading: Reading,
@@ -261,8 +261,10 @@ fn content(
     Some(())
 }
 
-/// A part. Members that may be missing and are `null` go to `extra`: with them it would be an
-/// unknown part, and a result without its call. So do those that other programs write.
+/// Reads a part.
+///
+/// Optional members that are `null` are added to `extra`. With them the part would be an unknown one, and a result
+/// would lose its call. Members that other programs add are also added to `extra`.
 fn part(item: &RawValue, reading: Reading, extra: &mut MetaBuilder) -> Part {
     let read = part_from_raw(item);
     if !matches!(read, Part::Unknown { .. }) {
@@ -276,7 +278,7 @@ fn part(item: &RawValue, reading: Reading, extra: &mut MetaBuilder) -> Part {
         .unwrap_or(read)
 }
 
-/// Reads a part without its optional members that are `null`; they go to `extra`.
+/// Reads a part without its optional members that are `null`. These are added to `extra`.
 fn without_nulls(item: &RawValue, object: &RawObject<'_>, extra: &mut MetaBuilder) -> Option<Part> {
     if !item.get().contains("null") {
         return None;
@@ -296,8 +298,8 @@ fn without_nulls(item: &RawValue, object: &RawObject<'_>, extra: &mut MetaBuilde
     }
 }
 
-/// Reads a text, a picture or a file in the shape of a provider's interface. Members that the part cannot hold go to
-/// `extra`.
+/// Reads a text, a picture or a file in the shape of a provider's interface. Members that the part cannot hold are
+/// added to `extra`.
 fn of_others(
     object: &RawObject<'_>,
     level: usize,
@@ -352,7 +354,7 @@ fn of_others(
                 _ => Part::File(media),
             }
         }
-        // Reasoning of Kimi Code.
+        // Kimi Code's reasoning.
         "think" => {
             let text = text(object.get("think")?, "\"think\"", reading, &mut found)?;
             found.extend(object.members.iter().filter(|member| member.name == "type"));
@@ -370,8 +372,8 @@ fn of_others(
     Some(part)
 }
 
-/// Returns the URL of a medium under `key`, or under `inner` of the object there. All other members go to `extra`, and
-/// so does the head of a data URL.
+/// Returns the URL of a medium under `key`, or under `inner` of the object there. All other members are added to
+/// `extra`, and so is the head of a data URL.
 fn media_url(
     object: &RawObject<'_>,
     key: &str,
@@ -405,7 +407,7 @@ fn media_url(
     Some(url)
 }
 
-/// A data URL in base64: its head, its media type and its data.
+/// Splits a data URL in base64 into its head, its media type and its data.
 fn data_url(url: &str) -> Option<(&str, &str, &str)> {
     let comma = url.find(',')?;
     let (head, data) = url.split_at_checked(comma + 1)?;
@@ -414,7 +416,7 @@ fn data_url(url: &str) -> Option<(&str, &str, &str)> {
     Some((head, media_type, data))
 }
 
-/// Returns the medium that a URL points to, or that a data URL holds.
+/// Returns the medium that a URL names or a data URL holds.
 fn url_media(url: &str, fallback: &str) -> Media {
     match data_url(url) {
         Some((_, media_type, data)) => Media {
@@ -431,7 +433,7 @@ fn url_media(url: &str, fallback: &str) -> Media {
     }
 }
 
-/// A part of a result.
+/// Reads a part of a result.
 fn inner_part(item: &RawValue, reading: Reading, extra: &mut MetaBuilder) -> Part {
     let read = inner_part_from_raw(item);
     if !matches!(read, Part::Unknown { .. }) {

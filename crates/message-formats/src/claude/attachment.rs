@@ -1,15 +1,14 @@
-//! Lines of type `attachment`: words that a user typed while a tool ran, and context that the program gave to the
-//! model.
+//! Lines of type `attachment`: words that a user typed while a tool ran, and context from the program for the model.
 
 use memory_model::{Media, MediaSource, Message, Part, Role};
 
 use crate::blocks::{Blocks, Dialect, set_meta};
 use crate::raw::{MetaBuilder, RawObject, Reading, list, string};
 
-/// The kind of an attachment that holds a user's words.
+/// Type of an attachment with a user's words.
 const QUEUED_COMMAND: &str = "queued_command";
 
-/// Path of the text that a model is shown, by kind of attachment.
+/// Path of the text for the model, by type of attachment.
 const TEXTS: [(&str, &[&str]); 9] = [
     ("file", &["content", "file", "content"]),
     ("edited_text_file", &["snippet"]),
@@ -28,7 +27,7 @@ const SHOWN_HOOKS: [&str; 2] = ["SessionStart", "UserPromptSubmit"];
 /// Path of the bytes of an attached picture or document.
 const BYTES: &[&str] = &["content", "file", "base64"];
 
-/// Keys of a line that its message carries otherwise.
+/// Keys of a line that have fields in its message.
 const CARRIED: [&str; 2] = ["uuid", "timestamp"];
 
 /// Returns whether a line holds words that a user typed while a tool ran.
@@ -40,8 +39,10 @@ fn kind(line: &RawObject<'_>) -> Option<String> {
     line.object("attachment")?.string("type")
 }
 
-/// Returns the message of an attachment: a user's words, or in the role of a tool a text that the program gave to the
-/// model. `None` if the model is not shown the attachment, or it cannot be read.
+/// Returns the message of an attachment.
+///
+/// The message has a user's words, or in the role of a tool a text from the program for the model. Returns `None` if
+/// the model does not see the attachment, or if it cannot be read.
 pub(super) fn message(line: &RawObject<'_>) -> Option<Message> {
     if line.repeats_any(&["type", "attachment", "uuid", "isSidechain"]) {
         return None;
@@ -77,8 +78,8 @@ fn is_blank(part: &Part) -> bool {
     matches!(part, Part::Text { text } if text.trim().is_empty())
 }
 
-/// Returns the role, the parts (a heading and the content) and the path of the content that the program gave to a
-/// model.
+/// Returns the role and the parts of context from the program, and the path of its content. The parts are a heading and
+/// the content.
 fn given(
     attachment: &RawObject<'_>,
     kind: &str,
@@ -108,8 +109,8 @@ fn given(
     Some((Role::Tool, parts.chain(content).collect(), path))
 }
 
-/// Returns the texts at a path: a string, or a list of strings or of objects with one text each. `None` if anything
-/// else is there, or only blank texts.
+/// Returns the texts at a path: a string, or a list of strings and of objects with one text each. Returns `None` for
+/// any other value, and if all texts are blank.
 fn texts(object: &RawObject<'_>, path: &[&str]) -> Option<Vec<String>> {
     let (last, above) = path.split_last()?;
     let value = match above.split_first() {
@@ -125,7 +126,7 @@ fn texts(object: &RawObject<'_>, path: &[&str]) -> Option<Vec<String>> {
             let text = |item: &&serde_json::value::RawValue| {
                 string(item).or_else(|| {
                     let object = RawObject::parse(item.get())?;
-                    // An object with further keys is more than its text.
+                    // An object with further keys holds more than its text.
                     let others = object.others(&["type", "text"]).next().is_some();
                     object.string("text").filter(|_| !others)
                 })
@@ -139,7 +140,7 @@ fn texts(object: &RawObject<'_>, path: &[&str]) -> Option<Vec<String>> {
         .then_some(texts)
 }
 
-/// An attached picture or document.
+/// Returns an attached picture or document.
 fn bytes(attachment: &RawObject<'_>) -> Option<Part> {
     let content = attachment.object("content")?;
     let file = content.object("file")?;
@@ -155,7 +156,7 @@ fn bytes(attachment: &RawObject<'_>) -> Option<Part> {
     }
 }
 
-/// An object without the value at a path.
+/// Returns an object without the value at a path.
 fn without(object: &RawObject<'_>, path: &[&str]) -> String {
     let mut rest = MetaBuilder::default();
     for member in &object.members {

@@ -1,4 +1,4 @@
-//! One line of a session file as a message.
+//! Reads one line of a session file as a message.
 
 use memory_model::{Message, Part, Role};
 
@@ -8,14 +8,14 @@ use crate::json_lines::Line;
 use crate::raw::{MetaBuilder, RawObject, Reading, list, string};
 use crate::session::{note, unknown};
 
-/// Keys of a line that its message carries otherwise.
+/// Keys of a line that have fields in its message.
 const CARRIED: [&str; 4] = ["type", "message", "uuid", "timestamp"];
 
-/// The tool's result once more, in the program's own shape: often the only full copy. The meta keeps
-/// it, unless it is the very content of the line's one result.
+/// Key of a copy of a tool's result in the program's shape, which is often the only full copy. The meta keeps the copy,
+/// unless it equals the content of the line's only result.
 const RESULT_COPY: &str = "toolUseResult";
 
-/// The text of a line whose content is one text.
+/// Returns the text of a line with a single text as content.
 pub(super) fn prompt(line: &RawObject<'_>) -> Option<String> {
     let value = line.object("message")?.get("content")?;
     string(value).or_else(|| {
@@ -28,8 +28,8 @@ pub(super) fn prompt(line: &RawObject<'_>) -> Option<String> {
     })
 }
 
-/// Reads a line without its time. Returns its message, and whether the first reading may have read it otherwise.
-/// `only_trace`: no message comes before it.
+/// Reads a line without its time. Returns its message, and whether the first reading may have read the line
+/// differently. `only_trace` means that no message comes before the line.
 pub(super) fn read(
     line: &Line<'_>,
     tag: &str,
@@ -40,7 +40,7 @@ pub(super) fn read(
     let is_summary = object.is_true("isCompactSummary");
     let now = reading == Reading::Now;
     match tag {
-        // The client's own errors are not the assistant's words.
+        // Errors of the client are not the assistant's words.
         "assistant" if now && object.is_true("isApiErrorMessage") => (whole(line, tag), true),
         "user" if now && is_summary && only_trace => (message(line, tag, reading).0, true),
         "user" | "assistant" if !is_summary => message(line, tag, reading),
@@ -52,7 +52,7 @@ pub(super) fn read(
     }
 }
 
-/// A line kept whole as a note.
+/// Keeps a line whole as a note.
 pub(super) fn whole(line: &Line<'_>, tag: &str) -> Message {
     let role = match tag {
         "user" => Role::User,
@@ -62,7 +62,7 @@ pub(super) fn whole(line: &Line<'_>, tag: &str) -> Message {
     note(role, line.text)
 }
 
-/// A note of a line that repeats another entry: the line without the content, which that entry has.
+/// Returns a note of a line that repeats another entry. The note lacks the content, because that entry has it.
 pub(super) fn repeat(line: &Line<'_>, tag: &str, entry: &str) -> Message {
     let mut kept = line.object.rest(&["message"]);
     if let Some(inner) = line.object.object("message") {
@@ -74,7 +74,7 @@ pub(super) fn repeat(line: &Line<'_>, tag: &str, entry: &str) -> Message {
         .map_or_else(|| whole(line, tag), |text| note(role, &text))
 }
 
-/// A `user` or `assistant` line.
+/// Reads a `user` or `assistant` line.
 fn message(line: &Line<'_>, tag: &str, reading: Reading) -> (Message, bool) {
     let role = if tag == "assistant" {
         Role::Assistant
@@ -84,7 +84,7 @@ fn message(line: &Line<'_>, tag: &str, reading: Reading) -> (Message, bool) {
     let object = &line.object;
     let ambiguous = object.repeats_any(&["type", "message", "uuid", "isSidechain"]);
     let Some(inner) = object.object("message").filter(|_| !ambiguous) else {
-        // No message to be read in it, or two: it stays in its place, whole.
+        // The line has no readable message, or two of them. It is kept whole in its place.
         return (Message::new(role, vec![unknown(line.text)]), false);
     };
     let mut blocks = MetaBuilder::default();
@@ -116,12 +116,12 @@ fn message(line: &Line<'_>, tag: &str, reading: Reading) -> (Message, bool) {
     (message, revised)
 }
 
-/// Whether the line's copy of the result is, byte for byte, the content of its only block, a result.
+/// Returns whether the line's copy of the result is, byte for byte, the content of its only block, a result.
 fn repeats_content(line: &RawObject<'_>, message: &RawObject<'_>) -> bool {
     let Some(copy) = line.get(RESULT_COPY) else {
         return false;
     };
-    // An object is never the content of a result.
+    // The content of a result is never an object.
     if !copy.get().starts_with(['"', '[']) || line.repeats_any(&[RESULT_COPY]) {
         return false;
     }

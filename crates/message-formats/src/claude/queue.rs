@@ -1,8 +1,9 @@
 //! Words that a user typed while the program was busy.
 //!
-//! The program writes that they entered its queue, and later how they left it: to be run as a prompt (`dequeue`), in the middle of
-//! a turn (`remove`), or back to the user (`popAll`). As a prompt they come again in a line of their own. In the middle of a turn
-//! newer versions write them as an attachment, and say so by an id; older ones write them nowhere else.
+//! The program records that words enter its queue, and later how they leave it: as a prompt (`dequeue`), in the middle
+//! of a turn (`remove`), or back to the user (`popAll`). Words that leave as a prompt are repeated in a separate line.
+//! For words that leave in the middle of a turn, newer versions write an attachment and announce it by an id. Older
+//! versions write no other copy of these words.
 
 use memory_model::{Message, Role};
 
@@ -14,10 +15,10 @@ use crate::raw::{MetaBuilder, Reading};
 /// Type of the lines that record how words enter and leave the queue.
 pub(super) const QUEUE: &str = "queue-operation";
 
-/// Keys of a line that its message carries otherwise.
+/// Keys of a line that have fields in its message.
 const CARRIED: [&str; 2] = ["content", "timestamp"];
 
-/// Words in the queue.
+/// Words in the queue, as a message.
 #[derive(Debug)]
 pub(super) struct Queued {
     words: String,
@@ -26,24 +27,25 @@ pub(super) struct Queued {
     number: u64,
 }
 
-/// The queue, and the words that left it.
+/// The queue, and the words that have left it.
 #[derive(Debug, Default)]
 pub(super) struct Queue {
     waiting: Vec<Queued>,
-    /// Words that were said in the middle of a turn and have no other copy yet, and whether an attachment is announced.
+    /// Words that were said in the middle of a turn and have no other copy yet. The flag is true if an attachment is
+    /// announced.
     removed: Vec<(Queued, bool)>,
-    /// Words of attachments that are in the queue still.
+    /// Words of attachments that are still in the queue.
     attached: Vec<String>,
     /// Words that were said from the queue without an attachment.
     said: Vec<String>,
-    /// Those of `said` since the assistant's last words.
+    /// Words in `said` since the assistant's last words.
     said_last: Vec<String>,
     passed_over: u64,
 }
 
 impl Queue {
-    /// Applies a line about the queue. Returns whether to keep the line as a note: it holds words that went back to the
-    /// user, who may have sent others instead.
+    /// Applies a line about the queue. Returns whether to keep the line as a note: its words went back to the user, who
+    /// may have sent other words instead.
     pub(super) fn operation(&mut self, line: &Line<'_>) -> bool {
         let operation = line.string("operation");
         match operation.as_deref() {
@@ -84,7 +86,8 @@ impl Queue {
         false
     }
 
-    /// Removes words from the queue: those that the line names, else the oldest. `None` if they are not in it.
+    /// Removes the words that the line names, or else the oldest words, from the queue. Returns `None` if they are not
+    /// in the queue.
     fn leave(&mut self, line: &Line<'_>) -> Option<Queued> {
         let named = queued(line).map(|named| named.words);
         let at = match named {
@@ -110,7 +113,8 @@ impl Queue {
         forget(&mut self.said, words)
     }
 
-    /// Takes the words of a user's own line. Returns whether they were said from the queue since the assistant's last word.
+    /// Takes the words of a user's line. Returns whether they were said from the queue since the assistant's last
+    /// words.
     pub(super) fn typed(&mut self, words: &str) -> bool {
         if self.supersede(words) {
             return false;
@@ -119,7 +123,7 @@ impl Queue {
         forget(&mut self.said_last, words)
     }
 
-    /// Whether words were waiting for this copy.
+    /// Returns whether words waited for this copy. They then count as passed over.
     fn supersede(&mut self, words: &str) -> bool {
         let same = |(queued, _): &(Queued, bool)| queued.words == words;
         let found = self.removed.iter().position(same);
@@ -130,13 +134,13 @@ impl Queue {
         found.is_some()
     }
 
-    /// Notes that the assistant said something.
+    /// Records that the assistant said something.
     pub(super) fn replied(&mut self) {
         self.said_last.clear();
     }
 
-    /// Returns the words that were said by now: those without an announced attachment or, if `next`, all. `next`:
-    /// another record follows, which is no copy of the announced words.
+    /// Returns the words that were said by now: the words without an announced attachment, or all words if `next` is
+    /// set. `next` means that another record follows, which is no copy of the announced words.
     pub(super) fn due(&mut self, next: bool) -> Vec<Queued> {
         let (due, later) = std::mem::take(&mut self.removed)
             .into_iter()
@@ -149,7 +153,7 @@ impl Queue {
         due
     }
 
-    /// Counts the lines that did not become messages, and names words that no line says more of.
+    /// Counts the lines that did not become messages, and warns about words that no later line mentions.
     pub(super) fn finish(&self, report: &mut Report) {
         for _ in 0..self.passed_over {
             report.skip(QUEUE);
@@ -161,7 +165,7 @@ impl Queue {
     }
 }
 
-/// Takes words out of a list. Returns whether they were in it.
+/// Removes words from a list. Returns whether they were in the list.
 fn forget(list: &mut Vec<String>, words: &str) -> bool {
     let found = list.iter().position(|known| known == words);
     if let Some(at) = found {
@@ -170,7 +174,7 @@ fn forget(list: &mut Vec<String>, words: &str) -> bool {
     found.is_some()
 }
 
-/// The words of a line, as a user's message.
+/// Returns the words of a line, as a user's message.
 fn queued(line: &Line<'_>) -> Option<Queued> {
     let object = &line.object;
     let content = object.present("content").filter(|_| !object.repeats())?;

@@ -1,22 +1,22 @@
-//! The tree of the root conversation's lines, and the branches that taking back turns makes of it.
+//! The tree of the root conversation's lines, and its branches by turns that were taken back.
 
 use memory_model::Part;
 
 use crate::blocks::{Blocks, Dialect, only_results};
 use crate::raw::{MetaBuilder, RawObject, Reading};
 
-/// Prefixes of texts that the program writes in the user's name when the user runs a command.
+/// Prefixes of texts that the program writes in the user's name for a command of the user.
 const COMMANDS: [&str; 3] = ["<command-", "<local-command-", "<bash-"];
 
-/// Prefix of the text that the program writes in the user's name when the user stops it.
+/// Prefix of the text that the program writes in the user's name if the user stops it.
 const INTERRUPT: &str = "[Request interrupted by user";
 
 /// A line in the tree of the root conversation.
 #[derive(Debug, Clone)]
 pub(super) struct TreeLine {
-    /// Its parent's uuid; `None` at a root of the tree.
+    /// Uuid of the parent, or `None` at a root of the tree.
     pub(super) parent: Option<String>,
-    /// Its chain, and its place among the lines that the chain shows; `None` for noise.
+    /// Index of the chain, and the line's place among the lines that the chain shows. `None` for noise.
     pub(super) place: Option<(usize, usize)>,
     pub(super) kind: LineKind,
 }
@@ -25,17 +25,17 @@ pub(super) struct TreeLine {
 #[derive(Debug, Clone)]
 pub(super) struct Step {
     pub(super) uuid: Option<String>,
-    /// The nearest line above it that is no noise.
+    /// Uuid of the nearest line above that is not noise.
     pub(super) above: Option<String>,
-    /// Whether it is a root of the tree.
+    /// Whether the line is a root of the tree.
     pub(super) is_root: bool,
     pub(super) kind: LineKind,
-    /// The session that it names.
+    /// Session that the line names.
     pub(super) session: Option<String>,
 }
 
 impl Step {
-    /// A line that is not in the tree.
+    /// Creates the step of a line that is not in the tree.
     pub(super) fn beside_the_tree() -> Self {
         Self {
             uuid: None,
@@ -50,16 +50,16 @@ impl Step {
 /// Kind of a line, by its part in turns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum LineKind {
-    /// The user's own words: a turn begins.
+    /// The user's words. A turn begins.
     Prompt,
-    /// A command of the user, or a text of the program as the user's: a turn begins if the assistant answers.
+    /// A command of the user, or a text of the program in the user's name. A turn begins if the assistant answers.
     Command,
     Assistant,
-    /// Results, interruptions, summaries.
+    /// A result, an interruption or a summary.
     Other,
-    /// Something that the program notes between messages.
+    /// A note of the program between messages.
     Aside,
-    /// A mark of the program that it compacted the conversation.
+    /// The program's mark that it compacted the conversation.
     Boundary,
 }
 
@@ -98,7 +98,7 @@ impl LineKind {
         matches!(self, Self::Prompt | Self::Command)
     }
 
-    /// Whether the line is part of the conversation, and no note or mark beside it.
+    /// Returns whether the line is part of the conversation, and not a note or a mark of the program.
     pub(super) fn is_said(self) -> bool {
         !matches!(self, Self::Aside | Self::Boundary)
     }

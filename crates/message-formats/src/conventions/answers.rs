@@ -1,22 +1,22 @@
-//! A user's answers to the questions of an agent, in the words of its program.
+//! Reads a user's answers to an agent's questions from the program's text.
 
-/// Before questions of which a user answered only some, before each of them, and before its answer.
+/// Text before questions of which a user answered only some, text before each question, and text before its answer.
 pub(super) const ASKED: &str = "Questions asked:";
 const ASKED_ONE: &str = "- \"";
 const ASKED_ANSWER: &str = "Answer: ";
-/// Around a user's answers.
+/// Text around a user's answers.
 const ANSWERED: &str = "User has answered your questions: ";
 const ANSWERED_END: &str = ". You can now continue with the user's answers in mind.";
-/// Between a question and its answer, between an answer and the next question, and behind an answer.
+/// Text between a question and its answer, between an answer and the next question, and behind an answer.
 const ANSWER: &str = "\"=\"";
 const NEXT: &str = ", \"";
 const NOTES: &str = "\" user notes: ";
 const CHOSEN: &str = "\" selected markdown:";
-/// Between a question and its answer, as they are told.
+/// Written between a question and its answer.
 const TOLD: &str = " → ";
 
-/// The user's answers, a line for each question, without the program's words around them and without notes that repeat
-/// the answer.
+/// Returns the user's answers, with one line for each question. The program's text around them and notes that repeat an
+/// answer are left out.
 pub(super) fn answers(text: &str) -> String {
     let text = text.trim();
     let text = text.strip_prefix(ANSWERED).unwrap_or(text);
@@ -37,12 +37,12 @@ pub(super) fn answers(text: &str) -> String {
     out
 }
 
-/// Adds the line of a question, and below it the preview of its answer.
+/// Adds the line of a question, and the preview of its answer below it.
 fn add_answer(question: &str, answer: &str, out: &mut String) {
     if !out.is_empty() {
         out.push('\n');
     }
-    // As a question it would be a sentence of its own.
+    // With its question mark the question would be a separate sentence.
     let question = question.split_whitespace().collect::<Vec<_>>().join(" ");
     out.push_str(question.trim_end_matches(['?', '？']));
     out.push_str(TOLD);
@@ -61,7 +61,8 @@ fn add_answer(question: &str, answer: &str, out: &mut String) {
     }
 }
 
-/// The answers of a user who answered some questions and wants to talk about the others; `None` of one who answered none.
+/// Returns the answers of a user who answered some questions and wants to talk about the others. Returns `None` if the
+/// user answered none.
 pub(super) fn some_answers(text: &str) -> Option<String> {
     let (_, asked) = text.split_once(ASKED)?;
     let mut out = String::new();

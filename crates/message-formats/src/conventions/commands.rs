@@ -1,12 +1,12 @@
-//! Files that a shell command changes, where its words say so.
+//! Finds the files that a shell command changes, if its words name them.
 
 use memory_model::conventions::FileAccess;
 
-/// Words before the name of a program.
+/// Words that can come before the name of a program.
 const BEFORE: [&str; 12] = [
     "!", "{", "command", "do", "else", "env", "if", "nohup", "sudo", "then", "time", "while",
 ];
-/// Longest name of a file, in bytes.
+/// Limit on the length of a file's path, in bytes.
 const PATH_BYTES: usize = 300;
 
 /// Returns the files that a command edits in place with `sed`, moves with `mv`, or writes with `cp` or `tee`.
@@ -18,7 +18,7 @@ pub(super) fn changed_files(command: &str) -> Vec<FileAccess> {
         let before = words.iter().take_while(is_before).count();
         let (program, words) = match words.get(before..).unwrap_or_default() {
             ["git", "mv", words @ ..] | ["git", "-C", _, "mv", words @ ..] => ("mv", words),
-            // A command for another shell.
+            // The command runs in another shell.
             ["bash" | "sh" | "zsh", "-c" | "-lc", line] | [line] if line.contains(' ') => {
                 files.extend(changed_files(line));
                 continue;
@@ -34,7 +34,7 @@ pub(super) fn changed_files(command: &str) -> Vec<FileAccess> {
         if program == "cp" {
             paths.drain(..paths.len().saturating_sub(1));
         }
-        // The shell puts something else in the place of a variable, and a folder is no file.
+        // The shell replaces variables, and a folder is no file.
         paths.retain(|path| {
             path.len() < PATH_BYTES && !path.contains(['$', '`', '\n']) && !path.ends_with('/')
         });
@@ -46,13 +46,13 @@ pub(super) fn changed_files(command: &str) -> Vec<FileAccess> {
     files
 }
 
-/// The words that are no flags.
+/// Returns the words that are no flags.
 fn operands<'a>(words: &[&'a str]) -> Vec<&'a str> {
     let is_operand = |word: &&&str| !word.starts_with('-');
     words.iter().filter(is_operand).copied().collect()
 }
 
-/// The files that `sed` edits in place.
+/// Returns the files that `sed` edits in place.
 fn edited<'a>(words: &[&'a str]) -> Vec<&'a str> {
     let (mut in_place, mut has_script) = (false, false);
     let mut paths = Vec::new();
@@ -60,7 +60,8 @@ fn edited<'a>(words: &[&'a str]) -> Vec<&'a str> {
     while let Some(word) = words.next() {
         let flag = match (word.strip_prefix("--"), word.strip_prefix('-')) {
             (Some(flag), _) => flag,
-            // Others may be before it. After `i` comes the end of a backup's name, after `e` and `f` the script.
+            // Other flags can come before these. `i` is followed by the suffix of a backup's name, `e` and `f` by the
+            // script.
             (None, Some(flags)) => flags.trim_start_matches(|c| !['i', 'e', 'f'].contains(&c)),
             (None, None) => {
                 paths.push(*word);
@@ -81,7 +82,7 @@ fn edited<'a>(words: &[&'a str]) -> Vec<&'a str> {
     paths
 }
 
-/// The words of each command of a text, without their quotes, without what is redirected, and without the documents in it.
+/// Returns the words of each command in a text. Quotes, targets of redirections and here-documents are left out.
 fn commands(text: &str) -> Vec<Vec<String>> {
     let mut commands = vec![Vec::new()];
     let (mut word, mut quote, mut is_target) = (String::new(), None, false);
@@ -101,7 +102,7 @@ fn commands(text: &str) -> Vec<Vec<String>> {
                 }
             },
             (None, '<' | '>') => {
-                // The number before it is that of a stream.
+                // The number before it is the number of a stream.
                 if !word.bytes().all(|digit| digit.is_ascii_digit()) {
                     push(&mut commands, &mut word, is_target);
                 }
@@ -125,7 +126,7 @@ fn commands(text: &str) -> Vec<Vec<String>> {
     commands
 }
 
-/// Adds a word to the last command, unless something is redirected to it.
+/// Adds a word to the last command, unless it is the target of a redirection.
 fn push(commands: &mut [Vec<String>], word: &mut String, is_target: bool) {
     let word = std::mem::take(word);
     if let Some(words) = commands.last_mut().filter(|_| !is_target) {
@@ -133,7 +134,7 @@ fn push(commands: &mut [Vec<String>], word: &mut String, is_target: bool) {
     }
 }
 
-/// A text without the lines that are the input of its commands.
+/// Returns a text without the lines of its here-documents.
 fn without_documents(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut lines = text.lines();

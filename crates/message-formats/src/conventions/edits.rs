@@ -1,15 +1,15 @@
-//! Files and edits that a call names: those of a patch, of a move, and of blocks to search and replace.
+//! Reads the files and edits that a call names: by a patch, by a move, or by blocks to search and replace.
 
 use memory_model::conventions::{FileAccess, TextEdit, ToolArguments, is_path};
 
-/// Names of arguments with the old and the new path of a file that is moved.
+/// Names of arguments with the old and the new path of a moved file.
 const MOVES: [[&str; 2]; 4] = [
     ["source", "destination"],
     ["source_path", "destination_path"],
     ["old_path", "new_path"],
     ["from", "to"],
 ];
-/// First lines of a patch's files.
+/// Beginnings of a patch's lines that name a file.
 const PATCHED: [&str; 4] = [
     "*** Update File: ",
     "*** Add File: ",
@@ -17,7 +17,7 @@ const PATCHED: [&str; 4] = [
     "*** Move to: ",
 ];
 
-/// The files of a patch in Codex's form.
+/// Returns the files of a patch in Codex's form.
 pub(super) fn patched_files(text: &str) -> Vec<FileAccess> {
     if !text.contains("*** ") {
         return Vec::new();
@@ -32,7 +32,7 @@ pub(super) fn patched_files(text: &str) -> Vec<FileAccess> {
     text.lines().filter_map(path).collect()
 }
 
-/// The files of a call that moves one.
+/// Returns the two paths of a call that moves a file.
 pub(super) fn moved_files(arguments: &ToolArguments) -> Vec<FileAccess> {
     let pair = |[old, new]: &[&str; 2]| Some([arguments.text(old)?, arguments.text(new)?]);
     let paths = MOVES.iter().find_map(pair);
@@ -44,7 +44,7 @@ pub(super) fn moved_files(arguments: &ToolArguments) -> Vec<FileAccess> {
     paths.into_iter().flatten().map(file).collect()
 }
 
-/// The edits of the patches in a call's arguments.
+/// Returns the edits of the patches in a call's arguments.
 pub(super) fn patches(arguments: &ToolArguments, subject: &str) -> Vec<TextEdit> {
     let mut out = Vec::new();
     let others = arguments.others(None);
@@ -79,7 +79,7 @@ fn patch(text: &str, out: &mut Vec<TextEdit>) {
     }
 }
 
-/// Adds the edits of Cline's form: blocks of the text that is searched and the text in its place.
+/// Adds the edits of Cline's form: blocks of a text to search and the text that replaces it.
 fn searched(text: &str, out: &mut Vec<TextEdit>) {
     let is = |line: &str, mark: char, word: &str| {
         line.starts_with([mark, '-', '+']) && line.trim_end().ends_with(word) && line.len() < 20

@@ -1,10 +1,11 @@
-//! Results of tools without what the programs of agents write around them.
+//! Reads results of tools without the text that the agents' programs write around them.
 
 use std::borrow::Cow;
 
 use serde_json::Value;
 
-/// Part of a result that reports that the user refused the call, and parts of the first line of such a result, in small letters.
+/// Part of a result that says that the user refused the call, and parts of the first line of such a result, in small
+/// letters.
 const REFUSED: &str = "The user doesn't want to";
 const REFUSALS: [&str; 9] = [
     "rejected by user",
@@ -17,34 +18,35 @@ const REFUSALS: [&str; 9] = [
     "denied by the user",
     "the user denied",
 ];
-/// First words of Codex' result of a command that did not start. The command, which may have many lines, follows.
+/// First words of Codex' result of a command that did not start. The command follows and can have many lines.
 const NOT_STARTED: &str = "exec_command failed for ";
-/// What comes before the user's reason.
+/// Text before the user's reason.
 pub(super) const REASONS: [&str; 2] = ["the user said:", "with the following feedback:"];
-/// Words in the result of a call that the user interrupted, and that of one which another call's failure kept from running.
+/// Words in the result of a call that the user interrupted.
 const INTERRUPTED: &str = "[Request interrupted by user";
 const ABORTED: &str = "Command aborted";
-/// First words of Codex' result of such a call, and the line that may come before them.
+/// First words of Codex' result of such a call, and the line that can come before them. The other two marks are of an
+/// operation that was cancelled, and of a call that did not run because another one failed.
 const ABORTED_BY_USER: &str = "aborted by user";
 const WALL_TIME: &str = "Wall time: ";
 const CANCELLED: &str = "[Operation Cancelled]";
 const NOT_RUN: &str = "Sibling tool call errored";
-/// Before what a program adds to the report of an agent.
+/// Beginnings of a program's additions to an agent's report.
 const REPORT_ENDS: [&str; 2] = ["\n<usage>", "\nagentId: "];
-/// Longest addition to a report, in bytes.
+/// Limit on the length of an addition to a report, in bytes.
 const REPORT_END_BYTES: usize = 400;
-/// First words of a result that stands for an empty output.
+/// First words of a result for an empty output.
 const NO_OUTPUT: &str = "(no output";
 
 /// First words of the lines that Codex writes before the output of a command, and the line that ends them.
 const OUTPUT_HEADS: [&str; 3] = ["Chunk ID: ", WALL_TIME, "Exit code: "];
 const OUTPUT: &str = "\nOutput:\n";
-/// Longest such lines, in bytes.
+/// Limit on the length of these lines, in bytes.
 const OUTPUT_HEAD_BYTES: usize = 400;
-/// Around the output of Gemini CLI's tools.
+/// Text around the output of Gemini CLI's tools.
 const UNTRUSTED: (&str, &str) = ("<untrusted_context>\n", "\n</untrusted_context>");
 
-/// Returns whether a failed call did not fail by itself.
+/// Returns whether a failed call was interrupted and did not fail by itself.
 pub(super) fn is_interrupted(text: &str) -> bool {
     let end = text.trim_end();
     let marks = [INTERRUPTED, NOT_RUN, CANCELLED];
@@ -54,7 +56,7 @@ pub(super) fn is_interrupted(text: &str) -> bool {
         || is_aborted(text)
 }
 
-/// Returns whether Codex says of a call that the user ended it. It says the same of a call that the user refused.
+/// Returns whether Codex reports that the user ended a call. Its report of a refused call is the same.
 pub(crate) fn is_aborted(text: &str) -> bool {
     let timed = text.strip_prefix(WALL_TIME);
     let said = timed.and_then(|text| text.split_once('\n'));
@@ -84,7 +86,7 @@ pub(super) fn is_no_output(text: &str) -> bool {
     text.starts_with(NO_OUTPUT) && text.lines().count() == 1
 }
 
-/// A tool's output without the program's words around it.
+/// Returns a tool's output without the program's text around it.
 pub(super) fn output(text: &str) -> Cow<'_, str> {
     if let Some((_, output)) = output_of_command(text) {
         return Cow::Borrowed(output);
@@ -103,7 +105,7 @@ pub(super) fn output(text: &str) -> Cow<'_, str> {
     Cow::Borrowed(text)
 }
 
-/// An agent's report without the program's additions.
+/// Returns an agent's report without the program's additions.
 pub(super) fn report(text: &str) -> &str {
     let mut text = text.trim_end();
     for mark in REPORT_ENDS {

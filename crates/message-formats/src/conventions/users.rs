@@ -1,8 +1,8 @@
-//! Words of a user, and what programs put beside them.
+//! Separates a user's words from the text that programs add to them.
 
 use std::borrow::Cow;
 
-/// Blocks that programs put into a user's message, besides those with a dash in their name.
+/// Names of the tags around a program's text in a user's message, except for names with a dash.
 const PROGRAM_BLOCKS: [&str; 8] = [
     "environment_context",
     "environment_details",
@@ -13,17 +13,17 @@ const PROGRAM_BLOCKS: [&str; 8] = [
     "turn_aborted",
     "user_instructions",
 ];
-/// First words of the messages in which Codex shows a project's rules, a skill, and a command that the user ran.
+/// First words of the messages in which Codex shows a project's rules, a skill, or a command that the user ran.
 const MESSAGES: [&str; 3] = [
     "# AGENTS.md instructions for ",
     "<skill>\n<name>",
     "<user_shell_command>",
 ];
-/// Members of a message's metadata that say who wrote it, and the values of a user.
+/// Member of a message's metadata that names the writer, and its values for a user.
 const PROVENANCE: &str = "\"provenance\":";
 const BY_USER: [&str; 2] = ["{\"type\":\"user\"", "\"real_user\""];
 
-/// Whether a program wrote all of a message, by its first words or its metadata.
+/// Returns whether a program wrote a whole message, by its first words or its metadata.
 pub(super) fn is_by_program(text: &str, meta: &str) -> bool {
     if MESSAGES.iter().any(|words| text.starts_with(words)) {
         return true;
@@ -33,11 +33,10 @@ pub(super) fn is_by_program(text: &str, meta: &str) -> bool {
     stated.peek().is_some() && !stated.any(by_user)
 }
 
-/// Divides a user's text into what was typed and what programs put into it, the latter as it
-/// stands.
+/// Divides a user's text into the typed text and the blocks that programs added. The blocks are returned unchanged.
 ///
-/// A program's are the blocks in tags with a dash in their name, such as `<system-reminder>`: that
-/// is no markup that a person types. A command that a user gave to a program counts as typed.
+/// A block in tags with a dash in their name, such as `<system-reminder>`, is a program's, because people do not type
+/// such markup. A command that a user gave to a program counts as typed.
 pub(super) fn typed_and_injected(text: &str) -> (Cow<'_, str>, Vec<String>) {
     let mut injected: Vec<String> = Vec::new();
     if !text.contains('<') {
@@ -75,7 +74,7 @@ pub(super) fn typed_and_injected(text: &str) -> (Cow<'_, str>, Vec<String>) {
         }
         let block = tail.get(..end).unwrap_or(tail);
         match injected.last_mut() {
-            // What stands side by side stays together.
+            // Blocks with only white space between them are joined.
             Some(last) if before.trim().is_empty() => {
                 last.push_str(before);
                 last.push_str(block);
@@ -88,7 +87,7 @@ pub(super) fn typed_and_injected(text: &str) -> (Cow<'_, str>, Vec<String>) {
     (Cow::Owned(typed), injected)
 }
 
-/// The name of the tag that a text begins with, if it is one that programs write.
+/// Returns the name of the tag at the beginning of a text, if programs write such a tag.
 fn program_tag(text: &str) -> Option<&str> {
     let name = text.get(1..text.find('>').filter(|end| *end < 40)?)?;
     let dashed = name.contains('-')

@@ -1,15 +1,15 @@
 //! Anthropic messages.
 //!
-//! - System messages before the first other message are `system`. A later one is a user's text between `<system>` tags;
-//!   in other texts, the `<` of such a tag is written `&lt;`.
-//! - Neighbours of one role are one message. In a user's message the results come first.
-//! - Reasoning is sent as `thinking` with its signature if Anthropic signed it, and otherwise left out; so is
-//!   reasoning at the end of a message, where the API does not accept it. `redacted_thinking` is sent as
+//! - System messages before the first other message are sent as `system`. A later one is sent as a user's text between
+//!   `<system>` tags. In other texts, the `<` of such a tag is written `&lt;`.
+//! - Neighbouring messages of one role are sent as one message. In a user's message the results come first.
+//! - Reasoning that Anthropic signed is sent as `thinking` with its signature. Other reasoning is left out. Reasoning
+//!   at the end of a message is left out too, because the API does not accept it there. `redacted_thinking` is sent as
 //!   it came.
-//! - A web search of the provider's own tool is sent as it came, if its result is there too.
-//! - Blank texts are left out, and white space at the end of a last message that is the assistant's.
-//! - Images are sent as JPEG, PNG, GIF or WebP or by an https URL, and files as PDF. A failed result has text alone:
-//!   its images follow the results. The name of a participant precedes the first text of a user's message.
+//! - A web search of the provider's tool is sent as it came, if the message also has its result.
+//! - Blank texts are left out. White space is removed from the end of a last message of the assistant.
+//! - Images are sent as JPEG, PNG, GIF or WebP or by an https URL, and files as PDF. A failed result has only text, and
+//!   its images follow the results. The name of a participant is put before the first text of a user's message.
 
 use std::collections::BTreeSet;
 
@@ -27,10 +27,10 @@ use super::unknown::as_text;
 use super::{arguments, media, original_call_id, reply, wire_call_id};
 use crate::error::Error;
 
-/// Minimum length of a signature of Anthropic's, in bytes. Other providers' marks in its place are shorter.
+/// Minimum length of Anthropic's signatures, in bytes. Marks of other providers in this field are shorter.
 const MIN_SIGNATURE: usize = 64;
 const IMAGE_TYPES: &[&str] = &["image/jpeg", "image/png", "image/gif", "image/webp"];
-/// Content of a result that is an error and says nothing.
+/// Content of a failed result without text.
 const NO_OUTPUT: &str = "(no output)";
 
 /// Returns the values of the request's fields `system` and `messages`.
@@ -88,12 +88,12 @@ fn text_block(text: &str) -> Option<Value> {
     (!text.trim().is_empty()).then(|| json!({"type": "text", "text": text}))
 }
 
-/// A text of a user, a model or a tool.
+/// Returns a block with a text of a user, a model or a tool.
 fn said(text: &str) -> Option<Value> {
     text_block(&escape_system(text))
 }
 
-/// Returns a use of the server's web search, or its result, if it is complete.
+/// Returns a call of the server's web search, or its result, if it is complete.
 fn web_search(raw: &RawJson) -> Option<Value> {
     let block = native(raw, &["server_tool_use", "web_search_tool_result"])?;
     let fields = block.as_object()?;
@@ -122,7 +122,7 @@ fn web_search(raw: &RawJson) -> Option<Value> {
     Some(block)
 }
 
-/// Returns the id of a use of a server's tool, if it has the form of one.
+/// Returns an id, if it has the form of the ids of server tool calls.
 fn server_id(id: &str) -> Option<&str> {
     let name = id.strip_prefix("srvtoolu_")?;
     let of_name = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
@@ -143,7 +143,7 @@ fn search_result(result: &Value) -> Option<Value> {
     Some(written)
 }
 
-/// Writes each use of the server's web search without its result behind it as text, and each result without its use.
+/// Turns each call of the server's web search without a later result into text, and each result without a call.
 fn pair_searches(blocks: &mut Vec<Value>) {
     let id = |block: &Value, kind: &str, field: &str| {
         let fields = block.as_object()?;
@@ -160,7 +160,7 @@ fn pair_searches(blocks: &mut Vec<Value>) {
             paired.insert(id);
         }
     }
-    // Of an id that comes twice, the first use and the first result behind it are a pair.
+    // If an id comes twice, the first call and the first result behind it are a pair.
     let (mut uses, mut results) = (paired.clone(), BTreeSet::new());
     let settled = std::mem::take(blocks).into_iter().filter_map(|block| {
         let stays = match (used(&block), returned(&block)) {
@@ -180,7 +180,7 @@ fn pair_searches(blocks: &mut Vec<Value>) {
     *blocks = settled.collect();
 }
 
-/// Removes white space from the end of the last text, if that is the last block.
+/// Removes white space from the end of the last block, if the block is a text.
 fn trim_end(blocks: &mut [Value]) {
     let last = blocks.last_mut().and_then(|block| block.get_mut("text"));
     if let Some(Value::String(text)) = last {
@@ -190,7 +190,7 @@ fn trim_end(blocks: &mut [Value]) {
 
 fn assistant(parts: &[Part]) -> Vec<Value> {
     let mut blocks = Vec::new();
-    // Reasoning must not be the last block.
+    // Reasoning cannot be the last block.
     let mut reasoning = Vec::new();
     for part in parts {
         let block = match part {
@@ -234,13 +234,13 @@ fn redacted(raw: &RawJson) -> Option<Value> {
     Some(json!({"type": "redacted_thinking", "data": data}))
 }
 
-/// Whether a signature can be Anthropic's: Base64 that is long enough.
+/// Returns whether a signature can be Anthropic's: it is Base64 and long enough.
 fn is_signature(text: &str) -> bool {
     let base64 = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=');
     text.len() >= MIN_SIGNATURE && text.bytes().all(base64)
 }
 
-/// Returns the results and the other content of a user's message.
+/// Returns the results of a user's message, and its other content.
 fn user(name: Option<&str>, parts: &[Part]) -> (Vec<Value>, Vec<Value>) {
     let mut results = Vec::new();
     let mut others = Vec::new();
@@ -265,7 +265,7 @@ fn user_block(part: &Part) -> Option<Value> {
     medium(part).or_else(|| said(&as_text(part)?))
 }
 
-/// Returns an image or a PDF that the API takes.
+/// Returns an image or a PDF, if the API takes it.
 fn medium(part: &Part) -> Option<Value> {
     let (Part::Image(medium) | Part::File(medium)) = part else {
         return None;
@@ -285,7 +285,7 @@ fn medium(part: &Part) -> Option<Value> {
     Some(json!({"type": kind, "source": source}))
 }
 
-/// Returns a result. Images and files of a failed result go to `others`.
+/// Returns a result. Images and files of a failed result are added to `others`.
 fn tool_result(
     call_id: &str,
     content: &ResultContent,
@@ -322,18 +322,19 @@ fn tool_result(
     result.into()
 }
 
-/// Reads the fields `system` and `messages` of a request; a response is a message too. Results in a user's
-/// message become a message of the role tool before it.
+/// Reads the fields `system` and `messages` of a request. A response can be read as a message too. Results in a user's
+/// message become a message of the role `tool` before it.
 ///
-/// Fields that are not content go to the messages' `meta`, unless they are null, where they are kept and not sent
-/// again; the `id` of a response is kept as [`Message::response`].
+/// Fields that are not content are kept in the messages' `meta`, unless they are null. They are not sent again. The
+/// `id` of a response is kept as [`Message::response`].
 ///
 /// A system prompt becomes a message of the log like any other, which a compaction summarizes once it is old. To keep
-/// instructions at the beginning of every request, do not pass them here but to the session
-/// (`OpenSession::system` of `agent-memory`).
+/// instructions at the beginning of every request, do not pass them here but to the session (`OpenSession::system` of
+/// `agent-memory`).
 ///
 /// # Errors
-/// `Invalid` when a message is no object, or its role or content is not the format's. The text names the message.
+/// `Invalid` if a message is no object, or if its role or content does not belong to the format. The text names the
+/// message.
 pub fn read(system: Option<&Value>, messages: &[Value]) -> Result<Vec<Message>, Error> {
     let mut out = Vec::new();
     if let Some(system) = system.filter(|system| !system.is_null()) {
@@ -405,7 +406,7 @@ fn block_part(block: &Value, index: usize, facts: &mut Facts) -> Part {
     }
 }
 
-/// Reads a block, and names the fields that the part holds.
+/// Reads a block, and returns the names of the fields that the part holds.
 fn known_block(fields: &Object) -> Option<(Part, &'static [&'static str])> {
     let known: (Part, &[&str]) = match text(fields, "type")? {
         "text" => (Part::text(text(fields, "text")?), &["type", "text"]),
@@ -455,7 +456,7 @@ fn result_content(content: Option<&Value>) -> ResultContent {
         Some(Value::Array(blocks)) => {
             let mut facts = Facts::default();
             let parts = blocks.iter().map(|block| match block.get("type") {
-                // A result in a result is kept as it came.
+                // A result inside a result is kept as it came.
                 Some(kind) if kind == "tool_result" => unknown(block),
                 _ => block_part(block, 0, &mut facts),
             });
@@ -465,7 +466,7 @@ fn result_content(content: Option<&Value>) -> ResultContent {
     }
 }
 
-/// Reads the source of an image or a document; `media_type` is that of a URL.
+/// Reads the source of an image or a document. `media_type` is used for a URL.
 fn read_source(block: &Object, media_type: &str) -> Option<Media> {
     let source = block.get("source")?.as_object()?;
     match text(source, "type")? {
@@ -484,7 +485,7 @@ fn read_source(block: &Object, media_type: &str) -> Option<Media> {
 /// Reads a response: its message, model and usage.
 ///
 /// # Errors
-/// `Invalid` when the response has no `content`, such as an error, or its message cannot be [`read`].
+/// `Invalid` if the response has no `content`, as an error has none, or if its message cannot be [`read`].
 pub fn reply(response: &Value) -> Result<Reply, Error> {
     let content = reply::content(response, "/content")?;
     let messages = read(None, &[json!({"role": "assistant", "content": content})])?;
@@ -496,7 +497,7 @@ pub fn reply(response: &Value) -> Result<Reply, Error> {
     ))
 }
 
-/// Returns the usage of a response, or of its field `usage` alone; `None` without token counts.
+/// Returns the usage of a response or of its field `usage`, or `None` without token counts.
 pub fn usage(response: &Value) -> Option<Usage> {
     let usage = response.get("usage").unwrap_or(response);
     Some(Usage {

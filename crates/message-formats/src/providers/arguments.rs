@@ -1,12 +1,12 @@
-//! Arguments of calls, which are text with some providers and objects with others.
+//! Arguments of calls. Some providers send them as text, others as objects.
 
 use memory_model::RawJson;
 use serde_json::{Map, Value};
 
-/// Key of an object that holds arguments which are no object themselves.
+/// Key of an object that wraps arguments which are no object.
 const TEXT_KEY: &str = "_arguments";
 
-/// Returns arguments as text: the JSON as it came, or the text inside where it is a JSON string.
+/// Returns arguments as text: the JSON as it came, or the content of a JSON string.
 pub(super) fn to_text(arguments: &RawJson) -> String {
     let text = arguments.as_str();
     let inner = match text.starts_with('"') {
@@ -16,17 +16,17 @@ pub(super) fn to_text(arguments: &RawJson) -> String {
     inner.unwrap_or_else(|| text.to_owned())
 }
 
-/// Reads arguments that came as text: JSON as it is, and anything else as a JSON string of the text. So a
-/// call that a model wrote wrongly is kept and sent back word for word.
+/// Reads arguments that came as text. JSON stays as it is. Any other text becomes a JSON string, so that a model's
+/// wrong call is kept and sent back word for word.
 pub(super) fn from_text(text: &str) -> RawJson {
     let json = RawJson::parse(text).ok();
-    // A JSON string stands for text that is not JSON.
+    // A JSON string is reserved for text that is not JSON.
     json.filter(|json| json.as_str() == text && !text.starts_with('"'))
         .unwrap_or_else(|| string(text))
 }
 
-/// Returns arguments as a JSON object. What is no object, or has a number that would lose digits, is the
-/// text under one key.
+/// Returns arguments as a JSON object. Arguments that are no object, or that have a number that would lose digits,
+/// become text under one key.
 pub(super) fn to_object(arguments: &RawJson) -> Value {
     let text = to_text(arguments);
     let object = match serde_json::from_str::<Value>(&text) {
@@ -36,7 +36,7 @@ pub(super) fn to_object(arguments: &RawJson) -> Value {
     Value::Object(object)
 }
 
-/// Reads arguments that came as a JSON value: undoes [`to_object`].
+/// Reads arguments that came as a JSON value. This is the inverse of [`to_object`].
 pub(super) fn from_value(value: &Value) -> RawJson {
     match value {
         Value::Object(object) if is_wrapped(object) => {
@@ -53,14 +53,14 @@ fn is_wrapped(object: &Map<String, Value>) -> bool {
 
 fn string(text: &str) -> RawJson {
     let quoted = Value::from(text).to_string();
-    // The text of a `Value` is JSON. An empty string stands in if it were not.
+    // The text of a `Value` is always JSON. The empty string only satisfies the types.
     RawJson::parse(quoted)
         .or_else(|_| RawJson::parse("\"\""))
         .unwrap_or_else(|_| RawJson::from_raw(serde_json::value::RawValue::NULL))
 }
 
-/// Whether a [`Value`] holds every number of a JSON text to the last digit, as far as 17 significant
-/// digits go: those of an integer of 64 bits or of a double.
+/// Returns whether a [`Value`] can hold every number of a JSON text exactly. It can hold integers of 64 bits, and
+/// doubles of up to 17 significant digits.
 fn numbers_are_exact(json: &str) -> bool {
     let mut rest = json;
     while let Some(at) = rest.find(|c: char| c == '"' || c == '-' || c.is_ascii_digit()) {
@@ -90,7 +90,7 @@ fn is_exact(number: &str) -> bool {
     digits <= 17 && number.parse::<f64>().is_ok_and(f64::is_finite)
 }
 
-/// The text behind the JSON string that a text starts with.
+/// Returns the text behind the JSON string at the beginning of a text.
 fn after_string(json: &str) -> &str {
     let mut escaped = false;
     for (at, byte) in json.bytes().enumerate().skip(1) {

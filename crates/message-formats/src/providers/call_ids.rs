@@ -8,21 +8,20 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use memory_model::{Message, Part};
 use sha2::{Digest as _, Sha256};
 
-/// Maximum length of an id that is sent, in bytes: OpenAI's chat completions have refused longer ones, other APIs
-/// take 64.
+/// Maximum length of a sent id, in bytes. OpenAI's chat completions have refused longer ids. Other APIs take 64.
 const MAX_LEN: usize = 40;
-/// Length of a hash that is sent, in characters of Base64: 192 bits.
+/// Length of a sent hash, in characters of Base64. It has 192 bits.
 const HASH_LEN: usize = 32;
-/// Start of an id that encodes another.
+/// Prefix of an id that encodes another id.
 const ENCODED: &str = "am64_";
-/// Start of an id that is the hash of one that is too long to encode.
+/// Prefix of an id that is the hash of an id too long to encode.
 const HASHED: &str = "am64h_";
 
-/// Returns the id under which a call is sent, which matches `^[a-zA-Z0-9_-]{1,40}$`.
+/// Returns the id under which a call is sent. It matches `^[a-zA-Z0-9_-]{1,40}$`.
 ///
-/// An id that matches already stays as it is. Another becomes `am64_` and its bytes in URL-safe Base64; if
-/// that is longer than 40 bytes, `am64h_` and the beginning of its SHA-256. The same id always gives the same
-/// result.
+/// An id that matches already stays as it is, unless it begins with `am64_`. Any other id becomes `am64_` and its bytes
+/// in URL-safe Base64. If the result is longer than 40 bytes, the id becomes `am64h_` and the beginning of its SHA-256.
+/// The same id always gives the same result.
 pub fn wire_call_id(id: &str) -> Cow<'_, str> {
     let fits = (1..=MAX_LEN).contains(&id.len())
         && !id.starts_with(ENCODED)
@@ -45,11 +44,11 @@ pub fn wire_call_id(id: &str) -> Cow<'_, str> {
     Cow::Owned(format!("{HASHED}{code}"))
 }
 
-/// Returns the id under which a call is sent in OpenAI's chat completions, which accept any characters.
+/// Returns the id under which a call is sent to OpenAI's chat completions, which accept any characters.
 ///
-/// An id of at most 40 characters stays as it is, because servers that speak this format may want their own
-/// ids back: Kimi's, such as `functions.search:3`, name the tool and are counted. Ids of that form stay up to
-/// 64 characters. Others become what [`wire_call_id`] returns.
+/// An id of at most 40 characters stays as it is, because some servers with this format need their original ids. Kimi's
+/// ids, such as `functions.search:3`, name the tool and a number. Ids of that form stay up to 64 characters. Other ids
+/// become the result of [`wire_call_id`].
 pub fn chat_call_id(id: &str) -> Cow<'_, str> {
     let length = id.chars().count();
     let fits = (1..=MAX_LEN).contains(&length) || (length <= 64 && is_counted(id));
@@ -59,7 +58,7 @@ pub fn chat_call_id(id: &str) -> Cow<'_, str> {
     }
 }
 
-/// Whether an id has the form `functions.NAME:NUMBER`.
+/// Returns whether an id has the form `functions.NAME:NUMBER`.
 fn is_counted(id: &str) -> bool {
     let named = id.strip_prefix("functions.");
     named
@@ -69,8 +68,9 @@ fn is_counted(id: &str) -> bool {
         })
 }
 
-/// Returns the id that [`wire_call_id`] encoded. Hashes and all other ids are returned as they are; a hash is
-/// undone by [`CallIds`].
+/// Returns the id that [`wire_call_id`] encoded.
+///
+/// Hashes and all other ids are returned unchanged. [`CallIds`] restores the id of a hash.
 pub fn original_call_id(wire: &str) -> Cow<'_, str> {
     let decoded = wire
         .strip_prefix(ENCODED)
@@ -80,7 +80,7 @@ pub fn original_call_id(wire: &str) -> Cow<'_, str> {
     decoded.map_or(Cow::Borrowed(wire), Cow::Owned)
 }
 
-/// The ids of calls that are too long to be sent, by the hash that is sent instead.
+/// Ids of calls that are too long to be sent, by the hash that is sent instead.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CallIds {
     by_wire: BTreeMap<String, String>,
@@ -101,7 +101,7 @@ impl CallIds {
         Self { by_wire }
     }
 
-    /// Puts the collected ids back into messages that were read from a provider's shape.
+    /// Restores the collected ids in messages that were read from a provider's shape.
     pub fn restore(&self, messages: &mut [Message]) {
         for part in messages.iter_mut().flat_map(|message| &mut message.parts) {
             if let Part::ToolCall { id, .. } | Part::ToolResult { call_id: id, .. } = part

@@ -1,9 +1,9 @@
-//! The mark of failed results in shapes without a field for it.
+//! Marks failed results in shapes that have no field for failures.
 
 use memory_model::{Part, ResultContent};
 use serde_json::{Value, json};
 
-/// Begins the text of a failed result.
+/// Beginning of the text of a failed result.
 const MARK: &str = "[tool error]";
 
 /// Marks the written content of a failed result. `kind` is the `type` of a text block.
@@ -23,7 +23,7 @@ pub(super) fn mark(content: Value, is_error: Option<bool>, kind: &str) -> Value 
     }
 }
 
-/// Removes the mark, and returns whether there was one.
+/// Removes the mark of a failed result. Returns `Some(true)` if there was one.
 pub(super) fn unmark(content: ResultContent) -> (ResultContent, Option<bool>) {
     match content {
         ResultContent::Text(text) => match text.strip_prefix(MARK) {

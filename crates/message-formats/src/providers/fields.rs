@@ -1,4 +1,4 @@
-//! Reading and checking fields of JSON objects.
+//! Reads and checks fields of JSON objects.
 
 use memory_model::{Part, RawJson};
 use serde_json::{Map, Value};
@@ -7,12 +7,12 @@ use crate::error::Error;
 
 pub(super) type Object = Map<String, Value>;
 
-/// Returns the error for a value at a place of a list, such as `messages[3].role`.
+/// Returns the error for a value at a place, such as `messages[3].role`.
 pub(super) fn invalid(place: &str, problem: impl Into<String>) -> Error {
     Error::invalid(&format!("`{place}`"), problem)
 }
 
-/// Returns an object, or the error that it is none.
+/// Returns a value as an object, or the error that it is not one.
 pub(super) fn object<'a>(value: &'a Value, place: &str) -> Result<&'a Object, Error> {
     value.as_object().ok_or_else(|| {
         invalid(
@@ -30,12 +30,12 @@ pub(super) fn string<'a>(object: &'a Object, key: &str, place: &str) -> Result<&
         .ok_or_else(|| invalid(place, format!("it has no string `{key}`")))
 }
 
-/// Returns a string field if it is there.
+/// Returns a string field, if there is one.
 pub(super) fn text<'a>(object: &'a Object, key: &str) -> Option<&'a str> {
     object.get(key).and_then(Value::as_str)
 }
 
-/// Returns the part that keeps a value as it came.
+/// Returns an unknown part with a value as it came.
 pub(super) fn unknown(value: &Value) -> Part {
     match RawJson::from_value(value) {
         Ok(raw) => Part::Unknown { raw },
@@ -43,14 +43,14 @@ pub(super) fn unknown(value: &Value) -> Part {
     }
 }
 
-/// Reads the JSON of an unknown part whose `type` is one of these.
+/// Parses the JSON of an unknown part, if its `type` is one of `types`.
 pub(super) fn native(raw: &RawJson, types: &[&str]) -> Option<Value> {
     let value: Value = serde_json::from_str(raw.as_str()).ok()?;
     let kind = value.get("type").and_then(Value::as_str)?;
     types.contains(&kind).then_some(value)
 }
 
-/// Facts of a message that are not its content, to be kept as its `meta`.
+/// Facts about a message that are not content. They become the message's `meta`.
 #[derive(Debug, Default)]
 pub(super) struct Facts {
     message: Object,
@@ -71,7 +71,7 @@ impl Facts {
         }
     }
 
-    /// Returns the facts as one JSON object; those of parts are under `blocks`, by their index.
+    /// Returns the facts as one JSON object. The facts of parts are under `blocks`, by the index of the part.
     pub(super) fn finish(mut self) -> Option<RawJson> {
         if !self.blocks.is_empty() {
             self.message.insert("blocks".to_owned(), self.blocks.into());
@@ -93,7 +93,7 @@ fn others<'a>(
         .map(|(key, value)| (key.clone(), value.clone()))
 }
 
-/// Returns a count of tokens, at any depth of an object.
+/// Returns the token count at a path of keys.
 pub(super) fn tokens(value: &Value, path: &[&str]) -> Option<u64> {
     let at = path.iter().try_fold(value, |value, key| value.get(key));
     at.and_then(Value::as_u64)

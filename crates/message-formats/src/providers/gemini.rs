@@ -1,18 +1,18 @@
 //! Gemini `generateContent`.
 //!
-//! - System messages before the first other message are `systemInstruction`. A later one is a user's text between
-//!   `<system>` tags; in other texts, the `<` of such a tag is written `&lt;`.
-//! - Neighbours of one role are one content. In a user's content the results come first, in the order of their
-//!   calls.
+//! - System messages before the first other message are sent as `systemInstruction`. A later one is sent as a user's
+//!   text between `<system>` tags. In other texts, the `<` of such a tag is written `&lt;`.
+//! - Neighbouring messages of one role are sent as one content. In a user's content the results come first, in the
+//!   order of their calls.
 //! - A result names its tool and holds `{"output": …}`, or `{"error": …}` if the tool failed. Images and files of a
 //!   result follow it.
-//! - Thoughts are sent as such. A thought signature is sent with the part that it came with, if Gemini gave it;
-//!   signed reasoning of other providers is left out. In the current turn the first call of a content that has none gets
-//!   the placeholder that the documents give for calls of other models.
-//! - Images, audio, video and documents are sent if the models read their media type. A URL is sent if it is declared
-//!   with such a type or its ending has one, or if Google serves it.
-//! - Ids of calls are sent. Calls that came without one are called after the tool: `ls_1`.
-//! - Empty texts are left out. The name of a participant stands before the first text of a user's content.
+//! - Thoughts are sent as thoughts. A thought signature from Gemini is sent with the part that it came with. Signed
+//!   reasoning of other providers is left out. In the current turn, the first call of each content gets a signature. If
+//!   it has none, it gets the placeholder that Gemini's documentation gives for calls of other models.
+//! - Images, audio, video and documents are sent if the models read their media type. A URL is sent if its declared
+//!   type or its ending is such a media type, or if Google serves the URL.
+//! - Ids of calls are sent. A call that came without an id is named after its tool: `ls_1`.
+//! - Empty texts are left out. The name of a participant is put before the first text of a user's content.
 
 use std::collections::HashMap;
 
@@ -28,9 +28,9 @@ use super::unknown::as_text;
 use super::{arguments, media, original_call_id, reply, wire_call_id};
 use crate::error::Error;
 
-/// Start of a signature that Gemini gave, as it is kept in [`Part::Reasoning`].
+/// Prefix of a signature from Gemini, as [`Part::Reasoning`] holds it.
 const SIGNED: &str = "gemini:";
-/// Signature of a call that another model wrote: see the page on thought signatures.
+/// Signature for calls of other models, from Gemini's page on thought signatures.
 const UNSIGNED: &str = "skip_thought_signature_validator";
 /// Media types that the models read.
 const MEDIA_TYPES: &[&str] = &[
@@ -66,7 +66,7 @@ const MEDIA_TYPES: &[&str] = &[
     "text/markdown",
     "text/javascript",
 ];
-/// Prefixes of the URLs that Google serves itself; it knows their media types.
+/// Prefixes of the URLs that Google serves. Google knows their media types.
 const OWN_URLS: [&str; 2] = [
     "https://generativelanguage.googleapis.com/",
     "https://www.youtube.com/",
@@ -125,7 +125,7 @@ pub fn write(messages: &[Message]) -> (Option<Value>, Vec<Value>) {
     (system, contents.collect())
 }
 
-/// Puts the results in the order of their calls, in the content before.
+/// Sorts the results in the order of their calls in the content before.
 fn order_results(calls: &[Value], parts: &mut [Value]) {
     let calls: HashMap<&Value, usize> = calls
         .iter()
@@ -141,7 +141,8 @@ fn order_results(calls: &[Value], parts: &mut [Value]) {
     });
 }
 
-/// Signs the first call of each content of the current turn, which begins at the user's last words.
+/// Signs the first call of each content of the current turn. The turn begins with the user's last content without
+/// results.
 fn sign_calls(contents: &mut [(Speaker, Vec<Value>)]) {
     let begins = |(speaker, parts): &(Speaker, Vec<Value>)| {
         let is_result = |part: &Value| part.get("functionResponse").is_some();
@@ -162,7 +163,7 @@ fn text_part(text: &str) -> Option<Value> {
     (!text.is_empty()).then(|| json!({"text": text}))
 }
 
-/// A text of a user, a model or a tool.
+/// Returns a part with a text of a user, a model or a tool.
 fn said(text: &str) -> Option<Value> {
     text_part(&escape_system(text))
 }
@@ -171,14 +172,14 @@ fn tool_name(name: &str) -> String {
     let name = wire_name(name);
     match name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_') {
         true => name,
-        // A name starts with a letter or an underscore.
+        // Gemini's names start with a letter or an underscore.
         false => format!("_{name}").chars().take(64).collect(),
     }
 }
 
 fn model(parts: &[Part]) -> Vec<Value> {
     let mut out = Vec::new();
-    // The signature of the part that comes next.
+    // Signature for the next part.
     let mut signature: Option<&str> = None;
     for part in parts {
         let written = match part {
@@ -226,12 +227,13 @@ fn model(parts: &[Part]) -> Vec<Value> {
     out
 }
 
-/// Returns the part that Gemini ends a streamed answer with: a signature that belongs to no other part.
+/// Returns an empty part with a signature that belongs to no other part. Gemini ends a streamed answer with such a
+/// part.
 fn signed_nothing(signature: &str) -> Value {
     json!({"text": "", "thoughtSignature": signature})
 }
 
-/// Returns the results and the other parts of a user's content.
+/// Returns the results of a user's content, and its other parts.
 fn user(
     name: Option<&str>,
     parts: &[Part],
@@ -289,7 +291,7 @@ fn data_part(media: &Media) -> Option<Value> {
         true => declared,
         false => media::type_of_url(url, &media.media_type),
     };
-    // A file in Google's storage is no URL of the web.
+    // A file in Google's storage has a URL with another scheme.
     let at_hand = url.starts_with("gs://") || media::source(media).is_some();
     match MEDIA_TYPES.contains(&&*media_type) {
         true => at_hand.then(|| json!({"fileData": {"mimeType": media_type, "fileUri": url}})),
@@ -300,7 +302,7 @@ fn data_part(media: &Media) -> Option<Value> {
     }
 }
 
-/// Returns what a tool returned: a text, or a list of texts. Media go to `others`.
+/// Returns the output of a tool: a text, or a list of texts. Media are added to `others`.
 fn output(call_id: &str, content: &ResultContent, others: &mut Vec<Value>) -> Value {
     let parts = match content {
         ResultContent::Text(text) => return escape_system(text).into_owned().into(),
@@ -327,17 +329,18 @@ fn output(call_id: &str, content: &ResultContent, others: &mut Vec<Value>) -> Va
     texts.into()
 }
 
-/// Reads the fields `systemInstruction` and `contents` of a request; `candidates[].content` of a response is a
-/// content too. Results in a user's content become a message of the role tool before it.
+/// Reads the fields `systemInstruction` and `contents` of a request. The `candidates[].content` of a response can be
+/// read as a content too. Results in a user's content become a message of the role `tool` before it.
 ///
 /// A thought signature is kept as reasoning before the part that it came with.
 ///
 /// A system prompt becomes a message of the log like any other, which a compaction summarizes once it is old. To keep
-/// instructions at the beginning of every request, do not pass them here but to the session
-/// (`OpenSession::system` of `agent-memory`).
+/// instructions at the beginning of every request, do not pass them here but to the session (`OpenSession::system` of
+/// `agent-memory`).
 ///
 /// # Errors
-/// `Invalid` when a content is no object, or its role or parts are not the format's. The text names the content.
+/// `Invalid` if a content is no object, or if its role or parts do not belong to the format. The text names the
+/// content.
 pub fn read(system: Option<&Value>, contents: &[Value]) -> Result<Vec<Message>, Error> {
     let mut out = Vec::new();
     if let Some(system) = system.filter(|system| !system.is_null()) {
@@ -380,7 +383,7 @@ fn read_parts(content: &Object, place: &str) -> Result<(Vec<Part>, Facts), Error
     let Some(parts) = content.get("parts").and_then(Value::as_array) else {
         return Err(invalid(place, "it has no list `parts`"));
     };
-    // How many calls or results of a tool came before, for ids of those without.
+    // Number of calls or results of each tool so far. Ids for calls without one are made from these numbers.
     let mut unnamed: HashMap<String, usize> = HashMap::new();
     for (at, part) in parts.iter().enumerate() {
         let place = format!("{place}.parts[{at}]");
@@ -415,7 +418,7 @@ fn read_parts(content: &Object, place: &str) -> Result<(Vec<Part>, Facts), Error
     Ok((out, facts))
 }
 
-/// Reads a part, and names the fields that it holds.
+/// Reads a part, and returns the names of the fields that it holds.
 fn known_part(
     fields: &Object,
     place: &str,
@@ -484,7 +487,7 @@ fn id(call: &Object, name: &str, unnamed: &mut HashMap<String, usize>) -> String
     }
 }
 
-/// Reads what a tool returned, and whether it failed.
+/// Reads the output of a tool, and whether the tool failed.
 fn response(response: Option<&Value>) -> (ResultContent, Option<bool>) {
     let Some(response) = response else {
         return (ResultContent::Text(String::new()), None);
@@ -512,7 +515,8 @@ fn response(response: Option<&Value>) -> (ResultContent, Option<bool>) {
 /// Reads a response: its message, model and usage.
 ///
 /// # Errors
-/// `Invalid` when the response has no `candidates[0].content`, such as an error, or its message cannot be [`read`].
+/// `Invalid` if the response has no `candidates[0].content`, as an error has none, or if its message cannot be
+/// [`read`].
 pub fn reply(response: &Value) -> Result<Reply, Error> {
     let content = reply::content(response, "/candidates/0/content")?;
     let messages = read(None, std::slice::from_ref(content))?;
@@ -524,10 +528,10 @@ pub fn reply(response: &Value) -> Result<Reply, Error> {
     ))
 }
 
-/// Returns the usage of a response, or of its field `usageMetadata` alone; `None` without token counts.
+/// Returns the usage of a response or of its field `usageMetadata`, or `None` without token counts.
 ///
-/// Gemini counts cached tokens among `promptTokenCount`; in [`Usage`] they are beside `input`. Thoughts are
-/// output.
+/// Gemini includes cached tokens in `promptTokenCount`. [`Usage`] counts them separately from `input`. Thoughts count
+/// as output.
 pub fn usage(response: &Value) -> Option<Usage> {
     let usage = response.get("usageMetadata").unwrap_or(response);
     let count = |key: &str| tokens(usage, &[key]).unwrap_or(0);
@@ -543,7 +547,7 @@ pub fn usage(response: &Value) -> Option<Usage> {
     })
 }
 
-/// Returns the value of the request's field `tools`: one tool with all declarations, or none.
+/// Returns the value of the request's field `tools`: one tool with all declarations, or an empty list without tools.
 pub fn tools(tools: &[ToolDefinition]) -> Vec<Value> {
     if tools.is_empty() {
         return Vec::new();

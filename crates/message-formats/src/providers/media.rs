@@ -1,20 +1,20 @@
-//! Images and files in the form that providers accept.
+//! Prepares images and files in the form that providers accept.
 
 use std::borrow::Cow;
 
 use memory_model::{Media, MediaSource, Part};
 
-/// Media type of an image by URL, whose source names none.
+/// Media type of an image by URL without a stated type.
 pub(super) const ANY_IMAGE: &str = "image/*";
-/// Media type of a file by URL, whose source names none.
+/// Media type of a file by URL without a stated type.
 pub(super) const ANY_FILE: &str = "application/octet-stream";
 /// Media type of PDF.
 pub(super) const PDF: &str = "application/pdf";
 
-/// Minimum length of Base64 that is read as an image or a PDF without a known beginning, in characters. A shorter text
-/// is a placeholder.
+/// Minimum length of the Base64 of an image or a PDF without a known beginning, in characters. A shorter text is a
+/// placeholder.
 const SHORTEST: usize = 40;
-/// Length from which a URL in a text is cut, in characters.
+/// Length above which a URL in a text is cut, in characters.
 const LONG_URL: usize = 2_000;
 
 /// Media types by the beginning of their Base64. They take precedence over the declared type.
@@ -61,26 +61,26 @@ const ENDINGS: &[(&str, &str)] = &[
 /// Readable content of a medium.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Source<'a> {
-    /// Its Base64, in the standard alphabet with padding.
+    /// Data as Base64, in the standard alphabet with padding.
     Data {
-        /// Media type of the first bytes, or the declared one.
+        /// Media type by the first bytes, or the declared media type.
         media_type: Cow<'a, str>,
         data: Cow<'a, str>,
     },
-    /// A URL of the web.
+    /// A URL with the scheme http or https.
     Url {
-        /// Media type; [`ANY_IMAGE`], [`ANY_FILE`] or empty if nothing tells it.
+        /// Media type, or [`ANY_IMAGE`], [`ANY_FILE`] or an empty text if the type is unknown.
         media_type: Cow<'a, str>,
         url: &'a str,
     },
 }
 
-/// Returns the content of a medium; `None` if there is no data, a placeholder instead of it, or a URL that is not of
-/// the web.
+/// Returns the content of a medium. Returns `None` if it has no data, a placeholder instead of data, or no http or
+/// https URL.
 pub(super) fn source(media: &Media) -> Option<Source<'_>> {
     match &media.source {
         MediaSource::Data(data) => read_data(data, &media.media_type),
-        // A data URL, or data in the place of a URL.
+        // A data URL, or data in the field of a URL.
         MediaSource::Url(url) if data_url(url).is_some() || !url.contains(':') => {
             read_data(url, &media.media_type)
         }
@@ -91,8 +91,8 @@ pub(super) fn source(media: &Media) -> Option<Source<'_>> {
     }
 }
 
-/// Returns the URL of a medium, or its data URL, if its media type is one of `types`. A URL of the web is accepted if
-/// its type is unknown, too.
+/// Returns the URL or data URL of a medium, if its media type is one of `types`. A URL with the scheme http or https is
+/// also accepted if its type is unknown.
 pub(super) fn url<'a>(media: &'a Media, types: &[&str]) -> Option<Cow<'a, str>> {
     match source(media)? {
         Source::Url { media_type, url } => {
@@ -105,7 +105,7 @@ pub(super) fn url<'a>(media: &'a Media, types: &[&str]) -> Option<Cow<'a, str>> 
     }
 }
 
-/// Whether a medium is an image, whatever part holds it.
+/// Returns whether a medium is an image. Its media type takes precedence over the kind of its part.
 pub(super) fn is_image(part: &Part, media: &Media) -> bool {
     match source(media) {
         Some(Source::Data { media_type, .. } | Source::Url { media_type, .. }) => {
@@ -118,7 +118,7 @@ pub(super) fn is_image(part: &Part, media: &Media) -> bool {
     }
 }
 
-/// Whether a media type leaves the type of a URL open.
+/// Returns whether a media type does not decide the type of a URL.
 fn is_unnamed(media_type: &str) -> bool {
     [ANY_IMAGE, ANY_FILE, ""].contains(&media_type)
 }
@@ -132,7 +132,8 @@ fn is_of_web(url: &str) -> bool {
         && !url.contains(|c: char| c.is_whitespace() || c.is_control())
 }
 
-/// Splits a data URL into its media type, which may be empty, and its Base64; that is empty for another encoding.
+/// Splits a data URL into its media type and its Base64. The media type can be empty. The Base64 is empty for another
+/// encoding.
 fn data_url(text: &str) -> Option<(&str, &str)> {
     let text = text.trim_start();
     let (scheme, rest) = text.split_at_checked("data:".len())?;
@@ -163,7 +164,8 @@ fn read_data<'a>(text: &'a str, declared: &'a str) -> Option<Source<'a>> {
     (!is_word).then_some(Source::Data { media_type, data })
 }
 
-/// Returns Base64 as providers read it: the standard alphabet, padded, without white space; `None` for another text.
+/// Returns Base64 as providers read it: in the standard alphabet, padded, without white space. Returns `None` for
+/// another text.
 fn base64(text: &str) -> Option<Cow<'_, str>> {
     let digit = |byte: u8| byte.is_ascii_alphanumeric() || b"+/".contains(&byte);
     let is_whole = |text: &str| {
@@ -193,12 +195,12 @@ fn base64(text: &str) -> Option<Cow<'_, str>> {
     is_whole(&digits).then_some(Cow::Owned(digits))
 }
 
-/// Returns the media type that Base64 begins as.
+/// Returns the media type by the beginning of the Base64.
 fn known_type(data: &str) -> Option<&'static str> {
     let known = BEGINNINGS
         .iter()
         .find(|(beginning, _)| data.starts_with(beginning));
-    // "RIFF", the length, and the rest of the format's name behind "W": "EBP" or "AVE".
+    // The data has "RIFF", the length, and the format's name, of which the part behind "W" is compared: "EBP" or "AVE".
     let riff = data
         .starts_with("UklGR")
         .then(|| match data.get(12..16) {
@@ -210,7 +212,7 @@ fn known_type(data: &str) -> Option<&'static str> {
     known.map(|(_, media_type)| *media_type).or(riff)
 }
 
-/// Returns the name of a media type as providers know it.
+/// Returns the name of a media type that providers know.
 pub(super) fn type_name(declared: &str) -> Cow<'_, str> {
     let name = declared.split(';').next().unwrap_or_default().trim();
     let name = match name.bytes().any(|byte| byte.is_ascii_uppercase()) {
@@ -221,7 +223,7 @@ pub(super) fn type_name(declared: &str) -> Cow<'_, str> {
     alias.map_or(name, |(_, name)| Cow::Borrowed(*name))
 }
 
-/// Returns the media type of a URL: by its ending, or as declared.
+/// Returns the media type of a URL by its ending, or else the declared type.
 pub(super) fn type_of_url<'a>(url: &str, declared: &'a str) -> Cow<'a, str> {
     let path = url.split(['?', '#']).next().unwrap_or_default();
     let ending = path
@@ -239,7 +241,7 @@ pub(super) fn type_of_url<'a>(url: &str, declared: &'a str) -> Cow<'a, str> {
     )
 }
 
-/// Reads a URL; `media_type` is that of a URL that does not name one.
+/// Reads a URL. `media_type` is used for a URL that does not name a type.
 pub(super) fn from_url(url: &str, media_type: &str) -> Media {
     let data = url
         .strip_prefix("data:")
@@ -256,7 +258,7 @@ pub(super) fn from_url(url: &str, media_type: &str) -> Media {
     }
 }
 
-/// Returns a text that names a picture or a file in its place.
+/// Returns a text that replaces a picture or a file and names it.
 pub(super) fn named(kind: &str, media: &Media) -> String {
     let declared = shortened(&media.media_type, 100);
     match (source(media), &media.source) {
@@ -273,7 +275,7 @@ pub(super) fn named(kind: &str, media: &Media) -> String {
     }
 }
 
-/// Whether a text names a place: it is no data URL, and no data without one.
+/// Returns whether a text is an address: neither a data URL nor bare data.
 fn is_address(url: &str) -> bool {
     let scheme = url.split_once(':').map(|(scheme, _)| scheme.trim());
     scheme.map_or(url.len() < 200, |scheme| {
@@ -281,7 +283,7 @@ fn is_address(url: &str) -> bool {
     })
 }
 
-/// The beginning of a text that is longer than `most` characters.
+/// Returns the beginning of a text that has more than `most` characters, or the whole text.
 fn shortened(text: &str, most: usize) -> Cow<'_, str> {
     match text.char_indices().nth(most) {
         Some((end, _)) => Cow::Owned(format!("{}…", text.get(..end).unwrap_or_default())),

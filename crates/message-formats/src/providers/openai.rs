@@ -1,15 +1,15 @@
-//! OpenAI chat completions, and the many servers that speak the same.
+//! OpenAI chat completions, and the many servers with the same interface.
 //!
-//! - One message for each result. Images and files in a result follow in a user's message behind the
-//!   results, because the format takes text alone there.
-//! - Reasoning is read from `reasoning_content` or `reasoning`, which some servers add. Servers that add it want it back
-//!   with the calls that it led to: unsigned reasoning is sent as `reasoning_content` of a message with calls, and
-//!   otherwise left out.
+//! - Each result is a separate message. Images and files of a result follow the results in a user's message, because
+//!   the format takes only text in results.
+//! - Reasoning is read from `reasoning_content` or `reasoning`, which some servers add. These servers expect it back
+//!   with the calls that it led to. So unsigned reasoning is sent as `reasoning_content` of a message with calls, and
+//!   other reasoning is left out.
 //! - Images are sent as PNG, JPEG, WebP or GIF or by URL, sound as WAV or MP3, and files as PDF or by their id.
 //! - Arguments are sent word for word, broken JSON included.
-//! - Ids of calls are sent as they came, as long as they are short enough: see [`chat_call_id`].
-//! - Whether a result is an error is not sent.
-//! - Names of participants are sent as `name`, with `_` for what the format does not accept there.
+//! - Ids of calls are sent as they came if they are short enough: see [`chat_call_id`].
+//! - The format has no field for failed results.
+//! - Names of participants are sent as `name`. Characters that the format does not accept become `_`.
 
 use memory_model::{
     Media, MediaSource, Message, Part, RawJson, Reply, ResultContent, Role, ToolDefinition,
@@ -24,14 +24,14 @@ use super::unknown::as_text;
 use super::{arguments, chat_call_id, failed, media, original_call_id, reply};
 use crate::error::Error;
 
-/// Media types of images.
+/// Media types of images that the format takes.
 pub(super) const IMAGE_TYPES: &[&str] = &["image/png", "image/jpeg", "image/webp", "image/gif"];
 
 /// Returns the value of the request's field `messages`.
 pub fn write(messages: &[Message]) -> Vec<Value> {
     let prepared = Prepared::new(messages);
     let mut out = Vec::new();
-    // What the results before hold beside text.
+    // Content of the results so far that is not text.
     let mut attached: Vec<Value> = Vec::new();
     for message in prepared.iter() {
         let (results, others): (Vec<&Part>, Vec<&Part>) = message
@@ -80,14 +80,14 @@ pub fn write(messages: &[Message]) -> Vec<Value> {
     out
 }
 
-/// Writes what results hold beside text as a user's message.
+/// Writes the content of results that is not text as a user's message.
 fn flush(attached: &mut Vec<Value>, out: &mut Vec<Value>) {
     if !attached.is_empty() {
         out.push(json!({"role": "user", "content": std::mem::take(attached)}));
     }
 }
 
-/// Joins content: one text is a string, anything else a list.
+/// Joins content. A single text becomes a string, any other content a list.
 fn content(mut blocks: Vec<Value>) -> Option<Value> {
     match blocks.as_slice() {
         [] => None,
@@ -124,7 +124,7 @@ fn user_block(part: &Part) -> Option<Value> {
     block.or_else(|| text_block(&as_text(part)?))
 }
 
-/// Returns a file that the provider keeps.
+/// Returns a file that the provider stores, by its id.
 fn file_by_id(raw: &RawJson) -> Option<Value> {
     let block = native(raw, &["file"])?;
     let id = block.get("file")?.get("file_id")?.as_str()?;
@@ -198,7 +198,7 @@ fn refusal(raw: &RawJson) -> Option<Value> {
     Some(json!({"type": "refusal", "refusal": refusal}))
 }
 
-/// Returns the text of a result; what else it holds goes to `attached`.
+/// Returns the text of a result. Other content is added to `attached`.
 fn result_content(call_id: &str, result: &ResultContent, attached: &mut Vec<Value>) -> Value {
     let parts = match result {
         ResultContent::Text(text) => return text.as_str().into(),
@@ -224,18 +224,17 @@ fn result_content(call_id: &str, result: &ResultContent, attached: &mut Vec<Valu
     }
 }
 
-/// Reads messages: those of a request, or `choices[].message` of a response.
+/// Reads the messages of a request, or `choices[].message` of a response.
 ///
-/// Fields that are not content go to the messages' `meta`, unless they are null; those of a part go there
-/// under `blocks`. What is in `meta` is kept and not sent again, such as the `detail` of an image.
+/// Fields that are not content are kept in the messages' `meta`, unless they are null. The fields of a part are kept
+/// there under `blocks`. They are not sent again, for example the `detail` of an image.
 ///
-/// A system message becomes a message of the log like any other, which a compaction summarizes once it is
-/// old. To keep instructions at the beginning of every request, leave it out of the list and pass its text to
-/// the session (`OpenSession::system` of `agent-memory`).
+/// A system message becomes a message of the log like any other, which a compaction summarizes once it is old. To keep
+/// instructions at the beginning of every request, leave the message out of the list and pass its text to the session
+/// (`OpenSession::system` of `agent-memory`).
 ///
 /// # Errors
-/// `Invalid` when a message is no object, or has an unknown role or no content where it needs some. The text
-/// names the message.
+/// `Invalid` if a message is no object, has an unknown role or lacks required content. The text names the message.
 pub fn read(messages: &[Value]) -> Result<Vec<Message>, Error> {
     messages
         .iter()
@@ -286,7 +285,7 @@ fn read_one(message: &Value, place: &str) -> Result<Message, Error> {
         }
         role @ ("user" | "system" | "developer") => {
             known = match role {
-                // The role is kept as a fact: both are system messages here.
+                // The role is kept as a fact, because both roles are read as system messages.
                 "developer" => &["content", "name"],
                 _ => &["role", "content", "name"],
             };
@@ -400,7 +399,7 @@ fn read_calls(
     facts: &mut Facts,
 ) -> Result<(), Error> {
     if let Some(call @ Value::Object(_)) = message.get("function_call") {
-        // A call of the older format, which has no id.
+        // A call in the older format without ids.
         parts.push(unknown(
             &json!({"type": "function_call", "function_call": call}),
         ));
@@ -425,7 +424,7 @@ fn read_calls(
         );
         let arguments = match called.get(arguments) {
             Some(Value::String(text)) => arguments::from_text(text),
-            // Some servers send the object itself.
+            // Some servers send an object instead of a string.
             Some(value) if !value.is_null() => arguments::from_value(value),
             _ => arguments::from_text(""),
         };
@@ -441,7 +440,7 @@ fn read_calls(
 /// Reads a response: its message, model and usage.
 ///
 /// # Errors
-/// `Invalid` when the response has no `choices[0].message`, such as an error, or its message cannot be [`read`].
+/// `Invalid` if the response has no `choices[0].message`, as an error has none, or if its message cannot be [`read`].
 pub fn reply(response: &Value) -> Result<Reply, Error> {
     let message = reply::content(response, "/choices/0/message")?;
     let messages = vec![read_one(message, "choices[0].message")?];
@@ -453,9 +452,9 @@ pub fn reply(response: &Value) -> Result<Reply, Error> {
     ))
 }
 
-/// Returns the usage of a response, or of its field `usage` alone; `None` without token counts.
+/// Returns the usage of a response or of its field `usage`, or `None` without token counts.
 ///
-/// OpenAI counts cached tokens among `prompt_tokens`; in [`Usage`] they are beside `input`.
+/// OpenAI includes cached tokens in `prompt_tokens`. [`Usage`] counts them separately from `input`.
 pub fn usage(response: &Value) -> Option<Usage> {
     let usage = response.get("usage").unwrap_or(response);
     let prompt = tokens(usage, &["prompt_tokens"])?;

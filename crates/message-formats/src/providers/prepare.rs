@@ -1,4 +1,4 @@
-//! Messages whose calls and results pair as providers demand.
+//! Prepares messages so that their calls and results pair as providers require.
 
 use std::borrow::Cow;
 
@@ -7,7 +7,7 @@ use turn_map::{apply, check_anthropic, check_openai, sanitize};
 
 use super::unknown::{is_readable, readable};
 
-/// Messages without notes, in which each call is followed by its result, and images and files are such.
+/// Messages without notes. Each call is followed by its result, and images and files have parts of their kind.
 pub(super) struct Prepared<'a>(Vec<Cow<'a, Message>>);
 
 impl<'a> Prepared<'a> {
@@ -43,7 +43,7 @@ fn is_note(message: &Message) -> bool {
     memory_model::MessageView::is_note(message)
 }
 
-/// Returns a tool's name as providers accept it: `^[a-zA-Z0-9_-]{1,64}$`.
+/// Returns a tool's name in the form that providers accept: `^[a-zA-Z0-9_-]{1,64}$`.
 pub(super) fn wire_name(name: &str) -> String {
     let accepted = |c: char| match c {
         'a'..='z' | 'A'..='Z' | '0'..='9' | '_' | '-' => c,

@@ -1,4 +1,4 @@
-//! Whole responses of providers.
+//! Reads whole responses of providers.
 
 use memory_model::{Message, Reply};
 use serde_json::Value;
@@ -7,10 +7,10 @@ use token_estimate::Usage;
 use super::fields::{invalid, text};
 use crate::error::Error;
 
-/// Returns the field of a response that holds its messages.
+/// Returns the field of a response with its messages.
 ///
 /// # Errors
-/// `Invalid` when the response does not have it. The text has the response's own error message, if it has one.
+/// `Invalid` if the response lacks the field. The text has the response's error message, if there is one.
 pub(super) fn content<'a>(response: &'a Value, pointer: &str) -> Result<&'a Value, Error> {
     response.pointer(pointer).ok_or_else(|| {
         let place = pointer.trim_start_matches('/').replace('/', ".");

@@ -1,13 +1,13 @@
 //! OpenAI responses.
 //!
-//! - A first system message of one text is `instructions`; other system messages are items of the input.
-//! - Calls and results are items of their own; results may hold images and files.
-//! - Reasoning is sent if it came from this API: [`read`] keeps the whole item, with its id and encrypted
-//!   content, as the signature. It is left out where nothing follows it in its message.
-//! - Calls of the server's own tools are sent as they came, if they are complete and no reasoning before them is left out.
-//! - Images are sent as PNG, JPEG, WebP or GIF or by URL, and files as PDF or by URL.
+//! - A first system message with a single text is sent as `instructions`. Other system messages are items of the input.
+//! - Calls and results are separate items. Results can hold images and files.
+//! - Reasoning is sent if it came from this API. [`read`] keeps the whole item, with its id and encrypted content, as
+//!   the signature. Reasoning without later content in its message is left out.
+//! - A call of a server's tool is sent as it came, if it is complete and no reasoning before it is left out.
+//! - Images are sent as PNG, JPEG, WebP or GIF or by URL. Files are sent as PDF or by URL.
 //! - Arguments are sent word for word, broken JSON included.
-//! - Whether a result is an error is not sent. The name of a participant stands before the first text.
+//! - The API has no field for failed results. The name of a participant is put before the first text.
 
 use memory_model::{Media, Message, Part, RawJson, Reply, ResultContent, Role, ToolDefinition};
 use serde_json::{Value, json};
@@ -22,8 +22,8 @@ use super::unknown::as_text;
 use super::{arguments, failed, media, original_call_id, reply, wire_call_id};
 use crate::error::Error;
 
-/// Calls of the server's own tools, which hold their results: their type, how their ids begin, the fields that they
-/// must have, and those that they may have.
+/// Calls of the server's tools. They hold their results. Each has its type, the prefix of its ids, its required fields
+/// and its optional fields.
 const SERVER_CALLS: &[(&str, &str, &[&str], &[&str])] = &[
     ("web_search_call", "ws", &["action"], &[]),
     ("file_search_call", "fs", &["queries"], &["results"]),
@@ -128,7 +128,7 @@ fn output(result: &ResultContent) -> Value {
 }
 
 fn write_assistant(parts: &[Part], input: &mut Vec<Value>) {
-    // Reasoning must be followed by what came of it.
+    // Reasoning must be followed by its result.
     let mut waiting = Vec::new();
     // The server refuses its calls without the reasoning that led to them.
     let mut left_out = false;
@@ -167,7 +167,7 @@ fn said(text: &str) -> Option<Value> {
     (!text.is_empty()).then_some(message)
 }
 
-/// Returns a call of one of the server's own tools, if it is complete.
+/// Returns a call of one of the server's tools, if it is complete.
 fn server_call(raw: &RawJson) -> Option<Value> {
     let item: Value = serde_json::from_str(raw.as_str()).ok()?;
     let fields = item.as_object()?;
@@ -182,7 +182,7 @@ fn server_call(raw: &RawJson) -> Option<Value> {
     complete.then(|| keys.filter_map(field).collect::<Object>().into())
 }
 
-/// Returns the reasoning item that a signature is, if it is one that the server can read.
+/// Returns the reasoning item in a signature, if the server can read the item.
 fn reasoning_item(signature: &str) -> Option<Value> {
     let item: Value = serde_json::from_str(signature).ok()?;
     let fields = item.as_object()?;
@@ -200,18 +200,17 @@ fn reasoning_item(signature: &str) -> Option<Value> {
     })
 }
 
-/// Reads items: those of a request's input, or the `output` of a response. Items of the model between two
-/// messages of others become one message.
+/// Reads the items of a request's input, or of the `output` of a response. The model's items between two messages of
+/// others become one message.
 ///
-/// Fields that are not content go to the messages' `meta`, unless they are null. They are kept there and not sent
-/// again.
+/// Fields that are not content are kept in the messages' `meta`, unless they are null. They are not sent again.
 ///
 /// A system prompt becomes a message of the log like any other, which a compaction summarizes once it is old. To keep
-/// instructions at the beginning of every request, do not pass them here but to the session
-/// (`OpenSession::system` of `agent-memory`).
+/// instructions at the beginning of every request, do not pass them here but to the session (`OpenSession::system` of
+/// `agent-memory`).
 ///
 /// # Errors
-/// `Invalid` when an item is no object, or lacks what its type needs. The text names the item.
+/// `Invalid` if an item is no object or lacks a field that its type requires. The text names the item.
 pub fn read(instructions: Option<&str>, input: &[Value]) -> Result<Vec<Message>, Error> {
     let mut messages: Vec<Message> = instructions.map(Message::system).into_iter().collect();
     let mut model = Model::default();
@@ -329,7 +328,7 @@ impl Model {
 fn read_message(role: &str, fields: &Object, place: &str) -> Result<Message, Error> {
     let mut facts = Facts::default();
     let known: &[&str] = match role {
-        // The role is kept as a fact: both are system messages here.
+        // The role is kept as a fact, because both roles are read as system messages.
         "developer" => &["type", "content"],
         _ => &["type", "role", "content"],
     };
@@ -344,7 +343,7 @@ fn read_message(role: &str, fields: &Object, place: &str) -> Result<Message, Err
     Ok(message)
 }
 
-/// Reads content; `first` is the index of its first part in the message.
+/// Reads content. `first` is the index of its first part in the message.
 fn read_content(
     content: Option<&Value>,
     place: &str,
@@ -405,7 +404,7 @@ fn known_block(block: &Value, index: usize, facts: &mut Facts) -> Option<Part> {
 /// Reads a response: its messages, model and usage.
 ///
 /// # Errors
-/// `Invalid` when the response has no `output`, such as an error, or its message cannot be [`read`].
+/// `Invalid` if the response has no `output`, as an error has none, or if a message cannot be [`read`].
 pub fn reply(response: &Value) -> Result<Reply, Error> {
     let output = reply::content(response, "/output")?;
     let items = output.as_array().map_or(&[][..], Vec::as_slice);
@@ -418,9 +417,9 @@ pub fn reply(response: &Value) -> Result<Reply, Error> {
     ))
 }
 
-/// Returns the usage of a response, or of its field `usage` alone; `None` without token counts.
+/// Returns the usage of a response or of its field `usage`, or `None` without token counts.
 ///
-/// OpenAI counts cached tokens among `input_tokens`; in [`Usage`] they are beside `input`.
+/// OpenAI includes cached tokens in `input_tokens`. [`Usage`] counts them separately from `input`.
 pub fn usage(response: &Value) -> Option<Usage> {
     let usage = response.get("usage").unwrap_or(response);
     let input = tokens(usage, &["input_tokens"])?;

@@ -1,4 +1,4 @@
-//! Turns of two speakers who alternate, as Anthropic and Gemini demand.
+//! Turns of two alternating speakers, as Anthropic and Gemini require.
 
 use std::borrow::Cow;
 
@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::fields::Facts;
 
-/// Text of the user's message that is put before a list which starts with the assistant's.
+/// Text of the user's message that is put before a list that starts with the assistant's message.
 pub const CONTINUED: &str = "(The conversation continues.)";
 
 /// Speaker of a turn.
@@ -17,7 +17,7 @@ pub(super) enum Speaker {
     Model,
 }
 
-/// Turns in order; neighbours of one speaker are one turn.
+/// Turns in order. Neighbouring content of one speaker is one turn.
 #[derive(Debug, Default)]
 pub(super) struct Turns {
     closed: Vec<(Speaker, Turn)>,
@@ -26,13 +26,13 @@ pub(super) struct Turns {
 
 #[derive(Debug, Default)]
 struct Turn {
-    /// Results of tools, which come first.
+    /// Results of tools. They come first in the turn.
     results: Vec<Value>,
     others: Vec<Value>,
 }
 
 impl Turns {
-    /// Whether nobody has said anything.
+    /// Returns whether there is no turn yet.
     pub(super) fn is_empty(&self) -> bool {
         self.open.is_none()
     }
@@ -59,7 +59,8 @@ impl Turns {
         turn
     }
 
-    /// Returns the turns' contents. A user's turn of `continued` is put first where the model's would be.
+    /// Returns the content of the turns. If the model's turn would be the first, a user's turn with `continued` comes
+    /// before it.
     pub(super) fn finish(self, continued: Value) -> Vec<(Speaker, Vec<Value>)> {
         let mut turns = self
             .closed
@@ -79,13 +80,13 @@ impl Turns {
     }
 }
 
-/// Returns a system text for the middle of a conversation, in which only users and models speak. Texts of others never
-/// have such a tag: see [`escape_system`].
+/// Returns a system text for the middle of a conversation of users and models. Other texts cannot have such a tag: see
+/// [`escape_system`].
 pub(super) fn system_text(text: &str) -> String {
     format!("<system>\n{}\n</system>", escape_system(text))
 }
 
-/// Returns the inside of a text that [`system_text`] returned; `None` for any other text.
+/// Returns the text inside the tags of [`system_text`], or `None` for any other text.
 fn from_system_text(text: &str) -> Option<&str> {
     let inside = text
         .strip_prefix("<system>\n")?
@@ -93,7 +94,7 @@ fn from_system_text(text: &str) -> Option<&str> {
     matches!(escape_system(inside), Cow::Borrowed(_)).then_some(inside)
 }
 
-/// Writes the `<` of system tags as `&lt;`, so that no text speaks as the system.
+/// Writes the `<` of system tags as `&lt;`, so that no other text can pass for a system text.
 pub(super) fn escape_system(text: &str) -> Cow<'_, str> {
     let mut out = String::new();
     let mut copied = 0;
@@ -111,7 +112,7 @@ pub(super) fn escape_system(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// Whether the text behind a `<` is the rest of a system tag, ignoring case and white space.
+/// Returns whether the text behind a `<` continues a system tag. Case and white space are ignored.
 fn names_system(inside: &str) -> bool {
     let inside = inside.trim_start();
     let inside = inside.strip_prefix('/').unwrap_or(inside).trim_start();
@@ -122,7 +123,7 @@ fn names_system(inside: &str) -> bool {
     named.is_some_and(|(_, rest)| !rest.starts_with(of_name))
 }
 
-/// Returns a text with the name of the participant who says it, for providers without a field for it.
+/// Returns a text with the name of its speaker, for providers without a field for the name.
 pub(super) fn said_by(name: Option<&str>, text: &str) -> String {
     match name {
         Some(name) => format!("{name}: {text}"),
@@ -130,7 +131,7 @@ pub(super) fn said_by(name: Option<&str>, text: &str) -> String {
     }
 }
 
-/// Splits a user's content into its results, its words, and the system texts among them.
+/// Splits a user's content into results, other content, and system texts.
 pub(super) fn split_results(parts: Vec<Part>, facts: Facts) -> Vec<Message> {
     let (results, others): (Vec<Part>, Vec<Part>) = parts
         .into_iter()

@@ -1,4 +1,4 @@
-//! Content of unknown parts in the form that providers accept.
+//! Reads the content of unknown parts in the form that providers accept.
 
 use memory_model::{Media, MediaSource, Message, Part, RawJson, ResultContent};
 use serde_json::Value;
@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::fields::{Object, text as string};
 use super::media::{ANY_FILE, ANY_IMAGE, from_url, named};
 
-/// Types of reasoning: only the provider that wrote it reads it.
+/// Types of reasoning. Only the provider that wrote such a part can read it.
 const REASONING: &[&str] = &[
     "redacted_thinking",
     "thinking",
@@ -14,10 +14,12 @@ const REASONING: &[&str] = &[
     "redacted_reasoning",
 ];
 
-/// Type of the summary that a provider puts before the words of its reply. Only requests that ask for it may send it back.
+/// Type of the summary that a provider puts before the text of its reply. Only requests that ask for such a summary can
+/// send it back.
 const COMPACTION: &str = "compaction";
 
-/// Returns the text of an unknown part: its JSON without bytes, the summary of a compaction, and nothing for reasoning.
+/// Returns the text of an unknown part: the summary of a compaction, or else its JSON without bytes. Returns `None` for
+/// reasoning and for a blank summary.
 pub(super) fn text(raw: &RawJson) -> Option<String> {
     if let Some(compaction) = super::fields::native(raw, &[COMPACTION]) {
         let summary = compaction.get("content").and_then(Value::as_str);
@@ -31,7 +33,7 @@ pub(super) fn text(raw: &RawJson) -> Option<String> {
     }
 }
 
-/// Whether a message has nothing that [`readable`] changes.
+/// Returns whether [`readable`] would return a message unchanged.
 pub(super) fn is_readable(message: &Message) -> bool {
     message.parts.iter().all(|part| match part {
         Part::Unknown { raw } => medium(raw).is_none(),
@@ -48,8 +50,8 @@ pub(super) fn is_readable(message: &Message) -> bool {
     })
 }
 
-/// Returns the message with its images and files as parts of their kind, whatever shape they came in. Results contain
-/// no calls or results, and no bytes beside images and files.
+/// Returns a message with its images and files as parts of their kind, for any shape that they came in. Its results
+/// contain no calls and no results, and bytes only in images and files.
 pub(super) fn readable(message: &Message) -> Message {
     let mut message = message.clone();
     for part in &mut message.parts {
@@ -73,7 +75,7 @@ pub(super) fn readable(message: &Message) -> Message {
     message
 }
 
-/// Parts nest to [`memory_model::MAX_PART_DEPTH`].
+/// Adds parts and the parts of their results. Parts nest to at most [`memory_model::MAX_PART_DEPTH`] levels.
 fn flatten(parts: Vec<Part>, flat: &mut Vec<Part>) {
     for part in parts {
         match part {
@@ -97,8 +99,8 @@ fn flatten(parts: Vec<Part>, flat: &mut Vec<Part>) {
     }
 }
 
-/// Reads an image or a file in the shape of a provider, of the Model Context Protocol or of a library; `None` for
-/// anything else.
+/// Reads an image or a file in the shape of a provider, of the Model Context Protocol or of a library. Returns `None`
+/// for any other content.
 fn medium(raw: &RawJson) -> Option<Part> {
     let value: Value = serde_json::from_str(raw.as_str()).ok()?;
     let fields = value.as_object()?;
@@ -186,8 +188,8 @@ fn part(media: Media) -> Part {
     }
 }
 
-/// Returns a part's text, or the text that replaces the part if a provider has no place for it; `None` for reasoning,
-/// calls and results. Bytes are never text.
+/// Returns a part's text, or the text that replaces the part if the provider has no place for it. Returns `None` for
+/// reasoning, calls and results. Bytes never become text.
 pub(super) fn as_text(part: &Part) -> Option<String> {
     match part {
         Part::Text { text } => Some(text.clone()),
