@@ -47,6 +47,8 @@ pub struct SessionLog {
     /// Other sessions that the source names further on, as it does after a resume: external id of the first entry of each, and
     /// its key.
     pub later_keys: Vec<(String, SessionKey)>,
+    /// Session whose file this one was copied from before it continued on its own. Both files begin with the same entries.
+    pub copied_from: Option<SessionKey>,
     /// Earlier readings of entries that this version reads otherwise, by external id. A store that holds such an entry
     /// has it already.
     pub earlier: BTreeMap<String, EarlierReading>,
