@@ -65,15 +65,18 @@ impl Memory {
             let Some(root) = family.first().copied() else {
                 continue;
             };
-            let key = match root.named {
-                true => root.key.clone(),
-                false => self.key_of(&family).await?,
+            let copied = self.copied_from(root).await?;
+            let is_copy = copied.is_some();
+            let key = match copied {
+                Some(parent) => parent,
+                None if root.named => root.key.clone(),
+                None => self.key_of(&family).await?,
             };
             let mut arranged = match root.linked || family.len() > 1 {
                 true => self.arrange(&family, &key, &mut moved).await?,
                 false => vec![self.single(root, &key).await?],
             };
-            if key != root.key {
+            if key != root.key && !is_copy {
                 moved.keys.insert(root.key.clone(), key);
             }
             for one in &mut arranged {
@@ -91,6 +94,22 @@ impl Memory {
                 .map(|one: &PlacedLog<'_>| one.log.key.clone())
         });
         Ok(Placement { logs: placed, main })
+    }
+
+    /// Returns the key of the stored session that a conversation was copied from. `None` if it is not a copy, if that
+    /// session is not stored, or if an earlier import stored the conversation without it.
+    async fn copied_from(&self, log: &SessionLog) -> Result<Option<SessionKey>> {
+        let Some(parent) = log
+            .copied_from
+            .as_ref()
+            .filter(|parent| **parent != log.key)
+        else {
+            return Ok(None);
+        };
+        let own = self.stored(&log.key).await?;
+        let is_alone = own.is_some_and(|own| !matches!(own.origin, StoredOrigin::Fork { .. }));
+        let parent = self.stored(parent).await?.filter(|_| !is_alone);
+        Ok(parent.map(|parent| parent.key))
     }
 
     /// Returns the placement of a conversation without branches.
@@ -184,7 +203,9 @@ impl Memory {
                 placed.head = Some(Seq::NONE);
                 return Ok(vec![placed]);
             };
-            if let Some(head) = self.goes_on(log, stored).await? {
+            if *key == log.key
+                && let Some(head) = self.goes_on(log, stored).await?
+            {
                 let mut placed = self.single(log, key).await?;
                 placed.head = Some(head);
                 return Ok(vec![placed]);
@@ -374,18 +395,23 @@ impl Memory {
         let head = map.branch(branch).head;
         let known = places.iter().filter_map(id_at);
         let behind = known.filter(|id| map.position(branch, id).is_some_and(|seq| seq > at));
+        // A copy is a session of its own, even if it continues at the end of the session that it was copied from.
+        let is_copy = family
+            .get(index)
+            .is_some_and(|log| log.copied_from.as_ref() == Some(&map.branch(branch).key));
         let is_end = behind.count() as u64 == u64::from(head.0.saturating_sub(at.0));
-        let is_end = is_end
-            || match map.branch(branch).stored {
-                Some((id, stored)) if stored == head => {
-                    let conversation = ConversationRef::Id(id);
-                    match self.inner.store.conversation(&conversation).await? {
-                        Some(one) => !Session::bind(self, one)?.is_left_behind(at).await?,
-                        None => false,
+        let is_end = !is_copy
+            && (is_end
+                || match map.branch(branch).stored {
+                    Some((id, stored)) if stored == head => {
+                        let conversation = ConversationRef::Id(id);
+                        match self.inner.store.conversation(&conversation).await? {
+                            Some(one) => !Session::bind(self, one)?.is_left_behind(at).await?,
+                            None => false,
+                        }
                     }
-                }
-                _ => false,
-            };
+                    _ => false,
+                });
         let target = match is_end {
             true => branch,
             false => {
@@ -423,6 +449,9 @@ impl Memory {
         let new = |place: &&Place| place.id(family).is_some_and(|id| !shown(id));
         let begins = places.iter().find(new);
         let mut wanted: Vec<SessionKey> = Vec::new();
+        // A copy has a name of its own.
+        let copy = family.get(index).filter(|log| log.copied_from.is_some());
+        wanted.extend(copy.map(|log| log.key.clone()));
         // The key of the source's branch that begins here.
         let named = begins.and_then(|begins| {
             let log = family.get(begins.log)?;

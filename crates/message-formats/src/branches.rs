@@ -17,6 +17,8 @@ pub(crate) struct Branches {
     key: Option<String>,
     /// Whether the source names the session.
     named: bool,
+    /// Session whose file the source was copied from.
+    copied_from: Option<SessionKey>,
     branches: Vec<Branch>,
     /// Index of the branch that was written to last.
     current: usize,
@@ -50,6 +52,7 @@ impl Default for Branches {
         Self {
             key: None,
             named: false,
+            copied_from: None,
             branches: vec![root],
             current: 0,
             entries: HashMap::new(),
@@ -74,6 +77,11 @@ impl Branches {
             self.key = named.or_else(|| Some(format!("{prefix}-{}", short_hash(line.text))));
         }
         is_first
+    }
+
+    /// Sets the session whose file the source was copied from.
+    pub(crate) fn copied_from(&mut self, parent: String) {
+        self.copied_from = Some(SessionKey::new(parent));
     }
 
     /// Marks the root as a conversation that another conversation started.
@@ -220,6 +228,7 @@ impl Branches {
             log.named = self.named;
             log.linked = linked;
             log.in_use = index == self.current;
+            log.copied_from = self.copied_from.clone();
             sink.session(log)?;
         }
         Ok(())

@@ -71,7 +71,10 @@ impl Format for ClaudeCode {
         options: &ReadOptions,
         sink: &mut dyn Sink,
     ) -> Result<Report, Error> {
-        let mut reader = Reader::default();
+        let mut reader = Reader {
+            started_by: input.path().and_then(started_by),
+            ..Reader::default()
+        };
         let mut report = json_lines::read(input, options, &mut reader)?;
         for session in reader.finish(&mut report) {
             sink.session(session)?;
@@ -83,6 +86,14 @@ impl Format for ClaudeCode {
 /// Returns the session that a line of a session file or of an output stream names.
 fn session_of(object: &RawObject<'_>) -> Option<String> {
     object.id("sessionId").or_else(|| object.id("session_id"))
+}
+
+/// The call that started the sub-agent of a file, by the file `agent-….meta.json` beside it.
+fn started_by(path: &Path) -> Option<String> {
+    let name = path.file_name()?.to_str()?;
+    let facts = std::fs::read_to_string(path.with_extension("meta.json")).ok();
+    let facts = facts.filter(|_| name.starts_with("agent-"))?;
+    RawObject::parse(&facts)?.id("toolUseId")
 }
 
 /// A call that can start a sub-agent.
@@ -124,6 +135,8 @@ struct Reader {
     /// Index of a side chain, by its agent.
     agents: HashMap<String, usize>,
     calls: Vec<SpawnCall>,
+    /// Id of the call that started the sub-agent of a file of its own.
+    started_by: Option<String>,
     /// Whether the lines since a compaction's boundary were all written by the compaction.
     rewriting: bool,
     /// Words that were typed while the program was busy.
@@ -441,7 +454,9 @@ impl Reader {
                 let call = call.and_then(|call| self.calls.get(call));
                 Origin::Spawn {
                     parent: key(chain.parent),
-                    call: call.map(|call| call.id.clone()),
+                    call: call
+                        .map(|call| call.id.clone())
+                        .or_else(|| self.started_by.clone()),
                     after: call.map(|call| call.line.clone()),
                 }
             }

@@ -72,6 +72,14 @@ impl LineReader for Reader {
         let header = tag == "session";
         self.branches
             .name(line, || id.clone().filter(|_| header), "pi");
+        if header
+            && let Some(parent) = object
+                .string("parentSession")
+                .as_deref()
+                .and_then(session_of)
+        {
+            self.branches.copied_from(parent);
+        }
         let entry = id.filter(|_| !header);
         let branch = match &entry {
             Some(id) => self.branches.place(id, object.get("parentId")),
@@ -159,6 +167,13 @@ impl Reader {
             details: object.present("details").map(RawJson::from_raw),
         })
     }
+}
+
+/// The session of a file, by the name that pi gives its files: a time and the session's id.
+fn session_of(path: &str) -> Option<String> {
+    let name = path.rsplit(['/', '\\']).next()?;
+    let (_, id) = name.strip_suffix(".jsonl")?.rsplit_once('_')?;
+    (!id.is_empty()).then(|| id.to_owned())
 }
 
 fn time(line: &RawObject<'_>, reading: Reading) -> memory_model::Timestamp {

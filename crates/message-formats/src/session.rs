@@ -200,6 +200,7 @@ impl SessionBuilder {
             linked: false,
             in_use: false,
             later_keys: self.later_keys,
+            copied_from: None,
         }
     }
 }

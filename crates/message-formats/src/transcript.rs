@@ -50,6 +50,8 @@ pub struct SessionLog {
     /// Sessions that the source names later, for example after a resume. Each has the external id of its first entry,
     /// and its key.
     pub later_keys: Vec<(String, SessionKey)>,
+    /// Session whose file this one was copied from before it continued on its own. Both files begin with the same entries.
+    pub copied_from: Option<SessionKey>,
     /// Earlier readings of entries, by external id, if this version reads them differently. A store with such a reading
     /// has the entry already.
     pub earlier: BTreeMap<String, EarlierReading>,

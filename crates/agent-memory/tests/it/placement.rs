@@ -304,6 +304,71 @@ async fn a_sub_agents_file_may_come_before_its_parents() {
 }
 
 #[tokio::test]
+async fn a_copied_file_shares_the_history_of_the_file_that_it_was_copied_from() {
+    let line = |id: &str, parent: &str| {
+        let parent = match parent {
+            "" => "null".to_owned(),
+            parent => format!("\"{parent}\""),
+        };
+        format!(
+            r#"{{"type":"message","id":"{id}","parentId":{parent},"timestamp":"2026-03-08T10:00:00Z","message":{{"role":"user","content":"says {id}"}}}}"#
+        ) + "\n"
+    };
+    let header = |id: &str, more: &str| {
+        format!(r#"{{"type":"session","version":3,"id":"{id}"{more}}}"#) + "\n"
+    };
+    let first = header("one", "") + &line("a", "") + &line("b", "a") + &line("c", "b");
+    let copied = r#","parentSession":"/w/2026-03-08T10-00-00-000Z_one.jsonl""#;
+    let at_the_end = header("two", copied) + &line("a", "") + &line("b", "a") + &line("c", "b");
+    let in_the_middle =
+        header("three", copied) + &line("a", "") + &line("b", "a") + &line("e", "b");
+    let memory = memory().open().await.unwrap();
+    for _ in 0..2 {
+        for (source, more) in [(&first, ""), (&at_the_end, "d"), (&in_the_middle, "")] {
+            let source = match more {
+                "" => source.clone(),
+                more => source.clone() + &line(more, "c"),
+            };
+            memory.import(&parse(&source)).await.unwrap();
+        }
+    }
+    let mut stored = Vec::new();
+    for key in ["one", "two", "three"] {
+        let session = memory.get_session(key).await.unwrap();
+        let conversation = session.info().await.unwrap().conversation;
+        let said = session.entries().await.unwrap();
+        let said = said.iter().filter(|entry| entry.kind == EntryKind::Message);
+        let said: Vec<String> = said
+            .map(|entry| entry.text().replace("says ", ""))
+            .collect();
+        stored.push((
+            key,
+            matches!(conversation.origin, Origin::Fork { .. }),
+            said.concat(),
+        ));
+    }
+    assert_eq!(
+        stored,
+        [
+            ("one", false, "abc".to_owned()),
+            ("two", true, "abcd".to_owned()),
+            ("three", true, "abe".to_owned())
+        ]
+    );
+    // A copy whose parent is not stored is a session of its own, and stays one.
+    let alone = agent_memory::testing::memory().open().await.unwrap();
+    for source in [&in_the_middle, &first, &in_the_middle] {
+        alone.import(&parse(source)).await.unwrap();
+    }
+    let three = alone.get_session("three").await.unwrap();
+    assert_eq!(
+        three.info().await.unwrap().conversation.origin,
+        Origin::Root
+    );
+    assert_eq!(three.entries().await.unwrap().len(), 4);
+}
+
+#[tokio::test]
 async fn an_import_that_ended_behind_the_making_of_a_fork_goes_on_in_it() {
     let after = chain("u1 a1 u2 a2") + &claude("u3", "a1", "main");
     let memory = memory().open().await.unwrap();

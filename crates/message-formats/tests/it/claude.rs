@@ -1075,3 +1075,24 @@ fn an_output_stream_names_its_session_and_the_calls_of_sub_agents() {
         (Some("t1"), Some("a2"))
     );
 }
+
+#[test]
+fn a_sub_agents_own_file_is_linked_to_its_call_by_the_file_of_facts() {
+    let root =
+        std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/agents/claude-code");
+    let folder = root.join("a6737539-e1d2-4567-9a63-931cf1b75242/subagents");
+    let path = folder.join("agent-acff9958fcaa2f501.jsonl");
+    let transcript =
+        message_formats::read_file(&path, &message_formats::ReadOptions::default()).unwrap();
+    let [log] = &*transcript.sessions else {
+        panic!("{:?}", transcript.sessions)
+    };
+    let Origin::Spawn { parent, call, .. } = &log.origin else {
+        panic!("{:?}", log.origin)
+    };
+    assert_eq!(parent.as_str(), "a6737539-e1d2-4567-9a63-931cf1b75242");
+    let facts = std::fs::read_to_string(folder.join("agent-acff9958fcaa2f501.meta.json")).unwrap();
+    let facts: serde_json::Value = serde_json::from_str(&facts).unwrap();
+    assert_eq!(call.as_deref(), facts["toolUseId"].as_str());
+    assert!(call.is_some());
+}
