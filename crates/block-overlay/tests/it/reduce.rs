@@ -90,6 +90,7 @@ fn the_default_strategy_takes_these_steps() {
     for (whole, less, compaction) in [
         (list(5, 200), 1, config()),
         (list(12, 40), 1, kept(2, 3)),
+        (list(40, 20), 4_600, kept(2, 3)),
         (list(40, 20), 5_000, kept(2, 3)),
     ] {
         let budget = COUNTER.messages(&whole) - less;

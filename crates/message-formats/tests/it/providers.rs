@@ -363,7 +363,7 @@ fn any_part() -> impl Strategy<Value = Part> {
 }
 
 /// Any list of messages at all, paired or not.
-fn any_messages() -> impl Strategy<Value = Vec<Message>> {
+pub(crate) fn any_messages() -> impl Strategy<Value = Vec<Message>> {
     let role = prop_oneof![
         1 => Just(Role::System),
         3 => Just(Role::User),

@@ -1,7 +1,10 @@
 //! Session files that are written, and read again; summaries that session files hold.
 
 use memory_model::{EntryKind, Message, Part, RawJson, ResultContent, Role, SessionKey, Timestamp};
+use proptest::prelude::*;
 use serde_json::{Value, json};
+
+use crate::providers::any_messages;
 
 use message_formats::{ReadOptions, SessionFile, SessionLog, SourceScope, read};
 
@@ -259,4 +262,33 @@ fn the_first_version_counts_entries_and_a_branch_names_its_end() {
     };
     let left_at = Some("b".to_owned());
     assert_eq!(summary.scope, SourceScope::Branch { left_at });
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 256, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn a_session_file_that_is_read_is_written_the_same(
+        messages in any_messages(),
+        summary in proptest::option::of("[a-z\"\\\\\n]{1,20}"),
+    ) {
+        let key = SessionKey::new("chat");
+        let at = |(n, message): (i64, Message)| message.with_created_at(Timestamp(1_700_000_000_000_000 + n * 1_000_000));
+        let messages: Vec<Message> = (1..).zip(messages).map(at).collect();
+        let file = SessionFile {
+            key: &key,
+            created_at: Timestamp(1_600_000_000_000_000),
+            folder: "/srv",
+            summary: summary.as_deref().filter(|text| !text.trim().is_empty()),
+            tokens_before: 900,
+            messages: &messages,
+        };
+        let lines = file.lines();
+        let log = read_one(&lines.join("\n"));
+        let is_summary = |message: &Message| log.summaries.iter().any(|one| Some(&one.entry) == message.external_id.as_ref());
+        let said = log.messages.iter().filter(|one| one.kind == EntryKind::Message && !is_summary(one));
+        let said: Vec<Message> = said.cloned().collect();
+        let again = SessionFile { messages: &said, ..file }.lines();
+        prop_assert_eq!(again, lines);
+    }
 }
