@@ -479,9 +479,5 @@ async fn one_incremental_round_is_a_call_and_a_turn_runs_as_many_as_it_needs() {
         let other = other.in_window(Window::new(100_000)).await;
         let report = other.after_turn().await.unwrap();
         assert!(report.published() > leaves + condensed);
-        let whole = place.memory.session("whole").await.unwrap();
-        talk(&whole, 200).await;
-        let whole = whole.compact(Mode::Full).await.unwrap();
-        println!("{} {} {} {:?}", leaves + condensed, report.published(), whole.published.total(), other.snapshot().await.unwrap().tokens());
     }
 }
