@@ -131,18 +131,16 @@ impl Session {
             limits.tokens_per_message = u64::MAX;
         }
         let most = limits.tokens_per_message;
-        let handed_over = match self.strategy() {
-            Some(Strategy::Handoff) => {
-                Some(read_view(store, snapshot, limits).await?).filter(is_handed_over)
-            }
+        let view = match self.strategy() {
+            Some(Strategy::Handoff) => Some(read_view(store, snapshot, limits).await?),
             _ => None,
         };
-        let may_unfold = handed_over.is_none() && policy.whole_tail.is_none();
+        let may_unfold = policy.whole_tail.is_none() && !view.as_ref().is_some_and(is_handed_over);
         let whole = match may_unfold && policy.steps > 0 {
             true => self.whole_log(snapshot, &request, (room, most)).await?,
             false => None,
         };
-        let mut input = match handed_over.or(whole) {
+        let mut input = match whole.or(view) {
             Some(input) => input,
             None => read_view(store, snapshot, limits).await?,
         };

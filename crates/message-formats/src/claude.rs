@@ -3,6 +3,7 @@
 mod attachment;
 mod line;
 mod queue;
+mod rewriting;
 mod tree;
 
 use std::collections::{HashMap, HashSet};
@@ -18,8 +19,9 @@ use crate::{
     AgentHome, Confidence, EarlierReading, Error, Format, Head, Input, Origin, ReadOptions, Report,
     SessionLog, Sink,
 };
-use line::{prompt, read, repeat, whole};
+use line::{prompt, read, whole};
 use queue::{QUEUE, Queue, Queued};
+use rewriting::Rewriting;
 use tree::{LineKind, Step, TreeLine};
 
 /// Types of lines that are not part of a conversation.
@@ -137,8 +139,7 @@ struct Reader {
     calls: Vec<SpawnCall>,
     /// Id of the call that started the sub-agent of a file of its own.
     started_by: Option<String>,
-    /// Whether the lines since a compaction's boundary were all written by the compaction.
-    rewriting: bool,
+    rewriting: Rewriting,
     /// Words that were typed while the program was busy.
     queue: Queue,
     /// Index of the branch with a record of the queue, by external id.
@@ -244,10 +245,14 @@ impl LineReader for Reader {
         }
         let at = |reading| object.time("timestamp", reading).unwrap_or_default();
         message.created_at = at(Reading::Now);
-        if !side && let Some(note) = self.rewritten(session, line, &tag, &message) {
-            message = note;
-            message.created_at = at(Reading::Now);
-            revised = true;
+        if !side {
+            let chain = self.sessions.get(session);
+            let earlier = chain.map_or(&[][..], |chain| &chain.log.messages);
+            if let Some(note) = self.rewriting.note(line, &tag, &message, earlier) {
+                message = note;
+                message.created_at = at(Reading::Now);
+                revised = true;
+            }
         }
         let revised = revised || object.time_is_revised("timestamp") || side && !is_own;
         let earlier = revised.then(|| {
@@ -338,62 +343,6 @@ impl Reader {
             }
             _ => false,
         }
-    }
-
-    /// Returns the note that replaces a line which a compaction wrote.
-    ///
-    /// Such a line follows the boundary of the compaction. It repeats a message of the conversation, or it is the text
-    /// in the place of older messages.
-    fn rewritten(
-        &mut self,
-        session: usize,
-        line: &Line<'_>,
-        tag: &str,
-        message: &Message,
-    ) -> Option<Message> {
-        let object = &line.object;
-        let kind = LineKind::of(object, tag);
-        if kind == LineKind::Boundary {
-            self.rewriting = true;
-        }
-        if !self.rewriting || message.kind == EntryKind::Note {
-            return None;
-        }
-        let inner = object.object("message");
-        let is_made = object.string("rowSource").as_deref() == Some("hook")
-            || inner.and_then(|inner| inner.string("model")).as_deref() == Some("<synthetic>");
-        let earlier = self.sessions.get(session);
-        let earlier = earlier.map_or(&[][..], |chain| &chain.log.messages);
-        let earlier = earlier
-            .iter()
-            .rev()
-            .filter(|one| one.kind == EntryKind::Message && one.role == message.role);
-        let is_same = |one: &Message| {
-            one.parts == message.parts
-                && (is_made || one.created_at == message.created_at)
-                && message.created_at.is_known()
-        };
-        if let Some(same) = earlier.clone().find(|one| is_same(one)) {
-            return Some(repeat(line, tag, same.external_id.as_deref()?));
-        }
-        let is_known = |part: &Part| {
-            earlier
-                .clone()
-                .flat_map(|one| &one.parts)
-                .any(|known| match (part, known) {
-                    (Part::ToolCall { id, .. }, Part::ToolCall { id: known, .. }) => id == known,
-                    (Part::ToolResult { call_id, .. }, Part::ToolResult { call_id: known, .. }) => {
-                        call_id == known
-                    }
-                    _ => part == known,
-                })
-        };
-        let is_text = message.role == Role::User && tag == "user" && kind.may_begin_turn();
-        if is_made && (is_text || message.parts.iter().all(is_known)) {
-            return Some(whole(line, tag));
-        }
-        self.rewriting = false;
-        None
     }
 
     /// Adds the words that were said from the queue by now. `next` means that another record follows.

@@ -87,9 +87,7 @@ impl LineKind {
                     Self::Prompt
                 }
             }
-            "system" if object.string("subtype").as_deref() == Some("compact_boundary") => {
-                Self::Boundary
-            }
+            _ if is_boundary(object, tag) => Self::Boundary,
             _ => Self::Aside,
         }
     }
@@ -102,4 +100,9 @@ impl LineKind {
     pub(super) fn is_said(self) -> bool {
         !matches!(self, Self::Aside | Self::Boundary)
     }
+}
+
+/// Returns whether a line is the mark of a compaction.
+pub(super) fn is_boundary(object: &RawObject<'_>, tag: &str) -> bool {
+    tag == "system" && object.string("subtype").as_deref() == Some("compact_boundary")
 }
