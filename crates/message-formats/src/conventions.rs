@@ -18,7 +18,7 @@ use serde_json::Value;
 
 use answers::{ASKED, answers, some_answers};
 use commands::changed_files;
-use edits::{moved_files, patched_files, patches};
+use edits::{PATCH, moved_files, patched_files, patches};
 use results::{REASONS, is_interrupted, is_no_output, is_refused, output, report};
 pub(crate) use results::{is_aborted, output_of_command};
 use users::{is_by_program, typed_and_injected};
@@ -168,6 +168,11 @@ impl AgentConventions for KnownAgents {
             if use_.edits.is_empty() {
                 use_.edits = patches(&arguments, &use_.subject);
             }
+        }
+        // The lines of a patch are in its edits.
+        if use_.action == ToolAction::Edit && use_.subject.contains(PATCH) {
+            let paths: Vec<&str> = use_.files.iter().map(|file| file.path.as_str()).collect();
+            use_.subject = paths.join(", ");
         }
         if use_.action == ToolAction::RunCommand {
             use_.shell = match FOLDERS.iter().find_map(|name| arguments.text(name)) {

@@ -9,6 +9,8 @@ const MOVES: [[&str; 2]; 4] = [
     ["old_path", "new_path"],
     ["from", "to"],
 ];
+/// First line of a patch in Codex's form.
+pub(super) const PATCH: &str = "*** Begin Patch";
 /// Beginnings of a patch's lines that name a file.
 const PATCHED: [&str; 4] = [
     "*** Update File: ",
@@ -50,11 +52,11 @@ pub(super) fn patches(arguments: &ToolArguments, subject: &str) -> Vec<TextEdit>
     let others = arguments.others(None);
     let texts = others.iter().map(|(_, text)| text.as_str());
     let mut found = false;
-    for text in texts.filter(|text| text.contains("*** Begin Patch")) {
+    for text in texts.filter(|text| text.contains(PATCH)) {
         patch(text, &mut out);
         found = true;
     }
-    if !found && subject.contains("*** Begin Patch") {
+    if !found && subject.contains(PATCH) {
         patch(subject, &mut out);
     }
     for (_, text) in &others {
@@ -118,14 +120,15 @@ mod tests {
     }
 
     #[test]
-    fn a_patch_is_read_like_an_edit() {
+    fn a_patch_is_read_like_an_edit_of_its_files() {
         let patch = "*** Begin Patch\n*** Update File: a.py\n@@\n def a():\n-    return 1\n+    return 2\n*** End Patch";
         let arguments = serde_json::json!({ "input": patch }).to_string();
-        let edits = KnownAgents.tool_use("apply_patch", &arguments).edits;
+        let used = KnownAgents.tool_use("apply_patch", &arguments);
+        assert_eq!(used.subject, "a.py");
         let edit = |old: &str, new: &str| TextEdit {
             old: old.to_owned(),
             new: new.to_owned(),
         };
-        assert_eq!(edits, [edit("    return 1", "    return 2")]);
+        assert_eq!(used.edits, [edit("    return 1", "    return 2")]);
     }
 }
