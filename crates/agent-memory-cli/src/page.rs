@@ -5,6 +5,7 @@
 //! style, by their hashes.
 
 use std::borrow::Cow;
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::io::Write as _;
 use std::path::Path;
@@ -34,6 +35,9 @@ const BUDGETS: [u64; 6] = [4_000, 8_000, 16_000, 32_000, 64_000, 128_000];
 
 /// Maximum number of characters of a topic.
 const TOPIC: usize = 140;
+
+/// Number of requests at the beginning of a range of which one is its topic.
+const REQUESTS: usize = 3;
 
 /// Data of the page except the messages.
 #[derive(Debug, Serialize)]
@@ -202,8 +206,12 @@ impl Page {
                 log.push(entry);
                 requests.extend(request(entry, shown));
             }
-            let entries: Vec<Entry<'_>> = page.items.iter().map(|one| Entry::of(one, shown)).collect();
-            element(&mut messages, "messages", &entries)?;
+            let entries: Vec<Entry<'_>> =
+                page.items.iter().map(|one| Entry::of(one, shown)).collect();
+            let (first, last) = (range.first, entries.last().map_or(0, |entry| entry.seq));
+            let attributes =
+                format!("class=\"messages\" data-first=\"{first}\" data-last=\"{last}\"");
+            element(&mut messages, &attributes, &entries)?;
             rest = page.next;
         }
         let stored = |strategy: &Strategy| {
@@ -214,7 +222,10 @@ impl Page {
         if strategies.is_empty() {
             strategies.extend(session.strategy());
         }
-        let tokens = log.tokens.iter().fold(0, |sum: u64, one| sum.saturating_add(*one));
+        let tokens = log
+            .tokens
+            .iter()
+            .fold(0, |sum: u64, one| sum.saturating_add(*one));
         let mut data = Data {
             session: shown(session.key().as_str()),
             title: info.conversation.title.as_deref().map(shown),
@@ -233,7 +244,11 @@ impl Page {
                 shown,
                 summaries: &mut data.summaries,
             };
-            let spans = tree.nodes.into_iter().map(|node| tree_of.node(node)).collect();
+            let spans = tree
+                .nodes
+                .into_iter()
+                .map(|node| tree_of.node(node))
+                .collect();
             data.views.push(View {
                 name: strategy.as_str(),
                 version: view.version().0,
@@ -255,7 +270,7 @@ impl Page {
             }
         }
         let mut json = Vec::new();
-        element(&mut json, "data", &data)?;
+        element(&mut json, "id=\"data\"", &data)?;
         let mut html = Vec::with_capacity(messages.len() + json.len() + SCRIPT.len() + STYLE.len());
         let (mut rest, title) = (PAGE, format!("{} · agent-memory", data.session));
         while let Some((before, after)) = rest.split_once("{{") {
@@ -289,10 +304,14 @@ impl Page {
             let text = format!("{} cannot be written: {error}", path.display());
             Failure::new(Kind::Invalid, text).hint("name a file that does not exist yet")
         };
-        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-        let mut file = tempfile::NamedTempFile::new_in(folder.unwrap_or(Path::new("."))).map_err(failed)?;
+        let folder = path
+            .parent()
+            .filter(|folder| !folder.as_os_str().is_empty());
+        let mut file =
+            tempfile::NamedTempFile::new_in(folder.unwrap_or(Path::new("."))).map_err(failed)?;
         file.write_all(&self.html).map_err(failed)?;
-        file.persist_noclobber(path).map_err(|error| failed(error.error))?;
+        file.persist_noclobber(path)
+            .map_err(|error| failed(error.error))?;
         Ok(())
     }
 }
@@ -300,7 +319,8 @@ impl Page {
 /// Returns the page's policy: nothing is loaded, and only its own script and style apply.
 fn policy() -> String {
     let source = |text: &str| {
-        let hash = base64::engine::general_purpose::STANDARD.encode(Sha256::digest(text.as_bytes()));
+        let hash =
+            base64::engine::general_purpose::STANDARD.encode(Sha256::digest(text.as_bytes()));
         format!("'sha256-{hash}'")
     };
     format!(
@@ -313,15 +333,22 @@ fn policy() -> String {
 
 /// Escapes a text for an element of HTML.
 fn escaped(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('\0', "\u{fffd}")
+    text.replace('&', "&amp;")
+        .replace('<', "&lt;")
+        .replace('\0', "\u{fffd}")
 }
 
 /// Appends an element with a value as JSON. `<` occurs only in strings, and is escaped there, so that no text can end the
 /// element.
-fn element(out: &mut Vec<u8>, class: &str, value: &impl Serialize) -> anyhow::Result<()> {
+fn element(out: &mut Vec<u8>, attributes: &str, value: &impl Serialize) -> anyhow::Result<()> {
     let json = serde_json::to_string(value)?.replace('<', "\\u003c");
-    let json = json.replace('\u{2028}', "\\u2028").replace('\u{2029}', "\\u2029");
-    write!(out, "<script type=\"application/json\" class=\"{class}\">{json}</script>\n")?;
+    let json = json
+        .replace('\u{2028}', "\\u2028")
+        .replace('\u{2029}', "\\u2029");
+    write!(
+        out,
+        "<script type=\"application/json\" {attributes}>{json}</script>\n"
+    )?;
     Ok(())
 }
 
@@ -329,7 +356,8 @@ impl Log {
     fn push(&mut self, entry: &LogEntry) {
         self.letters.push(letter(entry));
         self.tokens.push(entry.tokens);
-        self.times.push(entry.message.created_at.0.div_euclid(1_000));
+        self.times
+            .push(entry.message.created_at.0.div_euclid(1_000));
     }
 }
 
@@ -368,13 +396,21 @@ fn request(entry: &LogEntry, shown: Shown) -> Option<(u32, String)> {
         Part::Text { text } => Some(KnownAgents.user_text(text, message.meta.as_ref()).typed),
         _ => None,
     });
-    texts.find_map(|text| topic(&shown(&text))).map(|topic| (entry.seq.0, topic))
+    texts
+        .find_map(|text| topic(&shown(&text)))
+        .map(|topic| (entry.seq.0, topic))
 }
 
 /// Returns the first line of a text that says something, without marks of Markdown; `None` if there is none.
 fn topic(text: &str) -> Option<String> {
-    let lines = || text.lines().map(str::trim).filter(|line| line.contains(char::is_alphanumeric));
-    let line = lines().find(|line| !line.starts_with('#')).or_else(|| lines().next())?;
+    let lines = || {
+        text.lines()
+            .map(str::trim)
+            .filter(|line| line.contains(char::is_alphanumeric))
+    };
+    let line = lines()
+        .find(|line| !line.starts_with('#'))
+        .or_else(|| lines().next())?;
     let line = line.trim_start_matches(|c: char| "#*->•` ".contains(c));
     Some(clip(line, TOPIC).into_owned())
 }
@@ -401,19 +437,36 @@ impl Outline<'_> {
             tokens: node.tokens,
             topic,
             summary: node.summary.map(|summary| summary.id.to_string()),
-            children: node.children.into_iter().map(|child| self.node(child)).collect(),
+            children: node
+                .children
+                .into_iter()
+                .map(|child| self.node(child))
+                .collect(),
         }
     }
 
-    /// Returns the topic of a range: the beginning of a model's summary, or of the first request in the range.
+    /// Returns the topic of a range: the beginning of a model's summary, or of one of the first requests in the range.
     fn topic(&self, first: u32, last: u32, summary: Option<&Summary>) -> String {
         let text = |summary: &Summary| topic(&(self.shown)(summary.body.text()));
-        if let Some(topic) = summary.filter(|summary| !summary.provisional).and_then(text) {
+        if let Some(topic) = summary
+            .filter(|summary| !summary.provisional)
+            .and_then(text)
+        {
             return topic;
         }
         let from = self.requests.partition_point(|(seq, _)| *seq < first);
-        match self.requests.get(from).filter(|(seq, _)| *seq <= last) {
-            Some((_, topic)) => topic.clone(),
+        let requests = self
+            .requests
+            .iter()
+            .skip(from)
+            .take_while(|(seq, _)| *seq <= last);
+        // Short requests, such as `Go on.`, have no topic.
+        match requests
+            .take(REQUESTS)
+            .map(|(_, topic)| topic)
+            .min_by_key(|topic| Reverse(topic.len()))
+        {
+            Some(topic) => topic.clone(),
             None => summary.and_then(text).unwrap_or_default(),
         }
     }
@@ -432,7 +485,10 @@ impl Written {
             tokens: summary.tokens,
             provisional: summary.provisional,
             tier: summary.tier.clone(),
-            model: summary.model.as_deref().map(|model| shown(model).into_owned()),
+            model: summary
+                .model
+                .as_deref()
+                .map(|model| shown(model).into_owned()),
         }
     }
 }
@@ -452,7 +508,11 @@ impl Shares {
                     set(first.0, last.0, State::Whole);
                 }
                 MessageOrigin::Trimmed { first, last } => set(first.0, last.0, State::Shortened),
-                MessageOrigin::Summary { first, last, summary_id } => {
+                MessageOrigin::Summary {
+                    first,
+                    last,
+                    summary_id,
+                } => {
                     set(first.0, last.0, State::Summary);
                     let mut shortened = context.receipt.shortened.iter();
                     let form = shortened.find(|form| form.summary_id == *summary_id);
@@ -465,7 +525,9 @@ impl Shares {
                 _ => {}
             }
         }
-        let Receipt { degraded, dropped, .. } = &context.receipt;
+        let Receipt {
+            degraded, dropped, ..
+        } = &context.receipt;
         for part in degraded {
             // A digest is one text for all of its messages.
             let state = match part.step {
@@ -477,7 +539,11 @@ impl Shares {
         for part in dropped {
             set(part.first.0, part.last.0, State::LeftOut);
         }
-        let notes = log.letters.bytes().zip(&mut states).filter(|(letter, _)| *letter == b'n');
+        let notes = log
+            .letters
+            .bytes()
+            .zip(&mut states)
+            .filter(|(letter, _)| *letter == b'n');
         notes.for_each(|(_, state)| *state = State::Note);
         let mut runs: Vec<(u32, u32, State)> = Vec::new();
         for (seq, state) in (1..).zip(states) {
@@ -503,7 +569,11 @@ impl<'a> Entry<'a> {
             seq: entry.seq.0,
             role: message.role,
             name: message.name.as_deref().map(shown),
-            parts: message.parts.iter().map(|part| Piece::of(part, shown)).collect(),
+            parts: message
+                .parts
+                .iter()
+                .map(|part| Piece::of(part, shown))
+                .collect(),
         }
     }
 }
@@ -513,11 +583,15 @@ impl<'a> Piece<'a> {
         match part {
             Part::Text { text } => Piece::Text { text: shown(text) },
             Part::Reasoning { text, .. } => Piece::Reasoning { text: shown(text) },
-            Part::ToolCall { name, arguments, .. } => Piece::Call {
+            Part::ToolCall {
+                name, arguments, ..
+            } => Piece::Call {
                 name: shown(name),
                 arguments: shown(arguments.as_str()),
             },
-            Part::ToolResult { content, is_error, .. } => Piece::Result {
+            Part::ToolResult {
+                content, is_error, ..
+            } => Piece::Result {
                 text: result(content, shown),
                 failed: *is_error == Some(true),
             },
@@ -528,9 +602,13 @@ impl<'a> Piece<'a> {
                         format!("{}, {}", media.media_type, bytes(data.len() as u64 / 4 * 3))
                     }
                 };
-                Piece::Media { text: Cow::Owned(shown(&text).into_owned()) }
+                Piece::Media {
+                    text: Cow::Owned(shown(&text).into_owned()),
+                }
             }
-            Part::Unknown { raw } => Piece::Other { text: shown(raw.as_str()) },
+            Part::Unknown { raw } => Piece::Other {
+                text: shown(raw.as_str()),
+            },
         }
     }
 }
