@@ -34,10 +34,10 @@ const SCRIPT: &str = include_str!("page/page.js");
 const BUDGETS: [u64; 6] = [4_000, 8_000, 16_000, 32_000, 64_000, 128_000];
 
 /// Maximum number of characters of a topic.
-const TOPIC: usize = 140;
+const TOPIC: usize = 200;
 
 /// Number of requests at the beginning of a range of which one is its topic.
-const REQUESTS: usize = 3;
+const REQUESTS: usize = 6;
 
 /// Data of the page except the messages.
 #[derive(Debug, Serialize)]
@@ -425,7 +425,9 @@ struct Outline<'a> {
 impl Outline<'_> {
     fn node(&mut self, node: TreeNode) -> Node {
         let (first, last) = (node.range.first.0, node.range.last.0);
-        let topic = self.topic(first, last, node.summary.as_ref());
+        let children = node.children.into_iter();
+        let children: Vec<Node> = children.map(|child| self.node(child)).collect();
+        let topic = self.topic(first, last, node.summary.as_ref(), &children);
         if let Some(summary) = &node.summary {
             let written = Written::of(summary, self.shown);
             self.summaries.insert(summary.id.to_string(), written);
@@ -437,36 +439,30 @@ impl Outline<'_> {
             tokens: node.tokens,
             topic,
             summary: node.summary.map(|summary| summary.id.to_string()),
-            children: node
-                .children
-                .into_iter()
-                .map(|child| self.node(child))
-                .collect(),
+            children,
         }
     }
 
-    /// Returns the topic of a range: the beginning of a model's summary, or of one of the first requests in the range.
-    fn topic(&self, first: u32, last: u32, summary: Option<&Summary>) -> String {
+    /// Returns the topic of a range: the beginning of a model's summary, the topics of several summaries, or the longest
+    /// of the first requests in the range. Short requests, such as `Go on.`, have no topic.
+    fn topic(&self, first: u32, last: u32, summary: Option<&Summary>, children: &[Node]) -> String {
         let text = |summary: &Summary| topic(&(self.shown)(summary.body.text()));
-        if let Some(topic) = summary
-            .filter(|summary| !summary.provisional)
-            .and_then(text)
-        {
+        let of_model = summary.filter(|summary| !summary.provisional);
+        if let Some(topic) = of_model.and_then(text) {
             return topic;
         }
+        let below = children.iter().filter(|child| child.summary.is_some());
+        let below: Vec<&str> = below.map(|child| child.topic.as_str()).collect();
+        if below.len() > 1 {
+            let topics = below.iter().map(|topic| clip(topic, TOPIC / below.len()));
+            return topics.collect::<Vec<_>>().join(" · ");
+        }
         let from = self.requests.partition_point(|(seq, _)| *seq < first);
-        let requests = self
-            .requests
-            .iter()
-            .skip(from)
-            .take_while(|(seq, _)| *seq <= last);
-        // Short requests, such as `Go on.`, have no topic.
-        match requests
-            .take(REQUESTS)
-            .map(|(_, topic)| topic)
-            .min_by_key(|topic| Reverse(topic.len()))
-        {
-            Some(topic) => topic.clone(),
+        let requests = self.requests.iter().skip(from);
+        let requests = requests.take_while(|(seq, _)| *seq <= last).take(REQUESTS);
+        let longest = requests.min_by_key(|(_, topic)| Reverse(topic.len()));
+        match longest {
+            Some((_, topic)) => topic.clone(),
             None => summary.and_then(text).unwrap_or_default(),
         }
     }

@@ -37,13 +37,14 @@ function message(seq) {
 }
 
 const ROLES = { u: "user", a: "assistant", r: "reasoning", c: "tool call", t: "tool result", s: "system", n: "note" };
-const KINDS = { raw: "as they are", trimmed: "shortened", omitted: "left out" };
+const KINDS = { raw: "verbatim", trimmed: "shortened", omitted: "left out" };
 const STATES = { whole: "whole", shortened: "shortened", summary: "in a summary", left_out: "left out" };
 const DAY = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short", timeZone: "UTC" });
 const YEAR = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short", year: "numeric", timeZone: "UTC" });
 const CLOCK = new Intl.DateTimeFormat("en-GB", { hour: "2-digit", minute: "2-digit", timeZone: "UTC" });
 const number = (value) => value.toLocaleString("en-US");
 const count = (value, one, many = `${one}s`) => `${number(value)} ${value === 1 ? one : many}`;
+const short = (value) => (value < 1000 ? String(value) : `${(value / 1000).toFixed(value < 99_500 ? 1 : 0)}k`);
 const clip = (text, most) => (text.length > most ? `${text.slice(0, most)}…` : text);
 
 /** The times of a range: `2 Mar, 09:00 – 4 Mar, 10:12`; empty if no time is known. */
@@ -91,7 +92,6 @@ function adopt(nodes, parent, view) {
 
 for (const view of views) view.nodes = adopt(view.spans, null, view);
 let view = views.find((one) => one.current) ?? views[0];
-view = views.find((one) => one.name === "dag") ?? view;
 let context = null;
 
 /** The states of all messages in the chosen context, as an array; `null` without one. */
@@ -101,6 +101,14 @@ function statesOf(shares) {
   const all = new Array(HEAD);
   for (const [first, last, state] of shares.runs) all.fill(state, first - 1, last);
   return all;
+}
+
+/** Opens the upper levels of a view and its latest messages, so that it shows how it is made. */
+function openSome() {
+  if (view.nodes.some((node) => node.open)) return;
+  for (const node of view.nodes) node.open = !node.leaf;
+  const last = view.nodes.at(-1);
+  if (last && !last.summary) last.open = true;
 }
 
 // ---- Rows: the open part of the tree, flat
@@ -130,7 +138,8 @@ function indexOf(key) {
 
 // ---- Search
 
-const HITS_PER_SLICE = 12;
+/** Milliseconds of a search without a pause. */
+const SLICE = 12;
 const search = { pattern: null, items: [], total: 0, at: -1, run: 0, done: true };
 
 /** The texts of a row in the order in which it shows them unfolded. */
@@ -176,7 +185,7 @@ function startSearch(query) {
 /** Searches for a few milliseconds, and goes on after the browser has drawn. */
 function searchSlice(run, order, index) {
   if (run !== search.run) return;
-  const end = performance.now() + HITS_PER_SLICE;
+  const end = performance.now() + SLICE;
   const add = (row) => {
     const found = textsOf(row).reduce((sum, text) => sum + matches(text), 0);
     if (found > 0) search.items.push({ ...row, found, before: search.total });
@@ -348,9 +357,11 @@ function foldButton(row, open, label) {
   return button;
 }
 
+/** The value of a call's arguments. Some sources keep them as a string of JSON. */
 function parsed(text) {
   try {
-    return JSON.parse(text);
+    const value = JSON.parse(text);
+    return typeof value === "string" && value.startsWith("{") ? parsed(value) : value;
   } catch {
     return text;
   }
@@ -369,20 +380,21 @@ function pretty(text) {
   return lines.join("\n");
 }
 
-/** The arguments of a call in one line: the value of a single argument, or all of them. */
+const MAIN = ["command", "cmd", "file_path", "path", "pattern", "query", "url"];
+
+/** The arguments of a call in one line: the main argument, or all of them. */
 function oneLine(text) {
   const value = parsed(text);
   if (value === null || typeof value !== "object" || Array.isArray(value)) return String(value ?? "");
   const names = Object.keys(value);
   const flat = (argument) => (typeof argument === "string" ? argument : JSON.stringify(argument));
   if (names.length === 1) return flat(value[names[0]]);
-  const main = ["command", "file_path", "path", "pattern", "query", "url"].find((name) => typeof value[name] === "string");
-  const rest = names.filter((name) => name !== main).map((name) => `${name}=${flat(value[name])}`);
-  return [...(main ? [value[main]] : []), ...rest].join("  ");
+  const main = MAIN.find((name) => typeof value[name] === "string");
+  return main ? value[main] : names.map((name) => `${name}=${flat(value[name])}`).join(" ");
 }
 
 function lineOf(className, mark, name, argument, more, row, open, marks) {
-  const button = make("button", `line ${className}`, make("span", "mark", mark));
+  const button = make("button", `line ${className}`, mark ? make("span", "mark", mark) : null);
   button.type = "button";
   button.tabIndex = -1;
   button.dataset.fold = row.key;
@@ -415,7 +427,7 @@ function drawPart(body, part, row, marks, letter) {
   if (part.type === "result") {
     return drawFolded(body, `result${part.failed ? " failed" : ""}`, part.failed ? "✕" : "└", part.text, row, marks);
   }
-  body.append(lineOf("call", "▸", part.name, oneLine(part.arguments), "", row, open, marks));
+  body.append(lineOf("call", "", part.name, oneLine(part.arguments), "", row, open, marks));
   if (open) {
     const block = make("div", "block-text");
     put(block, pretty(part.arguments), marks);
@@ -451,7 +463,7 @@ function marksOf(row) {
   return { seen: 0, now: same ? search.at - item.before : -1 };
 }
 
-const FEW_LINES = 9;
+const FEW_LINES = 6;
 
 function drawText(row, body) {
   const { text } = summaries[row.node.summary];
@@ -462,7 +474,7 @@ function drawText(row, body) {
   const numbered = lines.some((line) => splitLine(line)[0] !== null);
   for (const line of open ? lines : lines.slice(0, FEW_LINES)) {
     const [seq, rest] = splitLine(line);
-    const paragraph = make("p", numbered ? "" : "plain");
+    const paragraph = make("p", numbered ? (open ? "" : "one") : "plain");
     if (seq !== null && seq >= 1 && seq <= HEAD) {
       const to = make("button", "to", String(seq));
       to.type = "button";
@@ -519,11 +531,13 @@ function drawNode(row, element, body, side) {
   tell(count(requestsIn(node.first, node.last), "request"));
   if (summary) tell(summary.provisional ? "extract" : (summary.model ?? ""));
   const shown = context?.summaries.find((one) => one.id === node.summary);
+  let used = null;
   if (shown) {
     const lines = shown.lines ? `, ${number(shown.lines[0])} of ${number(shown.lines[1])} lines` : "";
-    tell(`in the context: ${count(shown.tokens, "token")}${lines}`);
+    used = make("div", "about used", make("i", "dot summary"), `in ${number(context.budget)} tokens: ${number(shown.tokens)}${lines}`);
   }
   body.append(make("div", "topic", node.topic || range), about);
+  if (used) body.append(used);
   const figure = make("div", "figure");
   if (summary || node.kind !== "raw") figure.append(`${number(whole)} → `, make("b", "", number(node.tokens)));
   else figure.append(make("b", "", number(whole)));
@@ -639,7 +653,7 @@ function render(anchor = null) {
     let changed = false;
     const before = offsets[keep];
     for (const [key, element] of drawn) {
-      const height = element.getBoundingClientRect().height + (element.classList.contains("u") ? 6.4 : 0);
+      const height = element.getBoundingClientRect().height;
       if (Math.abs((heights.get(key) ?? -1) - height) > 0.5) {
         heights.set(key, height);
         changed = true;
@@ -766,7 +780,7 @@ const budgets = [...new Set(contexts.map((one) => one.budget))];
 function drawBudgets() {
   $("context").hidden = budgets.length === 0;
   const options = [null, ...budgets].map((budget) => {
-    const label = budget === null ? "any size" : `${budget / 1000}k`;
+    const label = budget === null ? "off" : `${budget / 1000}k`;
     const spoken = budget === null ? "no context" : `${number(budget)} tokens`;
     return radio("budget", (context?.budget ?? null) === budget, spoken, () => chooseBudget(budget), label);
   });
@@ -782,8 +796,9 @@ function chooseView(one, keep = true) {
   const seq = rows[active]?.type === "message" ? rows[active].seq : rows[active]?.node.first;
   view = one;
   chooseShares(context?.budget ?? null);
-  flatten();
   drawSide();
+  openSome();
+  flatten();
   const node = keep && seq ? nodeOf(seq) : null;
   let index = 0;
   for (let above = node; above && index === 0; above = above.parent) index = Math.max(0, indexOf(above.key));
@@ -820,7 +835,7 @@ function radioKeys(group) {
 
 const map = $("map");
 const HEADING = 24;
-const STRIP = 34;
+const STRIP = 28;
 
 /** The colour of a variable of the style sheet, for the canvas. */
 function colour(name) {
@@ -844,14 +859,19 @@ function drawMap() {
   map.replaceChildren();
   if (map.clientWidth === 0 || HEAD === 0) return;
   const gap = 12;
-  const width = (map.clientWidth - STRIP - gap * views.length) / views.length;
+  const depth = (node) => (node.summary ? summaries[node.summary].depth : 0);
+  const depths = views.map((one) => one.nodes.reduce((most, node) => Math.max(most, depth(node)), 0) + 1);
+  // A view with more levels is wider.
+  const shared = (map.clientWidth - STRIP - gap * views.length) / depths.reduce((sum, levels) => sum + levels + 1, 0);
+  let next = 0;
   views.forEach((one, index) => {
-    const left = index * (width + gap);
+    const [left, levels] = [next, depths[index]];
+    const width = shared * (levels + 1);
+    next += width + gap;
     const group = make("div", one === view ? "current-view" : "");
     const heading = make("div", `column${one === view ? " current" : ""}`, one.name);
     heading.style.left = `${left}px`;
     group.append(heading);
-    const levels = 1 + one.nodes.reduce((most, node) => Math.max(most, node.summary ? summaries[node.summary].depth : 0), 0);
     const shares = context && contexts.find((other) => other.view === one.name && other.budget === context.budget);
     const inner = shares ? width - 10 : width;
     const each = inner / levels;
@@ -863,8 +883,8 @@ function drawMap() {
       placeAt(block, left + level * each, top + 1, span - 2, height - 2);
       block.title = `messages ${node.first}–${node.last}\n${node.topic}`;
       block.dataset.key = node.key;
-      if (height > 26 && span > 40) {
-        block.textContent = node.kind === "omitted" ? "" : number(node.summary ? node.tokens : costOf(node.first, node.last));
+      if (height > 26 && span > 34 && node.kind !== "omitted") {
+        block.textContent = short(node.summary ? node.tokens : costOf(node.first, node.last));
       }
       block.addEventListener("click", () => {
         if (view !== one) chooseView(one, false);
@@ -918,9 +938,12 @@ function drawStrip() {
   canvas.height = height * scale;
   const paint = canvas.getContext("2d");
   paint.scale(scale, scale);
-  const colours = { a: colour("--accent-2"), r: colour("--line"), c: colour("--line"), t: colour("--line"), u: colour("--ink") };
-  const widths = { u: STRIP, a: STRIP * 0.62, r: STRIP * 0.4, c: STRIP * 0.3, t: STRIP * 0.3 };
+  const colours = { a: colour("--strong-line"), c: colour("--line"), t: colour("--line"), u: colour("--soft") };
+  const widths = { u: STRIP, a: STRIP * 0.6, c: STRIP * 0.35, t: STRIP * 0.35 };
+  const requests = requestsIn(1, HEAD);
   const layer = (letters) => {
+    // Many requests in few pixels are a shade.
+    paint.globalAlpha = letters === "u" ? Math.min(1, height / (5 * Math.max(1, requests))) : 1;
     for (let seq = 1; seq <= HEAD; seq += 1) {
       const letter = log.letters[seq - 1];
       if (!letters.includes(letter) || !colours[letter]) continue;
@@ -930,9 +953,10 @@ function drawStrip() {
       paint.fillRect(0, top, widths[letter], tall);
     }
   };
-  layer("ctr");
+  layer("ct");
   layer("a");
   layer("u");
+  paint.globalAlpha = 1;
   paint.fillStyle = colour("--mark-now");
   for (const item of search.items) {
     if (item.type === "message") paint.fillRect(STRIP * 0.7, (sums[item.seq - 1] / total) * height - 0.5, STRIP * 0.3, 2);
@@ -962,7 +986,7 @@ function drawSide() {
   const times = period(1, HEAD, YEAR);
   const share = data.tokens > 0 ? ((100 * view.tokens) / data.tokens).toFixed(1) : "100.0";
   const figures = `${number(data.tokens)} tokens → ${number(view.tokens)} in the view ${view.name} (${share} %)`;
-  $("facts").textContent = [count(HEAD, "message"), times, figures].filter(Boolean).join("  ·  ");
+  $("facts").textContent = [count(HEAD, "message"), times, figures, data.title ? data.session : ""].filter(Boolean).join("  ·  ");
 }
 
 // ---- Light and dark
@@ -1066,7 +1090,7 @@ document.addEventListener("keydown", (event) => {
     event.preventDefault();
     return;
   }
-  const act = (event.target === box ? treeKeys[event.key] : undefined) ?? pageKeys[event.key];
+  const act = (event.target === box || event.target === document.body ? treeKeys[event.key] : undefined) ?? pageKeys[event.key];
   if (!act) return;
   event.preventDefault();
   act();
@@ -1119,13 +1143,9 @@ new ResizeObserver(() => {
 }).observe(document.body);
 
 $("title").textContent = data.title ?? data.session;
+openSome();
 flatten();
-if (view.nodes.length === 1 || HEAD < 60) {
-  view.nodes[0].open = true;
-  flatten();
-}
 layOut();
 drawSide();
 render();
 showTheme();
-box.focus({ preventScroll: true });
