@@ -140,14 +140,13 @@ impl Browser {
             key if key.chars().count() == 1 => key,
             _ => "",
         };
-        self.send(
-            "Input.dispatchKeyEvent",
-            json!({"type": "keyDown", "key": key, "text": text}),
-        );
-        self.send(
-            "Input.dispatchKeyEvent",
-            json!({"type": "keyUp", "key": key}),
-        );
+        // The browser itself ends a dialog by the number of the key.
+        let number = if key == "Escape" { 27 } else { 0 };
+        for kind in ["keyDown", "keyUp"] {
+            let event =
+                json!({"type": kind, "key": key, "text": text, "windowsVirtualKeyCode": number});
+            self.send("Input.dispatchKeyEvent", event);
+        }
     }
 
     /// Types a text into the element with the focus.
