@@ -65,7 +65,6 @@ struct Log {
 #[derive(Debug, Serialize)]
 struct View {
     name: &'static str,
-    version: u64,
     tokens: u64,
     /// Whether the session is compacted by this strategy now.
     current: bool,
@@ -91,10 +90,7 @@ struct Node {
 struct Written {
     text: String,
     depth: u32,
-    kind: &'static str,
-    tokens: u64,
     provisional: bool,
-    tier: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     model: Option<String>,
 }
@@ -251,7 +247,6 @@ impl Page {
                 .collect();
             data.views.push(View {
                 name: strategy.as_str(),
-                version: view.version().0,
                 tokens: view.tokens(),
                 current: session.strategy() == Some(strategy),
                 spans,
@@ -477,10 +472,7 @@ impl Written {
         Self {
             text: shown(text).into_owned(),
             depth: summary.depth,
-            kind: summary.kind(),
-            tokens: summary.tokens,
             provisional: summary.provisional,
-            tier: summary.tier.clone(),
             model: summary
                 .model
                 .as_deref()

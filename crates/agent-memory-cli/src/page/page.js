@@ -322,29 +322,31 @@ function put(element, text, marks, withCode = false) {
   if (marks) marks.seen += hits.length;
 }
 
-const MANY_LINES = 24;
-const MANY_CHARACTERS = 2400;
+/** Sizes up to which a text is not folded, and the lines of it that are shown folded. */
+const SPOKEN = { lines: 24, characters: 2400, shown: 18 };
+const REASONED = { lines: 7, characters: 700, shown: 4 };
 
-function isLong(text) {
-  if (text.length > MANY_CHARACTERS) return true;
-  let lines = 0;
+function isLong(text, size) {
+  if (text.length > size.characters) return true;
+  let lines = 1;
   for (let at = text.indexOf("\n"); at >= 0; at = text.indexOf("\n", at + 1)) lines += 1;
-  return lines >= MANY_LINES;
+  return lines > size.lines;
 }
 
-function beginning(text) {
-  const lines = text.slice(0, MANY_CHARACTERS).split("\n");
-  return lines.slice(0, MANY_LINES - 6).join("\n");
+function beginning(text, size) {
+  const lines = text.slice(0, size.characters).split("\n");
+  return lines.slice(0, size.shown).join("\n");
 }
 
 /** Appends a text that is folded if it is long, with a button that unfolds it. */
 function putLong(element, text, row, marks, withCode) {
-  if (!isLong(text)) {
+  const size = element.className === "reason" ? REASONED : SPOKEN;
+  if (!isLong(text, size)) {
     put(element, text, marks, withCode);
     return null;
   }
   const open = unfolded.has(row.key);
-  put(element, open ? text : beginning(text), marks, withCode);
+  put(element, open ? text : beginning(text, size), marks, withCode);
   return foldButton(row, open, open ? "Show less" : `Show all ${number(text.length)} characters`);
 }
 
@@ -357,11 +359,16 @@ function foldButton(row, open, label) {
   return button;
 }
 
-/** The value of a call's arguments. Some sources keep them as a string of JSON. */
+/**
+ * The value of a call's arguments. Some sources keep them as a string of JSON. The text itself if its value does not
+ * have all of it, as for a large number or a key that occurs twice.
+ */
 function parsed(text) {
   try {
     const value = JSON.parse(text);
-    return typeof value === "string" && value.startsWith("{") ? parsed(value) : value;
+    if (typeof value === "string") return value.startsWith("{") ? parsed(value) : value;
+    const dense = text.replace(/("(?:[^"\\]|\\.)*")|\s+/g, (_, string) => (string ? JSON.stringify(JSON.parse(string)) : ""));
+    return JSON.stringify(value) === dense ? value : text;
   } catch {
     return text;
   }
@@ -799,7 +806,7 @@ function chooseView(one, keep = true) {
   drawSide();
   openSome();
   flatten();
-  const node = keep && seq ? nodeOf(seq) : null;
+  const node = keep && active > 0 && seq ? nodeOf(seq) : null;
   let index = 0;
   for (let above = node; above && index === 0; above = above.parent) index = Math.max(0, indexOf(above.key));
   active = 0;
@@ -900,9 +907,10 @@ function drawMap() {
     one.nodes.forEach((node) => visit(node, 0));
     if (shares) {
       for (const [first, last, state] of shares.runs) {
+        if (sums[last] === sums[first - 1]) continue;
         const strip = make("div", `strip ${state}`);
         const top = yOf(sums[first - 1]);
-        placeAt(strip, left + width - 7, top + 1, 7, yOf(sums[last]) - top - 1);
+        placeAt(strip, left + width - 7, top, 7, yOf(sums[last]) - top);
         strip.title = `messages ${first}–${last}: ${STATES[state] ?? state}`;
         group.append(strip);
       }
@@ -986,7 +994,9 @@ function drawSide() {
   const times = period(1, HEAD, YEAR);
   const share = data.tokens > 0 ? ((100 * view.tokens) / data.tokens).toFixed(1) : "100.0";
   const figures = `${number(data.tokens)} tokens → ${number(view.tokens)} in the view ${view.name} (${share} %)`;
-  $("facts").textContent = [count(HEAD, "message"), times, figures, data.title ? data.session : ""].filter(Boolean).join("  ·  ");
+  const notes = log.letters.split("n").length - 1;
+  const entries = [count(HEAD - notes, "message"), notes > 0 ? count(notes, "note") : ""].filter(Boolean).join(", ");
+  $("facts").textContent = [entries, times, figures, data.title ? data.session : ""].filter(Boolean).join("  ·  ");
 }
 
 // ---- Light and dark
