@@ -18,7 +18,7 @@ use agent_memory::model::{
 };
 use agent_memory::transcripts::KnownAgents;
 use agent_memory::view::{NodeKind, TreeNode};
-use agent_memory::{Budget, Context, Memory, Part, Role, Session, Strategy};
+use agent_memory::{Budget, Context, Memory, Message, Part, Role, Session, Strategy};
 use base64::Engine as _;
 use serde::Serialize;
 use sha2::{Digest as _, Sha256};
@@ -210,6 +210,8 @@ impl Page {
             element(&mut messages, &attributes, &entries)?;
             rest = page.next;
         }
+        // Messages that other processes append meanwhile are not on the page.
+        let head = info.conversation.head;
         let stored = |strategy: &Strategy| {
             let mut views = info.views.iter();
             views.any(|view| view.name.as_str() == strategy.as_str())
@@ -233,7 +235,7 @@ impl Page {
         };
         for strategy in strategies {
             let open = memory.get_session(session.key().clone()).strategy(strategy);
-            let view = open.await?.current_view().await?;
+            let view = open.await?.current_view().await?.up_to(head).await?;
             let tree = view.tree(usize::MAX).await?;
             let mut tree_of = Outline {
                 requests: &requests,
@@ -266,26 +268,9 @@ impl Page {
         }
         let mut json = Vec::new();
         element(&mut json, "id=\"data\"", &data)?;
-        let mut html = Vec::with_capacity(messages.len() + json.len() + SCRIPT.len() + STYLE.len());
-        let (mut rest, title) = (PAGE, format!("{} · agent-memory", data.session));
-        while let Some((before, after)) = rest.split_once("{{") {
-            html.extend_from_slice(before.as_bytes());
-            let (name, after) = after.split_once("}}").unwrap_or((after, ""));
-            match name {
-                "policy" => html.extend_from_slice(policy().as_bytes()),
-                "title" => html.extend_from_slice(escaped(&title).as_bytes()),
-                "style" => html.extend_from_slice(STYLE.as_bytes()),
-                "script" => html.extend_from_slice(SCRIPT.as_bytes()),
-                _ => {
-                    html.extend_from_slice(&json);
-                    html.extend_from_slice(&messages);
-                }
-            }
-            rest = after;
-        }
-        html.extend_from_slice(rest.as_bytes());
+        json.append(&mut messages);
         Ok(Self {
-            html,
+            html: render(&data.session, &json),
             messages: data.log.tokens.len(),
             views: data.views.len(),
             summaries: data.summaries.len(),
@@ -309,6 +294,27 @@ impl Page {
             .map_err(|error| failed(error.error))?;
         Ok(())
     }
+}
+
+/// Fills the page with its name, its style, its data and its script.
+fn render(session: &str, data: &[u8]) -> Vec<u8> {
+    let (policy, title) = (policy(), escaped(&format!("{session} · agent-memory")));
+    let mut html = Vec::with_capacity(PAGE.len() + data.len() + SCRIPT.len() + STYLE.len());
+    let mut rest = PAGE;
+    while let Some((before, after)) = rest.split_once("{{") {
+        let (name, after) = after.split_once("}}").unwrap_or((after, ""));
+        html.extend_from_slice(before.as_bytes());
+        html.extend_from_slice(match name {
+            "policy" => policy.as_bytes(),
+            "title" => title.as_bytes(),
+            "style" => STYLE.as_bytes(),
+            "script" => SCRIPT.as_bytes(),
+            _ => data,
+        });
+        rest = after;
+    }
+    html.extend_from_slice(rest.as_bytes());
+    html
 }
 
 /// Returns the page's policy: nothing is loaded, and only its own script and style apply.
@@ -340,9 +346,9 @@ fn element(out: &mut Vec<u8>, attributes: &str, value: &impl Serialize) -> anyho
     let json = json
         .replace('\u{2028}', "\\u2028")
         .replace('\u{2029}', "\\u2029");
-    write!(
+    writeln!(
         out,
-        "<script type=\"application/json\" {attributes}>{json}</script>\n"
+        "<script type=\"application/json\" {attributes}>{json}</script>"
     )?;
     Ok(())
 }
@@ -356,29 +362,45 @@ impl Log {
     }
 }
 
-/// Returns the letter of an entry: `n` for a note, `c` for calls, `t` for results, `r` for reasoning alone, and the
-/// first letter of the role otherwise.
+/// Returns the letter of an entry: `n` for a note, `c` for calls, `t` for results, `r` for reasoning alone, `p` for a
+/// user's message that a program wrote, and the first letter of the role otherwise.
 fn letter(entry: &LogEntry) -> char {
     let message = &entry.message;
-    let mut parts = message.parts.iter();
+    let has = |kind: fn(&Part) -> bool| message.parts.iter().any(kind);
     if message.kind == EntryKind::Note {
-        return 'n';
+        'n'
+    } else if has(|part| matches!(part, Part::ToolCall { .. })) {
+        'c'
+    } else if has(|part| matches!(part, Part::ToolResult { .. })) {
+        't'
+    } else {
+        match message.role {
+            Role::User if is_injected(message) => 'p',
+            Role::User => 'u',
+            Role::System => 's',
+            Role::Tool => 't',
+            _ if has(|part| !matches!(part, Part::Reasoning { .. })) => 'a',
+            _ => 'r',
+        }
     }
-    if parts.any(|part| matches!(part, Part::ToolCall { .. })) {
-        return 'c';
-    }
-    let mut parts = message.parts.iter();
-    if parts.any(|part| matches!(part, Part::ToolResult { .. })) {
-        return 't';
-    }
-    let mut parts = message.parts.iter();
-    match message.role {
-        Role::User => 'u',
-        Role::System => 's',
-        Role::Tool => 't',
-        _ if parts.all(|part| matches!(part, Part::Reasoning { .. })) => 'r',
-        _ => 'a',
-    }
+}
+
+/// Returns the texts of a user's message: the part of each that a person typed, and whether a program added to it.
+fn user_texts(message: &Message) -> impl Iterator<Item = (Cow<'_, str>, bool)> {
+    let texts = message.parts.iter().filter_map(|part| match part {
+        Part::Text { text } => Some(text),
+        _ => None,
+    });
+    texts.map(|text| {
+        let text = KnownAgents.user_text(text, message.meta.as_ref());
+        (text.typed, !text.injected.is_empty())
+    })
+}
+
+/// Returns whether a program wrote all texts of a user's message.
+fn is_injected(message: &Message) -> bool {
+    let mut texts = user_texts(message).peekable();
+    texts.peek().is_some() && texts.all(|(typed, is_added)| typed.trim().is_empty() && is_added)
 }
 
 /// Returns the position and the beginning of a request that a person typed; `None` for all other entries.
@@ -387,13 +409,8 @@ fn request(entry: &LogEntry, shown: Shown) -> Option<(u32, String)> {
     if message.kind != EntryKind::Message || message.role != Role::User {
         return None;
     }
-    let mut texts = message.parts.iter().filter_map(|part| match part {
-        Part::Text { text } => Some(KnownAgents.user_text(text, message.meta.as_ref()).typed),
-        _ => None,
-    });
-    texts
-        .find_map(|text| topic(&shown(&text)))
-        .map(|topic| (entry.seq.0, topic))
+    let topic = user_texts(message).find_map(|(typed, _)| topic(&shown(&typed)))?;
+    Some((entry.seq.0, topic))
 }
 
 /// Returns the first line of a text that says something, without marks of Markdown; `None` if there is none.
@@ -616,4 +633,48 @@ fn result(content: &ResultContent, shown: Shown) -> Cow<'_, str> {
         Piece::Call { name, arguments } => Cow::Owned(format!("{name} {arguments}")),
     });
     Cow::Owned(texts.collect::<Vec<_>>().join("\n"))
+}
+
+#[cfg(test)]
+mod tests {
+    use agent_memory::{Mode, testing};
+
+    use super::*;
+
+    fn hidden(text: &str) -> Cow<'_, str> {
+        Cow::Owned(text.replace("hunter2", "***"))
+    }
+
+    #[tokio::test]
+    async fn every_text_passes_through_the_function() -> anyhow::Result<()> {
+        let memory = testing::memory().open().await?;
+        let session = memory.session("hunter2").await?;
+        let part = |json: &str| serde_json::from_str::<Part>(json);
+        for n in 1..=40 {
+            let text = format!("Step {n}: the password is hunter2. ").repeat(8);
+            let mut parts = vec![Part::text(text.clone())];
+            parts.push(part(
+                r#"{"type":"image","media_type":"image/png","url":"x:hunter2"}"#,
+            )?);
+            parts.push(part(r#"{"type":"hunter2"}"#)?);
+            let user = Message::new(Role::User, parts).with_name("hunter2");
+            session.ingest(user).await?;
+            let call = r#"{"type":"tool_call","id":"a","name":"hunter2","arguments":{"hunter2":"hunter2"}}"#;
+            let reasoning = part(r#"{"type":"reasoning","text":"hunter2"}"#)?;
+            let calls = vec![
+                reasoning,
+                part(&call.replace("\"a\"", &format!("\"{n}\"")))?,
+            ];
+            session.ingest(Message::new(Role::Assistant, calls)).await?;
+            session
+                .ingest(Message::tool_result(n.to_string(), text))
+                .await?;
+        }
+        session.compact(Mode::Full).await?;
+        let page = Page::of(&memory, &session, hidden).await?;
+        let html = String::from_utf8(page.html)?;
+        assert!(page.summaries > 0 && html.contains("the password is ***"));
+        assert!(!html.contains("hunter2"));
+        Ok(())
+    }
 }

@@ -36,7 +36,7 @@ function message(seq) {
   return chunk.messages[seq - chunk.first];
 }
 
-const ROLES = { u: "user", a: "assistant", r: "reasoning", c: "tool call", t: "tool result", s: "system", n: "note" };
+const ROLES = { u: "user", p: "text added by a program", a: "assistant", r: "reasoning", c: "tool call", t: "tool result", s: "system", n: "note" };
 const KINDS = { raw: "verbatim", trimmed: "shortened", omitted: "left out" };
 const STATES = { whole: "whole", shortened: "shortened", summary: "in a summary", left_out: "left out" };
 const DAY = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short", timeZone: "UTC" });
@@ -340,7 +340,7 @@ function beginning(text, size) {
 
 /** Appends a text that is folded if it is long, with a button that unfolds it. */
 function putLong(element, text, row, marks, withCode) {
-  const size = element.className === "reason" ? REASONED : SPOKEN;
+  const size = element.className === "reason" || log.letters[row.seq - 1] === "p" ? REASONED : SPOKEN;
   if (!isLong(text, size)) {
     put(element, text, marks, withCode);
     return null;
@@ -506,7 +506,8 @@ function drawMessage(row, element, body, side) {
   element.classList.add("message", letter);
   const marks = marksOf(row);
   const who = name ? `${role} ${name}` : role;
-  if (letter === "s" || name) body.append(make("div", "who", who));
+  if (letter === "p") body.append(make("div", "who", "added by a program"));
+  else if (letter === "s" || name) body.append(make("div", "who", who));
   for (const part of parts) drawPart(body, part, row, marks, letter);
   const time = log.times[row.seq - 1];
   const tokens = log.tokens[row.seq - 1];

@@ -3,6 +3,8 @@
 //! Chromium reads commands from descriptor 3 and writes answers to descriptor 4, each ended by a zero byte. A shell
 //! connects both to the process's standard input and output.
 
+#![allow(clippy::print_stderr, clippy::disallowed_methods)]
+
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::Path;
 use std::process::{Child, ChildStdin, Stdio};

@@ -1,5 +1,7 @@
 //! `view --html`: one page with the log, the views and what contexts show. A browser opens it in [`crate::browser`].
 
+#![allow(clippy::print_stderr)]
+
 use std::path::PathBuf;
 
 use serde_json::{Value, json};
