@@ -512,6 +512,9 @@ pub(crate) struct View {
     /// Number of levels to show below the spans
     #[arg(long, value_name = "LEVELS", default_value_t = 1)]
     pub(crate) depth: usize,
+    /// Write the session as one HTML page into this new file instead: all its views and messages; - is standard output
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["at", "diff", "revert_to", "history", "depth"])]
+    pub(crate) html: Option<PathBuf>,
 }
 
 /// Arguments of `sessions`.

@@ -6,6 +6,7 @@ mod commands;
 mod config;
 mod error;
 mod output;
+mod page;
 mod place;
 mod policy;
 mod progress;

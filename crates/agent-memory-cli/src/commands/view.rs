@@ -1,5 +1,7 @@
 //! `view`: shows the versions of a session's view, and reverts to earlier ones.
 
+use std::path::Path;
+
 use agent_memory::{
     Seq, Session,
     model::{Span, SpanBody, ViewVersion},
@@ -7,12 +9,14 @@ use agent_memory::{
     view::{Change, NodeKind, TreeNode, ViewAtVersion},
 };
 use serde::Serialize;
+use serde_json::json;
 
 use super::show::label;
 use crate::app::App;
 use crate::args::View;
 use crate::error::{Failure, Kind};
 use crate::output::{count, number, one_line};
+use crate::page::{self, Page};
 
 /// Number of publications (changes to a view) in one read.
 const PAGE: usize = 256;
@@ -76,6 +80,9 @@ struct Version {
 }
 
 pub(crate) async fn run(app: &mut App, args: &View) -> anyhow::Result<()> {
+    if let Some(path) = &args.html {
+        return html(app, args, path).await;
+    }
     let memory = match args.revert_to {
         None => app.open().await?,
         Some(_) => app.open_to_change().await?,
@@ -137,6 +144,33 @@ pub(crate) async fn run(app: &mut App, args: &View) -> anyhow::Result<()> {
         return Ok(app.out.json(&answer)?);
     }
     Ok(app.out.text(&text)?)
+}
+
+/// Writes the session as an HTML page.
+async fn html(app: &mut App, args: &View, path: &Path) -> anyhow::Result<()> {
+    let memory = app.open().await?;
+    let session = app.session(&memory, &args.session).await?;
+    let page = Page::of(&memory, &session, page::unchanged).await?;
+    memory.close().await?;
+    if path == Path::new("-") {
+        return Ok(app.out.raw(&page.html)?);
+    }
+    page.save(path)?;
+    if app.json {
+        return Ok(app.out.json(&json!({
+            "file": path.display().to_string(),
+            "messages": page.messages,
+            "views": page.views,
+            "summaries": page.summaries,
+        }))?);
+    }
+    Ok(app.out.line(&format!(
+        "{}: {}, {}, {}",
+        path.display(),
+        count(page.messages as u64, "message", "messages"),
+        count(page.views as u64, "view", "views"),
+        count(page.summaries as u64, "summary", "summaries"),
+    ))?)
 }
 
 async fn revert_to(session: &Session, version: u64) -> anyhow::Result<&'static str> {

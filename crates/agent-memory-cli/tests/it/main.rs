@@ -9,6 +9,8 @@
 
 #[cfg(target_os = "linux")]
 mod abuse;
+#[cfg(target_os = "linux")]
+mod browser;
 mod commands;
 mod compact;
 #[cfg(unix)]
@@ -18,6 +20,7 @@ mod errors;
 mod failing_models;
 mod forks;
 mod import;
+mod page;
 mod places;
 mod providers;
 mod reference;
