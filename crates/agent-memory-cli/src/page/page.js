@@ -682,11 +682,12 @@ function later() {
   requestAnimationFrame(() => render());
 }
 
-function redrawRows() {
+/** Draws all rows in sight again; the row `anchor`, or else the first in sight, stays in its place. */
+function redrawRows(anchor = null) {
   for (const element of drawn.values()) element.remove();
   drawn = new Map();
   layOut();
-  render(Math.min(rows.length - 1, rowAt(box.scrollTop - $("space").offsetTop)));
+  render(anchor);
 }
 
 function redraw(key) {
@@ -715,19 +716,13 @@ function select(index, where = "nearest") {
     return box.scrollTop;
   };
   box.scrollTop = place();
-  redrawKeeping(active);
+  redrawRows(active);
   // The heights around it are known now.
   const again = place();
   if (Math.abs(again - box.scrollTop) > 1) {
     box.scrollTop = again;
     render(active);
   }
-}
-
-function redrawKeeping(index) {
-  for (const element of drawn.values()) element.remove();
-  drawn = new Map();
-  render(index);
 }
 
 function keepInSight(element) {

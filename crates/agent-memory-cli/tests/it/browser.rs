@@ -101,7 +101,15 @@ impl Browser {
         ] {
             browser.send(domain, json!({}));
         }
+        browser.resize(1_440, 900);
         Some(browser)
+    }
+
+    /// Sets the size of the window, in pixels.
+    pub fn resize(&mut self, width: u32, height: u32) {
+        let size =
+            json!({"width": width, "height": height, "deviceScaleFactor": 1, "mobile": false});
+        self.send("Emulation.setDeviceMetricsOverride", size);
     }
 
     /// Opens a file, and waits until the page shows rows. Returns the time that this took.

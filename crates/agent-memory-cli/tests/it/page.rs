@@ -379,19 +379,25 @@ mod browsers {
         let Some(mut browser) = Browser::start(&home) else {
             return;
         };
+        // All rows are in sight, folded and unfolded.
+        let window =
+            json!({"width": 1200, "height": 4000, "deviceScaleFactor": 1, "mobile": false});
+        browser.send("Emulation.setDeviceMetricsOverride", window);
         browser.open(&path);
         assert_eq!(
             browser.text("document.getElementById('title').textContent"),
             HOSTILE[0]
         );
         browser.press("End");
-        for _ in 0..3 * HOSTILE.len() + 1 {
+        for _ in 0..3 * HOSTILE.len() {
             browser.press("Enter");
             browser.press("ArrowUp");
         }
         let texts = browser
             .value("[...document.querySelectorAll('.u .say')].map((say) => say.textContent)");
         assert_eq!(texts, json!(HOSTILE));
+        let unfolded = "document.querySelectorAll('.block-text').length";
+        assert_eq!(browser.value(unfolded), 2 * HOSTILE.len());
         let elements = "document.querySelectorAll('img, a, iframe, object, #rows script').length";
         assert_eq!(browser.value(elements), 0);
         assert_eq!(browser.value("typeof window.hostile"), "undefined");
