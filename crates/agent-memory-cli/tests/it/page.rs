@@ -296,7 +296,7 @@ mod browsers {
         );
         // Closed and opened again, then down to the first summary in it, and into that.
         browser.press("ArrowLeft");
-        let open = "document.querySelector('.active').getAttribute('aria-expanded')";
+        let open = "document.querySelector('.row.active').getAttribute('aria-expanded')";
         assert_eq!(browser.text(open), "false");
         for key in ["ArrowRight", "ArrowDown", "ArrowDown"] {
             browser.press(key);
@@ -319,7 +319,7 @@ mod browsers {
                 .starts_with("tool result, message 7: src/courier_client.rs:23:")
         );
         browser.press("Enter");
-        let shown = browser.text("document.querySelector('.active .block-text').textContent");
+        let shown = browser.text("document.querySelector('.row.active .block-text').textContent");
         let stored = home.ok(&["export", &session]).out;
         let stored: Value = serde_json::from_str(stored.lines().nth(6).unwrap()).unwrap();
         assert_eq!(shown, stored["parts"][0]["content"].as_str().unwrap());
@@ -334,6 +334,9 @@ mod browsers {
         let before = browser.text(colours);
         browser.press("t");
         assert_ne!(browser.text(colours), before);
+        // Nothing is wider than a phone.
+        browser.resize(390, 844);
+        browser.until("innerWidth === 390 && document.documentElement.scrollWidth === 390");
         browser.assert_quiet();
     }
 
@@ -380,9 +383,7 @@ mod browsers {
             return;
         };
         // All rows are in sight, folded and unfolded.
-        let window =
-            json!({"width": 1200, "height": 4000, "deviceScaleFactor": 1, "mobile": false});
-        browser.send("Emulation.setDeviceMetricsOverride", window);
+        browser.resize(1_440, 4_000);
         browser.open(&path);
         assert_eq!(
             browser.text("document.getElementById('title').textContent"),
