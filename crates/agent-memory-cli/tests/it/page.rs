@@ -351,7 +351,7 @@ mod browsers {
         browser.press("/");
         browser.write("no  JITTER");
         let hits = "document.getElementById('hits').textContent";
-        browser.until(&format!("{hits}.endsWith('hits')"));
+        browser.until(&format!("parseInt({hits}) > 3 && {hits}.endsWith('hits')"));
         let all = browser.text(hits);
         let number: usize = all.split(' ').next().unwrap().parse().unwrap();
         assert!(number > 3, "{all}");
