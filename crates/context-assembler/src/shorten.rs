@@ -102,7 +102,8 @@ fn cap_requests(blocks: &mut [Block<'_>], room: u64, sum: u64, accounting: &dyn 
 }
 
 /// Limits large groups of messages to their share of the room, so that no group takes the room of all others. If small
-/// groups leave more room, the large groups divide it evenly. Requests have a separate limit.
+/// groups leave more room, the large groups divide it evenly, except that the latest group gets at least half of the
+/// whole room. Requests have a separate limit.
 fn limit_large(
     blocks: &mut [Block<'_>],
     newest: usize,
@@ -111,38 +112,38 @@ fn limit_large(
     accounting: &dyn Accounting,
 ) {
     let share = large_share(room);
-    for block in blocks.iter_mut() {
+    let mut large = Vec::new();
+    let mut left = room;
+    for (index, block) in blocks.iter().enumerate() {
         let is_large = block.is_group() && !block.is_requested && block.tokens > share;
         if is_large && is_mostly_text(&block.fitted.messages, accounting) {
-            block.limit = share;
+            large.push((index, block.tokens));
+        } else {
+            left = left.saturating_sub(block.tokens);
         }
     }
-    let is_large = |block: &Block<'_>| block.limit < block.tokens;
-    let even = match blocks.iter().any(Block::is_unread) {
-        true => 0,
-        false => {
-            let large = blocks.iter().filter(|block| is_large(block));
-            let mut large: Vec<u64> = large.map(|block| block.tokens).collect();
-            let small = blocks.iter().filter(|block| !is_large(block));
-            let small = small.map(|block| block.tokens).fold(0, u64::saturating_add);
-            even_share(&mut large, room.saturating_sub(small))
+    if blocks.iter().any(Block::is_unread) {
+        left = 0;
+    }
+    let mut limit = |index: usize, limit: u64| {
+        if let Some(block) = blocks.get_mut(index) {
+            block.limit = share.max(limit);
         }
     };
-    // Limits change in steps, so that the beginning of the context stays the same while messages are appended.
-    let step = step_size(room, steps);
-    for (index, block) in blocks.iter_mut().enumerate() {
-        if !is_large(block) {
-            continue;
-        }
-        block.limit = match index == newest {
-            true => share.max(room / NEWEST_SHARE).max(even),
-            false => share.max(even - even % step),
-        };
+    if let Some((_, tokens)) = large.pop_if(|(index, _)| *index == newest) {
+        let costs = large.iter().map(|(_, tokens)| *tokens).chain([tokens]);
+        let most = even_share(costs.collect(), left).max(room / NEWEST_SHARE);
+        left = left.saturating_sub(tokens.min(share.max(most)));
+        limit(newest, most);
     }
+    // Limits change in steps, so that the beginning of the context stays the same while messages are appended.
+    let even = even_share(large.iter().map(|(_, tokens)| *tokens).collect(), left);
+    let even = even - even % step_size(room, steps);
+    large.into_iter().for_each(|(index, _)| limit(index, even));
 }
 
 /// Returns the largest limit to which the `costs` above it can be cut so that all of them fit into `room` tokens.
-fn even_share(costs: &mut [u64], room: u64) -> u64 {
+fn even_share(mut costs: Vec<u64>, room: u64) -> u64 {
     costs.sort_unstable();
     let (mut left, mut count) = (room, costs.len() as u64);
     for cost in costs.iter() {

@@ -377,6 +377,28 @@ proptest! {
     }
 }
 
+/// A large group and the latest one do not grow so much that a small group between them has no room any more.
+#[test]
+fn large_groups_leave_the_room_of_small_ones() {
+    let accounting = accounting(PRESETS[0]);
+    let words = [500, 500, 40, 8_000, 40, 5_000];
+    let users = words.map(|words| memory_model::Message::user("word ".repeat(words)));
+    let entries = log(users.to_vec(), &accounting);
+    let input = input(&entries, &[], &accounting);
+    let policy = AssemblyPolicy {
+        steps: u64::MAX,
+        ..AssemblyPolicy::default()
+    };
+    let contexts = (0..60).map(|step| {
+        let budget = Budget::tokens(3_000 + 60 * step);
+        assemble(&input, &Preamble::default(), budget, &policy, &accounting).unwrap()
+    });
+    let contexts: Vec<Context> = contexts.collect();
+    for pair in contexts.windows(2) {
+        says_no_less(&pair[0], &pair[1]);
+    }
+}
+
 /// Returns a view of the log: summaries of ranked lines over ten messages each, and the rest raw.
 fn summarized(lines: &[usize], messages: usize, accounting: &dyn Accounting) -> AssemblyInput {
     let users =
