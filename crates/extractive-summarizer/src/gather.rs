@@ -6,7 +6,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use memory_model::conventions::{AgentConventions, Shell, ToolAction};
 use memory_model::{EntryKind, LogEntry, Part, ResultContent, Role, SeqRange};
 
-use crate::item::{Gathered, INJECTED, Item, Kind, PASTED, TYPED, TYPED_BYTES};
+use crate::item::{Gathered, INJECTED, Item, Kind, PASTED, PASTED_LABEL, TYPED, TYPED_BYTES};
+use crate::listing::split_listing;
 use crate::parse;
 use crate::ran::Ran;
 use crate::results::{self, Calls};
@@ -272,15 +273,23 @@ fn user(gathered: &mut Gathered, conventions: &dyn AgentConventions, entry: &Log
         let item = Item::new(range, Kind::Injected, "Injected", INJECTED);
         gathered.push(item.with_lines(all(block)));
     }
+    let (typed, listing) = split_listing(&text.typed);
+    if !listing.is_empty() {
+        let item = Item::new(range, Kind::Injected, PASTED_LABEL, INJECTED);
+        gathered.push(item.with_lines(all(&listing)));
+    }
+    if typed.trim().is_empty() {
+        return;
+    }
     let label = match &entry.name {
         Some(name) => format!("User {}", squeeze(name)),
         None => "User".to_owned(),
     };
-    let weight = match text.typed.len() > TYPED_BYTES || text.is_document {
+    let weight = match typed.len() > TYPED_BYTES || text.is_document {
         true => PASTED,
         false => TYPED,
     };
-    let mut lines = all(&text.typed);
+    let mut lines = all(&typed);
     if let ([line], Some(answered)) = (lines.as_mut_slice(), answered(gathered)) {
         let length = |c: char| if is_wide(c) { 3 } else { 1 };
         if line.chars().map(length).sum::<usize>() < ANSWER {

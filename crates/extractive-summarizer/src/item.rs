@@ -26,6 +26,8 @@ pub(crate) const PASTED: u32 = 50;
 /// Weight of a program's text in a user's message.
 pub(crate) const INJECTED: u32 = 20;
 
+/// Label of a listing that a user pasted.
+pub(crate) const PASTED_LABEL: &str = "Pasted";
 /// Label of the line that shows a user's answers to questions.
 pub(crate) const ASKED: &str = "Asked";
 /// Label of a call that runs a command, instead of the tool's name.

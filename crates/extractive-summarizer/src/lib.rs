@@ -15,6 +15,7 @@ mod item;
 mod later;
 mod ledger;
 mod lines;
+mod listing;
 mod news;
 mod parse;
 mod parts;

@@ -10,7 +10,9 @@ use memory_model::{Seq, SeqRange};
 use crate::cut::{CHAR_CUT_NOTE, CUT_NOTE};
 use crate::folders::{BELOW, IN_FOLDER};
 use crate::frame::{self, ASKED, EXPAND, FILES, HEADER, NAMES, STAND, lists_identifiers};
-use crate::item::{ASKED as ASKED_USER, COMMAND, Gathered, INJECTED, Item, Kind, TYPED};
+use crate::item::{
+    ASKED as ASKED_USER, COMMAND, Gathered, INJECTED, Item, Kind, PASTED_LABEL, TYPED,
+};
 use crate::later::Later;
 use crate::ledger;
 use crate::print::{ARROW, DETAIL, MENDED, MORE};
@@ -249,7 +251,7 @@ fn extract_line(line: &str, within: SeqRange, conventions: &dyn AgentConventions
     let (kind, weight) = match label {
         "" | "System" => (Kind::Note, 40),
         "User" => (Kind::User, TYPED),
-        "Injected" => (Kind::Injected, INJECTED),
+        "Injected" | PASTED_LABEL => (Kind::Injected, INJECTED),
         // Answers to questions get the same weight as in messages.
         ASKED_USER => (Kind::User, 90),
         _ if label.starts_with("User ") => (Kind::User, TYPED),

@@ -122,6 +122,33 @@ fn a_rule_that_changed_behind_its_summary_is_marked_there() {
     assert!(state.text(&[], 100, &BYTES4).unwrap().contains("'_x'"));
 }
 
+/// A user pastes changes to say that they are not wanted.
+#[test]
+fn pasted_changes_are_no_rules() {
+    let pasted = "+ 8 - **Names**: All fixtures now always use names from the table, never\n  \
+                  numbers.\n+ 9\n+ 10 - **Keys**: Never write keys into the log.\n\n\
+                  Remove these lines, we only announce the table.";
+    let mut messages = vec![Message::user(
+        "Describe the new table of names in the changelog.",
+    )];
+    messages.extend(ran(
+        "a",
+        "cargo test -p names",
+        "error: 1 test failed",
+        true,
+    ));
+    messages.push(Message::user(pasted));
+    messages.push(Message::assistant("The two lines are removed."));
+    let log = log(messages, &BYTES4);
+    let pieces: Vec<Source<'_>> = log.iter().map(Source::from).collect();
+    let text = state(&pieces, &[]);
+    assert!(text.contains("Remove these lines"), "{text}");
+    assert!(!text.contains("Never write keys"), "{text}");
+    let extract = ExtractiveSummarizer::new().extract(&pieces, 400, &BYTES4);
+    let text = SummaryBody::new(extract).text().to_owned();
+    assert!(text.contains("] Pasted: + 8 - **Names**"), "{text}");
+}
+
 fn tool(id: &str, name: &str, arguments: serde_json::Value, result: &str) -> [Message; 2] {
     let arguments = RawJson::parse(arguments.to_string()).unwrap();
     [
