@@ -7,8 +7,8 @@ use serde_json::value::RawValue;
 
 use crate::json_lines::Line;
 use crate::raw::string;
-use crate::session::{SessionBuilder, short_hash};
-use crate::{Error, Origin, Sink};
+use crate::session::{Digest16, SessionBuilder, digest, short_hash};
+use crate::{Error, Origin, ReadOptions, Sink};
 
 /// The root conversation and its forks in file order.
 #[derive(Debug)]
@@ -22,9 +22,9 @@ pub(crate) struct Branches {
     branches: Vec<Branch>,
     /// Index of the branch that was written to last.
     current: usize,
-    /// Branch and external id of each entry, by the entry's id. A record without an entry has the external id of the
-    /// entry before it.
-    entries: HashMap<String, (usize, Option<String>)>,
+    /// Place behind each entry, by the hash of the entry's id: its branch, and the number of entries there. A record
+    /// without an entry has the place behind the entry before it.
+    entries: HashMap<Digest16, (u32, u32)>,
     /// Parent of the fork that the next entry begins, and the last entry that both share.
     back: Option<(usize, Option<String>)>,
 }
@@ -40,10 +40,11 @@ struct Branch {
     tip: Option<String>,
 }
 
-impl Default for Branches {
-    fn default() -> Self {
+impl Branches {
+    /// Creates a root without entries, for a source that is read with these options.
+    pub(crate) fn new(options: &ReadOptions) -> Self {
         let root = Branch {
-            log: SessionBuilder::new(Origin::Root),
+            log: SessionBuilder::with_options(Origin::Root, options),
             name: None,
             parent: 0,
             after: None,
@@ -59,9 +60,7 @@ impl Default for Branches {
             back: None,
         }
     }
-}
 
-impl Branches {
     /// Sets the session's key from the first line. If the line names no session, the key is `prefix` and the line's
     /// hash. Returns whether this is the first line.
     pub(crate) fn name(
@@ -113,7 +112,20 @@ impl Branches {
 
     /// Returns the external id of an entry.
     pub(crate) fn external(&self, id: &str) -> Option<String> {
-        self.entries.get(id)?.1.clone()
+        self.found(id)?.1
+    }
+
+    /// Returns the branch of an entry, and the entry's external id.
+    fn found(&self, id: &str) -> Option<(usize, Option<String>)> {
+        let (branch, count) = *self.entries.get(&digest(id))?;
+        Some((branch as usize, self.id_before(branch as usize, count as usize)))
+    }
+
+    /// Returns the external id of the last of a branch's first `count` entries. It is the last shared one if `count` is
+    /// 0.
+    pub(crate) fn id_before(&self, branch: usize, count: usize) -> Option<String> {
+        let branch = self.branches.get(branch)?;
+        branch.log.id_before(count).or_else(|| branch.after.clone())
     }
 
     /// Returns the branch of an entry with a stated parent. It is the parent's branch if the parent is the last entry
@@ -123,13 +135,13 @@ impl Branches {
             return self.current;
         };
         // A repeated entry, or another entry with the same id, makes no branch.
-        if let Some((branch, _)) = self.entries.get(id) {
-            return *branch;
+        if let Some((branch, _)) = self.entries.get(&digest(id)) {
+            return *branch as usize;
         }
         let name = string(parent);
         let (from, after) = match &name {
-            Some(name) => match self.entries.get(name) {
-                Some(found) => found.clone(),
+            Some(name) => match self.found(name) {
+                Some(found) => found,
                 // The parent's line could not be read, so only file order is left.
                 None => return self.current,
             },
@@ -140,12 +152,10 @@ impl Branches {
         if tip == name.as_deref() {
             return from;
         }
-        self.fork(
-            from,
-            after,
-            id.to_owned(),
-            SessionBuilder::new(Origin::Root),
-        )
+        match self.log(from).map(|log| log.sibling()) {
+            Some(log) => self.fork(from, after, id.to_owned(), log),
+            None => from,
+        }
     }
 
     fn fork(
@@ -165,16 +175,15 @@ impl Branches {
         self.branches.len() - 1
     }
 
-    /// Records that an entry is the last one of its branch. `external` is `None` for a record without an entry.
-    pub(crate) fn placed(&mut self, id: &str, branch: usize, external: Option<String>) {
+    /// Records that an entry was added to a branch, or that a record without an entry follows the branch's last one.
+    pub(crate) fn placed(&mut self, id: &str, branch: usize) {
         self.current = branch;
         let Some(at) = self.branches.get_mut(branch) else {
             return;
         };
-        let last = || at.log.messages.last()?.external_id.clone();
-        let external = external.or_else(last).or_else(|| at.after.clone());
         at.tip = Some(id.to_owned());
-        self.entries.insert(id.to_owned(), (branch, external));
+        let place = (branch as u32, at.log.len() as u32);
+        self.entries.insert(digest(id), place);
     }
 
     /// Returns the place behind the last entry, for a later [`go_back`](Self::go_back).
@@ -182,12 +191,10 @@ impl Branches {
         if let Some(back) = &self.back {
             return back.clone();
         }
-        let current = self.branches.get(self.current);
-        let last = current.and_then(|branch| branch.log.messages.last());
-        match (last, current) {
-            (Some(last), _) => (self.current, last.external_id.clone()),
-            (None, Some(branch)) => (branch.parent, branch.after.clone()),
-            (None, None) => (0, None),
+        match self.branches.get(self.current) {
+            Some(branch) if branch.log.len() == 0 => (branch.parent, branch.after.clone()),
+            Some(branch) => (self.current, branch.log.id_before(branch.log.len())),
+            None => (0, None),
         }
     }
 
@@ -215,7 +222,7 @@ impl Branches {
         };
         let keys: Vec<SessionKey> = self.branches.iter().map(key_of).collect();
         for (index, (mut branch, key)) in self.branches.into_iter().zip(&keys).enumerate() {
-            if branch.log.messages.is_empty() {
+            if branch.log.len() == 0 {
                 continue;
             }
             if branch.name.is_some() {

@@ -1,6 +1,7 @@
 //! Claude Code's session files.
 
 mod attachment;
+mod contents;
 mod line;
 mod queue;
 mod rewriting;
@@ -19,10 +20,11 @@ use crate::{
     AgentHome, Confidence, EarlierReading, Error, Format, Head, Input, Origin, ReadOptions, Report,
     SessionLog, Sink,
 };
+use contents::Contents;
 use line::{prompt, read, whole};
 use queue::{QUEUE, Queue, Queued};
 use rewriting::Rewriting;
-use tree::{LineKind, Step, TreeLine};
+use tree::{LineKind, Lines, Name, Names, Step, TreeLine};
 
 /// Types of lines that are not part of a conversation.
 const NOISE: [&str; 3] = ["progress", "file-history-snapshot", QUEUE];
@@ -74,6 +76,7 @@ impl Format for ClaudeCode {
         sink: &mut dyn Sink,
     ) -> Result<Report, Error> {
         let mut reader = Reader {
+            empty: Some(SessionBuilder::with_options(Origin::Root, options)),
             started_by: input.path().and_then(started_by),
             ..Reader::default()
         };
@@ -126,14 +129,17 @@ struct Reader {
     linked: bool,
     /// Session that the last conversational line named.
     last_key: Option<String>,
+    /// The log of the root conversation until its first line.
+    empty: Option<SessionBuilder>,
     /// The root conversation, then its forks and side chains in file order.
     sessions: Vec<Chain>,
     /// Index of the branch of the root conversation that was written to last.
     current: usize,
+    names: Names,
     /// Lines of the root conversation and its forks, by uuid.
-    lines: HashMap<String, TreeLine>,
+    lines: Lines,
     /// Index of a side chain, by the uuid of each of its lines.
-    chain_of: HashMap<String, usize>,
+    chain_of: HashMap<Name, usize>,
     /// Index of a side chain, by its agent.
     agents: HashMap<String, usize>,
     calls: Vec<SpawnCall>,
@@ -156,6 +162,8 @@ struct Chain {
     start: Start,
     /// Lines of the root or a fork, one for each message.
     steps: Vec<Step>,
+    /// Contents of the messages in the overflow, for what a compaction writes again.
+    contents: Contents,
 }
 
 /// How a chain begins.
@@ -175,12 +183,8 @@ impl Chain {
             parent,
             start,
             steps: Vec::new(),
+            contents: Contents::default(),
         }
-    }
-
-    fn root() -> Self {
-        let log = SessionBuilder::new(Origin::Root);
-        Self::new(log, 0, None, Start::Alone { call: None })
     }
 
     /// Returns the number of lines that the chain shares with its parent.
@@ -194,8 +198,9 @@ impl Chain {
 
 impl LineReader for Reader {
     fn line(&mut self, line: &Line<'_>, report: &mut Report) {
-        if self.sessions.is_empty() {
-            self.sessions.push(Chain::root());
+        if let Some(log) = self.empty.take() {
+            let start = Start::Alone { call: None };
+            self.sessions.push(Chain::new(log, 0, None, start));
         }
         let object = &line.object;
         let tag = object.string("type").unwrap_or_default();
@@ -247,8 +252,9 @@ impl LineReader for Reader {
         message.created_at = at(Reading::Now);
         if !side {
             let chain = self.sessions.get(session);
-            let earlier = chain.map_or(&[][..], |chain| &chain.log.messages);
-            if let Some(note) = self.rewriting.note(line, &tag, &message, earlier) {
+            let note =
+                chain.and_then(|chain| self.rewriting.note(line, &tag, &message, chain));
+            if let Some(note) = note {
                 message = note;
                 message.created_at = at(Reading::Now);
                 revised = true;
@@ -284,7 +290,7 @@ impl Reader {
         self.queue.finish(report);
         let Some(key) = self.key.clone() else {
             for chain in &self.sessions {
-                for _ in &chain.log.messages {
+                for _ in 0..chain.log.len() {
                     report.lose("no_session");
                 }
             }
@@ -312,7 +318,7 @@ impl Reader {
         let mut logs = Vec::with_capacity(keys.len());
         let chains = self.sessions.into_iter().zip(origins).zip(keys);
         for (index, ((mut chain, origin), key)) in chains.enumerate() {
-            if chain.log.messages.is_empty() {
+            if chain.log.len() == 0 {
                 continue;
             }
             chain.log.origin = origin;
@@ -359,12 +365,16 @@ impl Reader {
 
     /// Returns whether the last message of the branch in use equals a message.
     fn has_just_said(&self, message: &Message) -> bool {
-        let chain = self.sessions.get(self.current);
-        let mut said = chain
-            .into_iter()
-            .flat_map(|chain| chain.log.messages.iter().rev());
-        let last = said.find(|last| last.kind == EntryKind::Message);
-        last.is_some_and(|last| last.role == message.role && last.parts == message.parts)
+        let Some(log) = self.sessions.get(self.current).map(|chain| &chain.log) else {
+            return false;
+        };
+        let is_message = |at: &usize| {
+            log.head(*at)
+                .is_some_and(|head| head.kind == EntryKind::Message)
+        };
+        let last = (0..log.len()).rev().find(is_message);
+        last.and_then(|last| log.message(last))
+            .is_some_and(|last| last.role == message.role && last.parts == message.parts)
     }
 
     /// Adds a message of a queue record, which the first reading passed over.
@@ -414,13 +424,13 @@ impl Reader {
                 let last = shared
                     .checked_sub(1)
                     .map(|last| self.owner(chain.parent, last));
-                let message = last.and_then(|(owner, at)| {
+                let after = last.and_then(|(owner, at)| {
                     let chain = self.sessions.get(owner)?;
-                    chain.log.messages.get(at - chain.shared())
+                    chain.log.id_before(at + 1 - chain.shared())
                 });
                 Origin::Fork {
                     parent: key(last.map_or(0, |(owner, _)| owner)),
-                    after: message.and_then(|message| message.external_id.clone()),
+                    after,
                 }
             }
         }
@@ -436,8 +446,8 @@ impl Reader {
         earlier: Option<EarlierReading>,
     ) -> Option<String> {
         let chain = self.sessions.get_mut(session)?;
-        let line = chain.log.push_revised(message, uuid, text, earlier)?;
-        for part in chain.log.messages.last().map_or(&[][..], |m| &m.parts) {
+        let line = chain.log.new_id(uuid, text)?;
+        for part in &message.parts {
             match part {
                 Part::ToolCall {
                     id,
@@ -459,6 +469,11 @@ impl Reader {
                 _ => {}
             }
         }
+        let keeps = chain.log.keeps(text);
+        if !keeps {
+            chain.contents.push(&message);
+        }
+        chain.log.add(message, earlier, line.clone(), keeps);
         Some(line)
     }
 
@@ -469,7 +484,7 @@ impl Reader {
         let agent = object.id("agentId").or_else(|| object.id(CALL));
         let known = match (&agent, object.string("parentUuid")) {
             (Some(agent), _) => self.agents.get(agent).copied(),
-            (None, Some(parent)) => self.chain_of.get(&parent).copied(),
+            (None, Some(parent)) => self.chain_of.get(&self.names.of(&parent)).copied(),
             (None, None) => None,
         };
         let chain = match known {
@@ -479,7 +494,7 @@ impl Reader {
             None => self.start_chain(line, agent.as_deref().or(uuid)),
         };
         if let Some(uuid) = uuid {
-            self.chain_of.insert(uuid.to_owned(), chain);
+            self.chain_of.insert(self.names.of(uuid), chain);
         }
         if let Some(agent) = agent {
             self.agents.insert(agent, chain);
@@ -504,7 +519,9 @@ impl Reader {
         let parent = call
             .and_then(|call| self.calls.get(call))
             .map_or(0, |call| call.session);
-        let log = SessionBuilder::new(Origin::Root);
+        let Some(log) = self.sessions.first().map(|root| root.log.sibling()) else {
+            return 0;
+        };
         let start = Start::Alone { call };
         self.sessions
             .push(Chain::new(log, parent, Some(name), start));
@@ -551,8 +568,9 @@ impl Reader {
         tag: &str,
         noise: bool,
     ) -> usize {
-        if let Some(known) = uuid.and_then(|uuid| self.lines.get(uuid))
-            && let Some((chain, _)) = known.place
+        let name = uuid.map(|uuid| self.names.of(uuid));
+        if let Some(known) = name.and_then(|name| self.lines.get(name))
+            && let Some((chain, _)) = known.place()
         {
             // The line is repeated, or another line has its uuid.
             return chain;
@@ -560,32 +578,32 @@ impl Reader {
         let Some(stated) = object.get("parentUuid") else {
             return self.current;
         };
-        let parent = object.string("parentUuid");
+        let parent = self.parent(object);
         if parent.is_none() && stated.get() != "null" {
             return self.current;
         }
         if noise {
-            if let Some(uuid) = uuid {
+            if let Some(name) = name {
                 let line = TreeLine {
                     parent,
                     place: None,
                     kind: LineKind::Aside,
                 };
-                self.lines.insert(uuid.to_owned(), line);
+                self.lines.insert(name, line);
             }
             return self.current;
         }
-        let place = parent.as_deref().and_then(|parent| self.placed(parent));
-        let place = place.and_then(|uuid| self.lines.get(uuid)?.place);
+        let place = parent.and_then(|parent| self.placed(parent));
+        let place = place.and_then(|uuid| self.lines.get(uuid)?.place());
         let branch = match place {
             Some(place) if !self.shows(self.current, place) => place.0,
             _ => self.current,
         };
         let kind = LineKind::of(object, tag);
+        let session = session_of(object).map(|session| self.names.of(&session));
         if kind.may_begin_turn()
             && (parent.is_none() || place.is_some())
-            && let Some(shared) =
-                self.taken_back(branch, parent.as_deref(), session_of(object).as_deref())
+            && let Some(shared) = self.taken_back(branch, parent, session)
             && let Some(from) = self.sessions.get(branch)
         {
             let name = uuid.map_or_else(|| format!("fork-{}", self.sessions.len()), str::to_owned);
@@ -606,15 +624,21 @@ impl Reader {
         branch
     }
 
+    /// Returns the uuid of the line above a line.
+    fn parent(&mut self, object: &RawObject<'_>) -> Option<Name> {
+        let parent = object.string("parentUuid")?;
+        Some(self.names.of(&parent))
+    }
+
     /// Returns this line, or the nearest line above it that is not noise.
-    fn placed<'a>(&'a self, mut uuid: &'a str) -> Option<&'a str> {
+    fn placed(&self, mut uuid: Name) -> Option<Name> {
         // The parents in a file can form a circle.
-        for _ in 0..=self.lines.len() {
+        for _ in 0..=self.lines.depth() {
             let line = self.lines.get(uuid)?;
             if line.place.is_some() {
                 return Some(uuid);
             }
-            uuid = line.parent.as_deref()?;
+            uuid = line.parent?;
         }
         None
     }
@@ -627,29 +651,29 @@ impl Reader {
         uuid: Option<String>,
         kind: LineKind,
     ) {
-        let parent = object.string("parentUuid");
-        let above = parent.as_deref().and_then(|parent| self.placed(parent));
+        let parent = self.parent(object);
+        let uuid = uuid.map(|uuid| self.names.of(&uuid));
         let step = Step {
-            uuid: uuid.clone(),
-            above: above.map(str::to_owned),
+            uuid,
+            above: parent.and_then(|parent| self.placed(parent)),
             is_root: object
                 .get("parentUuid")
                 .is_some_and(|parent| parent.get() == "null"),
             kind,
-            session: session_of(object),
+            session: session_of(object).map(|session| self.names.of(&session)),
         };
         let Some(chain) = self.sessions.get_mut(session) else {
             return;
         };
-        let place = Some((session, chain.shared() + chain.steps.len()));
+        let place = chain.shared() + chain.steps.len();
         chain.steps.push(step);
-        if let Some(uuid) = uuid {
+        if let Some(uuid) = uuid.filter(|uuid| self.lines.get(*uuid).is_none()) {
             let line = TreeLine {
                 parent,
-                place,
+                place: Some((session as u32, place as u32)),
                 kind,
             };
-            self.lines.entry(uuid).or_insert(line);
+            self.lines.insert(uuid, line);
         }
     }
 
@@ -679,14 +703,14 @@ impl Reader {
     fn taken_back(
         &self,
         branch: usize,
-        parent: Option<&str>,
-        session: Option<&str>,
+        parent: Option<Name>,
+        session: Option<Name>,
     ) -> Option<usize> {
         // The user goes back to a message, not to a note of the program before the turn.
         let mut anchor = parent;
-        for _ in 0..=self.lines.len() {
+        for _ in 0..=self.lines.depth() {
             match anchor.and_then(|uuid| self.lines.get(uuid)) {
-                Some(line) if line.kind == LineKind::Aside => anchor = line.parent.as_deref(),
+                Some(line) if line.kind == LineKind::Aside => anchor = line.parent,
                 _ => break,
             }
         }
@@ -695,14 +719,14 @@ impl Reader {
             Some(uuid) => {
                 self.lines
                     .get(uuid)?
-                    .place
+                    .place()
                     .filter(|place| self.shows(branch, *place))?
                     .1
                     + 1
             }
         };
         // Lines further down the tree. Each has the first conversational line on the way to it, and its turn.
-        let mut below: HashMap<&str, (Option<usize>, Option<usize>)> = HashMap::new();
+        let mut below: HashMap<Name, (Option<usize>, Option<usize>)> = HashMap::new();
         let mut prompts: Vec<(usize, usize)> = Vec::new();
         let mut answered: HashSet<usize> = HashSet::new();
         let mut linked = anchor.is_some();
@@ -711,12 +735,12 @@ impl Reader {
                 // The lines behind a boundary are a separate tree.
                 return None;
             }
-            let above = step.above.as_deref();
+            let above = step.above;
             let state = match (above, anchor) {
                 (above, Some(anchor)) if above == Some(anchor) => (None, None),
                 // A second root of the tree is a resume, unless it names the same session.
-                (None, None) if step.is_root && step.session.as_deref() == session => (None, None),
-                (Some(above), _) => match below.get(above) {
+                (None, None) if step.is_root && step.session == session => (None, None),
+                (Some(above), _) => match below.get(&above) {
                     Some(state) => *state,
                     None => continue,
                 },
@@ -738,7 +762,7 @@ impl Reader {
                 (LineKind::Assistant, _) => answered.extend(turn),
                 _ => {}
             }
-            if let Some(uuid) = &step.uuid {
+            if let Some(uuid) = step.uuid {
                 below.insert(uuid, (said, turn));
             }
         }

@@ -105,14 +105,19 @@ impl Format for Codex {
         options: &ReadOptions,
         sink: &mut dyn Sink,
     ) -> Result<Report, Error> {
-        let mut reader = Reader::default();
+        let mut reader = Reader {
+            branches: Branches::new(options),
+            failed: HashSet::new(),
+            turns: Vec::new(),
+            context: String::new(),
+        };
         let report = json_lines::read(input, options, &mut reader)?;
         reader.branches.finish(false, sink)?;
         Ok(report)
     }
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Reader {
     branches: Branches,
     /// Ids of calls with a failure in an event and no result yet.

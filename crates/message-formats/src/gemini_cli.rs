@@ -90,7 +90,12 @@ impl Format for GeminiCli {
         options: &ReadOptions,
         sink: &mut dyn Sink,
     ) -> Result<Report, Error> {
-        let mut reader = Reader::default();
+        let mut reader = Reader {
+            branches: Branches::new(options),
+            records: HashMap::new(),
+            results: HashMap::new(),
+            calls: Calls::default(),
+        };
         let source = input.reader();
         let limit = u64::try_from(options.max_line_bytes).unwrap_or(u64::MAX);
         let mut start = Vec::new();
@@ -125,7 +130,7 @@ impl Format for GeminiCli {
     }
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Reader {
     branches: Branches,
     records: HashMap<String, Record>,

@@ -57,7 +57,7 @@ impl Format for KimiCode {
             .clone()
             .or_else(|| session_of(input.path()?));
         let mut reader = Reader {
-            log: SessionBuilder::new(Origin::Root),
+            log: SessionBuilder::with_options(Origin::Root, options),
             calls: Calls::default(),
             made: None,
         };

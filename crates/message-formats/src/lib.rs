@@ -20,6 +20,7 @@ mod opencode;
 mod openhands;
 mod options;
 mod outline;
+mod overflow;
 mod pi;
 mod plain;
 #[cfg(feature = "providers")]
@@ -55,4 +56,6 @@ pub use session::{SessionBuilder, is_linked, is_made_id};
 pub use session_file::SessionFile;
 pub use swe_agent::SweAgent;
 pub use tau_bench::TauBench;
-pub use transcript::{EarlierReading, Origin, SessionLog, SourceScope, SourceSummary, Transcript};
+pub use transcript::{
+    EarlierReading, EntryHead, Origin, ReadEntry, SessionLog, SourceScope, SourceSummary, Transcript,
+};

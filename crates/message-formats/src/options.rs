@@ -1,5 +1,9 @@
 //! Options for reading a source.
 
+use std::path::PathBuf;
+
+use crate::overflow::Overflow;
+
 /// Options for reading a transcript.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
@@ -17,6 +21,7 @@ pub struct ReadOptions {
     /// the reading of a source without an end: reading stops in a line that is four times as long, and in a source that
     /// shows no known format in this number of bytes.
     pub max_line_bytes: usize,
+    pub(crate) overflow: Overflow,
 }
 
 impl Default for ReadOptions {
@@ -25,6 +30,7 @@ impl Default for ReadOptions {
             name: "the transcript".to_owned(),
             session: None,
             max_line_bytes: 256 << 20,
+            overflow: Overflow::default(),
         }
     }
 }
@@ -45,6 +51,17 @@ impl ReadOptions {
     /// Sets the longest line that is read, in bytes.
     pub fn with_max_line_bytes(mut self, bytes: usize) -> Self {
         self.max_line_bytes = bytes;
+        self
+    }
+
+    /// Bounds the memory for messages. Messages behind the first `kept` bytes of records go to a temporary file in
+    /// `folder`, which has no name. [`SessionLog::entry`](crate::SessionLog::entry) reads them.
+    ///
+    /// This holds for the formats of lines. A format of documents keeps all messages in memory, as every format does by
+    /// default.
+    #[must_use]
+    pub fn with_overflow(mut self, kept: usize, folder: impl Into<PathBuf>) -> Self {
+        self.overflow = Overflow::new(kept, folder.into());
         self
     }
 }

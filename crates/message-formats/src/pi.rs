@@ -47,7 +47,10 @@ impl Format for Pi {
         options: &ReadOptions,
         sink: &mut dyn Sink,
     ) -> Result<Report, Error> {
-        let mut reader = Reader::default();
+        let mut reader = Reader {
+            branches: Branches::new(options),
+            order: Vec::new(),
+        };
         let report = json_lines::read(input, options, &mut reader)?;
         reader.branches.finish(true, sink)?;
         Ok(report)
@@ -56,12 +59,12 @@ impl Format for Pi {
 
 /// Reads a file's lines in file order. An entry is added to the conversation with its parent as the last entry. Any
 /// other parent makes a fork.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Reader {
     branches: Branches,
-    /// External ids of the entries in file order, for version 1, which names entries by their index. `None` for a
-    /// header.
-    order: Vec<Option<String>>,
+    /// Places of the entries in file order, for version 1, which names entries by their index: the branch, and the
+    /// number of entries up to this one. `None` for a header.
+    order: Vec<Option<(u32, u32)>>,
 }
 
 impl LineReader for Reader {
@@ -121,7 +124,9 @@ impl LineReader for Reader {
             EarlierReading::Entry(Box::new(first))
         });
         let external = log.push_revised(message, entry.clone(), line.text, earlier);
-        self.order.push(external.clone().filter(|_| !header));
+        let place = (branch as u32, log.len() as u32);
+        self.order
+            .push(external.as_ref().filter(|_| !header).map(|_| place));
         let Some(external) = external else {
             return;
         };
@@ -130,7 +135,7 @@ impl LineReader for Reader {
             log.push_summary(summary);
         }
         if let Some(entry) = entry {
-            self.branches.placed(&entry, branch, Some(external));
+            self.branches.placed(&entry, branch);
         }
     }
 }
@@ -150,7 +155,10 @@ impl Reader {
                     None => {
                         let index = object.get("firstKeptEntryIndex");
                         let index = index.and_then(|index| index.get().parse::<usize>().ok());
-                        index.and_then(|index| self.order.get(index).cloned().flatten())
+                        let place = index.and_then(|index| *self.order.get(index)?);
+                        place.and_then(|(branch, count)| {
+                            self.branches.id_before(branch as usize, count as usize)
+                        })
                     }
                 };
                 SourceScope::Before { kept_from }

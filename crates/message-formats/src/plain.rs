@@ -39,7 +39,7 @@ impl Format for PlainLines {
         sink: &mut dyn Sink,
     ) -> Result<Report, Error> {
         let mut reader = Reader {
-            session: options.session.clone(),
+            options: options.clone(),
             made: None,
             sessions: Vec::new(),
         };
@@ -56,8 +56,7 @@ impl Format for PlainLines {
 /// Reads lines in file order. Each line is added to the session that it names.
 #[derive(Debug)]
 struct Reader {
-    /// Session of the lines that name none, if the caller gave one.
-    session: Option<String>,
+    options: ReadOptions,
     /// Key for lines without a session, made from the first line. It is used if the caller gave no session.
     made: Option<String>,
     /// Sessions by key. The flag is false if the key was made from a line.
@@ -77,7 +76,7 @@ impl Reader {
             Some(at) => at,
             None => {
                 let session = Session {
-                    log: SessionBuilder::new(Origin::Root),
+                    log: SessionBuilder::with_options(Origin::Root, &self.options),
                     calls: Calls::default(),
                 };
                 self.sessions.push((key, session));
@@ -93,7 +92,7 @@ impl LineReader for Reader {
         let made = self
             .made
             .get_or_insert_with(|| format!("jsonl-{}", short_hash(line.text)));
-        let named = line.object.id("session").or_else(|| self.session.clone());
+        let named = line.object.id("session").or_else(|| self.options.session.clone());
         let key = named.map_or_else(|| (made.clone(), false), |key| (key, true));
         let id = line.object.id("external_id");
         let Some(session) = self.session(key) else {

@@ -68,14 +68,17 @@ impl Format for QwenCode {
         options: &ReadOptions,
         sink: &mut dyn Sink,
     ) -> Result<Report, Error> {
-        let mut reader = Reader::default();
+        let mut reader = Reader {
+            branches: Branches::new(options),
+            calls: Calls::default(),
+        };
         let report = json_lines::read(input, options, &mut reader)?;
         reader.branches.finish(true, sink)?;
         Ok(report)
     }
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Reader {
     branches: Branches,
     calls: Calls,
@@ -92,9 +95,8 @@ impl LineReader for Reader {
         };
         let subtype = object.string("subtype").unwrap_or_default();
         let tag = object.string("type").unwrap_or_default();
-        let external = if tag == "system" && NOISE.contains(&subtype.as_str()) {
+        if tag == "system" && NOISE.contains(&subtype.as_str()) {
             report.skip(&subtype);
-            None
         } else {
             let mut message = match tag.as_str() {
                 "user" | "assistant" | "tool_result" => message(line, &tag, &mut self.calls),
@@ -108,23 +110,22 @@ impl LineReader for Reader {
             let Some(log) = self.branches.log(branch) else {
                 return;
             };
-            let Some(external) = log.push(message, uuid.clone(), line.text) else {
+            let Some(entry) = log.push(message, uuid.clone(), line.text) else {
                 return;
             };
             if subtype == COMPRESSION
                 && let Some(text) = summary(object)
             {
                 log.push_summary(SourceSummary {
-                    entry: external.clone(),
+                    entry,
                     text,
                     scope: SourceScope::Before { kept_from: None },
                     details: None,
                 });
             }
-            Some(external)
-        };
+        }
         if let Some(uuid) = uuid {
-            self.branches.placed(&uuid, branch, external);
+            self.branches.placed(&uuid, branch);
         }
     }
 }

@@ -203,7 +203,16 @@ fn read_as(
     options: &ReadOptions,
 ) -> Result<Transcript, Error> {
     let mut sessions: Vec<SessionLog> = Vec::new();
-    let report = format.read(input, options, &mut sessions)?;
+    let options = ReadOptions {
+        overflow: options.overflow.renewed(),
+        ..options.clone()
+    };
+    let report = format.read(input, &options, &mut sessions)?;
+    if let Some((folder, error)) = options.overflow.failure() {
+        let folder = folder.display();
+        let message = format!("its messages do not fit into {folder} ({error}): free space there");
+        return Err(Error::invalid(&options.name, message));
+    }
     Ok(Transcript {
         format: format.name().to_owned(),
         sessions,

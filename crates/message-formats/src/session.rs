@@ -1,19 +1,22 @@
 //! Collects one conversation and gives its entries ids that stay the same while the source grows.
 
+use std::borrow::Cow;
+use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap};
 
 use memory_model::{EntryKind, Message, Part, RawJson, Role, SessionKey};
 use sha2::{Digest, Sha256};
 
+use crate::overflow::{Overflow, Overflowed};
 use crate::raw::RawObject;
-use crate::{EarlierReading, Origin, SessionLog, SourceSummary};
+use crate::{EarlierReading, EntryHead, Origin, ReadOptions, SessionLog, SourceSummary};
 
 /// Returns the first 16 hex digits of the SHA-256 of a line.
 pub(crate) fn short_hash(text: &str) -> String {
     hex(&digest(text))
 }
 
-fn hex(digest: &[u8; 16]) -> String {
+fn hex(digest: &Digest16) -> String {
     use std::fmt::Write as _;
     let mut out = String::with_capacity(16);
     for byte in digest.iter().take(8) {
@@ -22,7 +25,10 @@ fn hex(digest: &[u8; 16]) -> String {
     out
 }
 
-fn digest(text: &str) -> [u8; 16] {
+/// The first 16 bytes of a SHA-256. Maps of ids have digests as their keys, because these need less memory.
+pub(crate) type Digest16 = [u8; 16];
+
+pub(crate) fn digest(text: &str) -> Digest16 {
     let full: [u8; 32] = Sha256::digest(text.as_bytes()).into();
     let mut out = [0; 16];
     out.copy_from_slice(full.get(..16).unwrap_or(&[0; 16]));
@@ -75,11 +81,17 @@ pub(crate) fn unknown(json: &str) -> Part {
 #[derive(Debug)]
 pub struct SessionBuilder {
     pub(crate) origin: Origin,
+    /// The first messages. The others are in the overflow.
     pub(crate) messages: Vec<Message>,
-    /// Hashes of the lines with each id, in order.
-    ids: HashMap<String, Vec<[u8; 16]>>,
+    overflowed: Overflowed,
+    /// Whether a message came that is no note.
+    has_message: bool,
+    /// Hash of the first line with each id, by the id's hash.
+    ids: HashMap<Digest16, [u8; 8]>,
+    /// Hashes of the other lines with each id, in order.
+    repeated: HashMap<Digest16, Vec<[u8; 8]>>,
     /// Number of times that each line without an id came.
-    ordinals: HashMap<[u8; 16], u64>,
+    ordinals: HashMap<Digest16, u64>,
     duplicates: u64,
     summaries: Vec<SourceSummary>,
     earlier: BTreeMap<String, EarlierReading>,
@@ -89,10 +101,23 @@ pub struct SessionBuilder {
 impl SessionBuilder {
     /// Creates a conversation without entries.
     pub fn new(origin: Origin) -> Self {
+        Self::within(origin, Overflow::default())
+    }
+
+    /// Creates a conversation of a source that is read with these options. It keeps messages in memory within
+    /// [`ReadOptions::with_overflow`].
+    pub fn with_options(origin: Origin, options: &ReadOptions) -> Self {
+        Self::within(origin, options.overflow.clone())
+    }
+
+    fn within(origin: Origin, overflow: Overflow) -> Self {
         Self {
             origin,
             messages: Vec::new(),
+            overflowed: Overflowed::new(overflow),
+            has_message: false,
             ids: HashMap::new(),
+            repeated: HashMap::new(),
             ordinals: HashMap::new(),
             duplicates: 0,
             summaries: Vec::new(),
@@ -101,11 +126,16 @@ impl SessionBuilder {
         }
     }
 
+    /// Creates another empty conversation of the same source.
+    pub(crate) fn sibling(&self) -> Self {
+        Self::within(Origin::Root, self.overflowed.overflow().clone())
+    }
+
     /// Creates an empty branch of this conversation. It continues the numbers of records without ids.
     pub(crate) fn branch(&self) -> Self {
         Self {
             ordinals: self.ordinals.clone(),
-            ..Self::new(Origin::Root)
+            ..self.sibling()
         }
     }
 
@@ -114,8 +144,42 @@ impl SessionBuilder {
     /// A summary that comes next is then the only trace of older entries, because a program that rewrites its files put
     /// the summary in the place of all entries before it.
     pub(crate) fn is_without_messages(&self) -> bool {
-        let is_note = |message: &Message| message.kind == EntryKind::Note;
-        self.messages.iter().all(is_note)
+        !self.has_message
+    }
+
+    /// Returns the number of entries.
+    pub(crate) fn len(&self) -> usize {
+        self.messages.len() + self.overflowed.len()
+    }
+
+    /// Returns what is known of an entry without reading its message.
+    pub(crate) fn head(&self, at: usize) -> Option<EntryHead<'_>> {
+        match self.messages.get(at) {
+            Some(message) => Some(EntryHead {
+                id: message.external_id.as_deref(),
+                kind: message.kind,
+                passed_over: false,
+            }),
+            None => self.overflowed.head(at - self.messages.len()),
+        }
+    }
+
+    /// Returns the external id of the last of the first `count` entries.
+    pub(crate) fn id_before(&self, count: usize) -> Option<String> {
+        let last = self.head(count.checked_sub(1)?)?;
+        last.id.map(str::to_owned)
+    }
+
+    /// Returns a message. One that cannot be read from the overflow is passed over here, because the reading of the
+    /// finished conversation fails then.
+    pub(crate) fn message(&self, at: usize) -> Option<Cow<'_, Message>> {
+        match self.messages.get(at) {
+            Some(message) => Some(Cow::Borrowed(message)),
+            None => {
+                let found = self.overflowed.read(at - self.messages.len());
+                Some(found.ok()??.message)
+            }
+        }
     }
 
     /// Adds the message of a record and returns its external id, or `None` if an equal record with the same id came
@@ -123,38 +187,42 @@ impl SessionBuilder {
     ///
     /// If another record has the same id, the new one gets `#2`, `#3` … appended to its id. A record without an id gets
     /// `h-`, 16 hex digits of its hash, `-`, and its ordinal among equal records.
-    pub fn push(
-        &mut self,
-        mut message: Message,
-        own: Option<String>,
-        line: &str,
-    ) -> Option<String> {
-        let digest = digest(line);
+    pub fn push(&mut self, message: Message, own: Option<String>, line: &str) -> Option<String> {
+        self.push_revised(message, own, line, None)
+    }
+
+    /// Returns the external id of a record, or `None` if an equal record with the same id came before.
+    pub(crate) fn new_id(&mut self, own: Option<String>, line: &str) -> Option<String> {
+        let digest_of_line = digest(line);
         let wanted = own.unwrap_or_else(|| {
-            let ordinal = self.ordinals.entry(digest).or_default();
+            let ordinal = self.ordinals.entry(digest_of_line).or_default();
             *ordinal += 1;
-            format!("h-{}-{ordinal}", hex(&digest))
+            format!("h-{}-{ordinal}", hex(&digest_of_line))
         });
-        let seen = self.ids.entry(wanted.clone()).or_default();
-        if seen.contains(&digest) {
+        let [a, b, c, d, e, f, g, h, ..] = digest_of_line;
+        let hash = [a, b, c, d, e, f, g, h];
+        let key = digest(&wanted);
+        let first = match self.ids.entry(key) {
+            Entry::Vacant(new) => {
+                new.insert(hash);
+                return Some(wanted);
+            }
+            Entry::Occupied(known) => *known.get(),
+        };
+        let others = self.repeated.entry(key).or_default();
+        if first == hash || others.contains(&hash) {
             self.duplicates += 1;
             return None;
         }
-        seen.push(digest);
-        let count = seen.len();
-        let mut id = wanted.clone();
-        let mut ordinal = count;
-        while ordinal > 1 {
-            id = format!("{wanted}#{ordinal}");
-            if !self.ids.contains_key(&id) {
-                self.ids.insert(id.clone(), vec![digest]);
-                break;
+        others.push(hash);
+        let numbered = (others.len() + 1..).map(|ordinal| format!("{wanted}#{ordinal}"));
+        for id in numbered {
+            if let Entry::Vacant(new) = self.ids.entry(digest(&id)) {
+                new.insert(hash);
+                return Some(id);
             }
-            ordinal += 1;
         }
-        message.external_id = Some(id.clone());
-        self.messages.push(message);
-        Some(id)
+        None
     }
 
     /// Adds a message as [`push`](Self::push) does, and its reading by earlier versions of the format.
@@ -165,14 +233,37 @@ impl SessionBuilder {
         line: &str,
         earlier: Option<EarlierReading>,
     ) -> Option<String> {
-        let id = self.push(message, own, line)?;
-        if let Some(mut earlier) = earlier {
-            if let EarlierReading::Entry(entry) = &mut earlier {
-                entry.external_id = Some(id.clone());
-            }
-            self.earlier.insert(id.clone(), earlier);
-        }
+        let id = self.new_id(own, line)?;
+        let keeps = self.keeps(line);
+        self.add(message, earlier, id.clone(), keeps);
         Some(id)
+    }
+
+    /// Returns whether memory keeps the next message, of this record. The overflow takes it otherwise.
+    pub(crate) fn keeps(&self, line: &str) -> bool {
+        self.overflowed.overflow().keeps(line.len())
+    }
+
+    /// Adds a message with a [new id](Self::new_id).
+    pub(crate) fn add(
+        &mut self,
+        mut message: Message,
+        mut earlier: Option<EarlierReading>,
+        id: String,
+        keeps: bool,
+    ) {
+        self.has_message |= message.kind == EntryKind::Message;
+        if let Some(EarlierReading::Entry(entry)) = &mut earlier {
+            entry.external_id = Some(id.clone());
+        }
+        message.external_id = Some(id.clone());
+        if !keeps {
+            return self.overflowed.push(&message, earlier.as_ref());
+        }
+        self.messages.push(message);
+        if let Some(earlier) = earlier {
+            self.earlier.insert(id, earlier);
+        }
     }
 
     /// Adds a summary from the source. A blank summary is passed over.
@@ -193,6 +284,7 @@ impl SessionBuilder {
             key,
             origin: self.origin,
             messages: self.messages,
+            overflowed: self.overflowed,
             duplicates: self.duplicates,
             summaries: self.summaries,
             earlier: self.earlier,

@@ -1,10 +1,13 @@
 //! The conversations of a source.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::io;
 
 use memory_model::{EntryKind, Message, RawJson, SessionKey};
 
 use crate::Report;
+use crate::overflow::Overflowed;
 
 /// The conversations of a source, and the report on their reading.
 ///
@@ -31,7 +34,12 @@ pub struct SessionLog {
     /// Origin of the conversation.
     pub origin: Origin,
     /// Messages and notes in order. Each has an external id that is unique in the conversation.
+    ///
+    /// With [`ReadOptions::with_overflow`](crate::ReadOptions::with_overflow), the list has only the first messages of
+    /// a large source. [`heads`](Self::heads) and [`entry`](Self::entry) show all.
     pub messages: Vec<Message>,
+    /// Messages behind those in `messages`, in a temporary file.
+    pub(crate) overflowed: Overflowed,
     /// Number of lines that repeat an earlier line with the same id and content.
     pub duplicates: u64,
     /// Summaries in the source, in order. Their entries are also in `messages`, mostly as notes.
@@ -52,8 +60,8 @@ pub struct SessionLog {
     pub later_keys: Vec<(String, SessionKey)>,
     /// Session whose file this one was copied from before it continued on its own. Both files begin with the same entries.
     pub copied_from: Option<SessionKey>,
-    /// Earlier readings of entries, by external id, if this version reads them differently. A store with such a reading
-    /// has the entry already.
+    /// Earlier readings of the entries in `messages`, by external id, if this version reads them differently. A store
+    /// with such a reading has the entry already.
     pub earlier: BTreeMap<String, EarlierReading>,
 }
 
@@ -97,12 +105,99 @@ pub enum SourceScope {
     },
 }
 
+/// What is known of an entry of a conversation without reading its message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct EntryHead<'a> {
+    /// External id.
+    pub id: Option<&'a str>,
+    /// Kind of the entry.
+    pub kind: EntryKind,
+    /// Whether earlier versions passed the record over.
+    pub passed_over: bool,
+}
+
+/// An entry of a conversation.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ReadEntry<'a> {
+    /// The message or note.
+    pub message: Cow<'a, Message>,
+    /// The earlier reading of its record, if this version reads the record differently.
+    pub earlier: Option<Cow<'a, EarlierReading>>,
+}
+
 impl SessionLog {
+    /// Returns the number of entries.
+    pub fn len(&self) -> usize {
+        self.messages.len() + self.overflowed.len()
+    }
+
+    /// Returns whether the conversation has no entry.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Returns what is known of an entry without reading its message.
+    pub fn head(&self, at: usize) -> Option<EntryHead<'_>> {
+        let Some(message) = self.messages.get(at) else {
+            return self.overflowed.head(at - self.messages.len());
+        };
+        Some(EntryHead {
+            id: message.external_id.as_deref(),
+            kind: message.kind,
+            passed_over: self.earlier_of(message) == Some(&EarlierReading::PassedOver),
+        })
+    }
+
+    /// Returns what is known of all entries, in order.
+    pub fn heads(&self) -> impl DoubleEndedIterator<Item = EntryHead<'_>> + ExactSizeIterator {
+        (0..self.len()).map(|at| {
+            self.head(at).unwrap_or(EntryHead {
+                id: None,
+                kind: EntryKind::Note,
+                passed_over: false,
+            })
+        })
+    }
+
+    /// Returns an entry, or `None` if there is none at this place.
+    ///
+    /// # Errors
+    /// Fails if the temporary file with the messages of a large source cannot be read.
+    pub fn entry(&self, at: usize) -> io::Result<Option<ReadEntry<'_>>> {
+        let Some(message) = self.messages.get(at) else {
+            return self.overflowed.read(at - self.messages.len());
+        };
+        Ok(Some(ReadEntry {
+            message: Cow::Borrowed(message),
+            earlier: self.earlier_of(message).map(Cow::Borrowed),
+        }))
+    }
+
+    /// Adds an entry of another conversation of the same source.
+    pub fn push_entry(&mut self, log: &Self, at: usize) {
+        let Some(message) = log.messages.get(at) else {
+            return self.overflowed.adopt(&log.overflowed, at - log.messages.len());
+        };
+        let earlier = log.earlier_of(message);
+        if self.overflowed.len() > 0 {
+            return self.overflowed.push(message, earlier);
+        }
+        if let (Some(id), Some(earlier)) = (&message.external_id, earlier) {
+            self.earlier.insert(id.clone(), earlier.clone());
+        }
+        self.messages.push(message.clone());
+    }
+
+    fn earlier_of(&self, message: &Message) -> Option<&EarlierReading> {
+        self.earlier.get(message.external_id.as_ref()?)
+    }
+
     /// Returns the number of notes among the entries.
     pub fn notes(&self) -> usize {
-        let notes = self.messages.iter();
-        notes
-            .filter(|message| message.kind == EntryKind::Note)
+        self.heads()
+            .filter(|head| head.kind == EntryKind::Note)
             .count()
     }
 }

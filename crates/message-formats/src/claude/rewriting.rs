@@ -2,6 +2,7 @@
 
 use memory_model::{EntryKind, Message, Part, Role};
 
+use super::Chain;
 use super::line::{repeat, whole};
 use super::tree::{LineKind, is_boundary};
 use crate::json_lines::Line;
@@ -11,14 +12,14 @@ use crate::json_lines::Line;
 pub(super) struct Rewriting(bool);
 
 impl Rewriting {
-    /// Returns the note in place of the message of a line that a compaction wrote: a line that repeats one of the
-    /// `earlier` messages, or text in place of older messages.
+    /// Returns the note in place of the message of a line that a compaction wrote: a line that repeats an earlier
+    /// message of the chain, or text in place of older messages.
     pub(super) fn note(
         &mut self,
         line: &Line<'_>,
         tag: &str,
         message: &Message,
-        earlier: &[Message],
+        chain: &Chain,
     ) -> Option<Message> {
         let object = &line.object;
         self.0 |= is_boundary(object, tag);
@@ -28,19 +29,28 @@ impl Rewriting {
         let inner = object.object("message");
         let is_made = object.string("rowSource").as_deref() == Some("hook")
             || inner.and_then(|inner| inner.string("model")).as_deref() == Some("<synthetic>");
-        let is_alike = |one: &&Message| one.kind == EntryKind::Message && one.role == message.role;
-        let earlier = earlier.iter().rev().filter(is_alike);
+        let is_alike = |one: &Message| one.kind == EntryKind::Message && one.role == message.role;
         let is_same = |one: &Message| {
-            one.parts == message.parts
+            is_alike(one)
+                && one.parts == message.parts
                 && (is_made || one.created_at == message.created_at)
                 && message.created_at.is_known()
         };
-        if let Some(same) = earlier.clone().find(|one| is_same(one)) {
+        let kept = &chain.log.messages;
+        // Messages in the overflow are read if their contents are known from a hash.
+        let found = |at: &usize| {
+            let one = chain.log.message(kept.len() + at)?;
+            Some(one.into_owned())
+        };
+        let mut later = chain.contents.with_all_of(message);
+        let same = later.find_map(|at| found(&at).filter(is_same));
+        if let Some(same) = same.as_ref().or_else(|| kept.iter().rfind(|one| is_same(one))) {
             return Some(repeat(line, tag, same.external_id.as_deref()?));
         }
         let is_known = |part: &Part| {
-            let mut parts = earlier.clone().flat_map(|one| &one.parts);
-            parts.any(|known| is_again(part, known))
+            let has = |one: &Message| is_alike(one) && one.parts.iter().any(|p| is_again(part, p));
+            let mut later = chain.contents.with(message.role, part);
+            later.any(|at| found(&at).is_some_and(|one| has(&one))) || kept.iter().any(has)
         };
         let is_text = || message.role == Role::User && LineKind::of(object, tag).may_begin_turn();
         if is_made && (is_text() || message.parts.iter().all(is_known)) {
