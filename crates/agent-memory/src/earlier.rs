@@ -2,98 +2,103 @@
 //! reported as conflicts.
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
-use memory_model::{Message, Seq};
+use memory_model::Seq;
 use memory_store::EntryOutcome;
-use message_formats::EarlierReading;
+use message_formats::{EarlierReading, EntryHead, SessionLog};
 
 use crate::error::Result;
+use crate::import::unreadable;
 use crate::ingest::IngestReport;
 use crate::session::Session;
 
-/// Returns whether earlier versions read no entry from the record of this message.
-pub(crate) fn was_passed_over(
-    message: &Message,
-    earlier: &BTreeMap<String, EarlierReading>,
-) -> bool {
-    let id = message.external_id.as_ref();
-    matches!(
-        id.and_then(|id| earlier.get(id)),
-        Some(EarlierReading::PassedOver)
-    )
-}
+/// Maximum number of imported messages that are appended in one transaction.
+const BATCH: usize = 256;
 
 impl Session {
-    /// Appends the messages of a transcript. `earlier` has the different readings of earlier versions, by external id.
-    /// If `head` is given, the log must still end there. Returns a report, and `false` if another append changed the
-    /// end of the log, so that the report does not cover all messages.
+    /// Appends the entries of a transcript, in transactions of [`BATCH`] messages. `left_out` is the index of an entry
+    /// that is not appended. If `head` is given, the log must still end there. Returns a report, and `false` if another
+    /// append changed the end of the log, so that the report does not cover all messages.
     pub(crate) async fn ingest_log(
         &self,
-        messages: &[Message],
-        earlier: &BTreeMap<String, EarlierReading>,
-        head: Option<Seq>,
+        log: &SessionLog,
+        left_out: Option<usize>,
+        mut head: Option<Seq>,
     ) -> Result<(IngestReport, bool)> {
-        let messages = self.without_passed_over(messages, earlier).await?;
-        let (mut report, is_all) = self.ingest_import(&messages, head).await?;
-        let (mut places, mut again) = (Vec::new(), Vec::new());
-        for (place, (message, outcome)) in messages.iter().zip(&report.outcomes).enumerate() {
-            let was = message.external_id.as_ref().and_then(|id| earlier.get(id));
-            if let (EntryOutcome::Conflict(_), Some(EarlierReading::Entry(entry))) = (outcome, was)
-            {
-                places.push(place);
-                again.push((**entry).clone());
+        let mut gone = self.passed_over(log, left_out).await?;
+        gone.extend(left_out);
+        let mut places = (0..log.len()).filter(|at| !gone.contains(at));
+        let mut all = IngestReport::default();
+        loop {
+            let (mut messages, mut earlier) = (Vec::new(), Vec::new());
+            for at in places.by_ref().take(BATCH) {
+                let entry = log.entry(at).map_err(|error| unreadable(log, &error))?;
+                if let Some(entry) = entry {
+                    messages.push(entry.message.into_owned());
+                    earlier.push(entry.earlier);
+                }
             }
-        }
-        // All these entries have external ids that are already stored, so that no entry is added.
-        let (known, _) = self.ingest_import(&again, None).await?;
-        for (place, outcome) in places.into_iter().zip(known.outcomes) {
-            if let Some(slot) = report.outcomes.get_mut(place) {
-                *slot = outcome;
+            if messages.is_empty() {
+                return Ok((all, true));
             }
+            let Some(mut appended) = self.ingest_import(messages, head).await? else {
+                return Ok((all, false));
+            };
+            head = head.map(|_| appended.head);
+            let (mut slots, mut again) = (Vec::new(), Vec::new());
+            for (slot, was) in appended.outcomes.iter_mut().zip(earlier) {
+                if let (EntryOutcome::Conflict(_), Some(EarlierReading::Entry(entry))) =
+                    (&slot, was.map(Cow::into_owned))
+                {
+                    slots.push(slot);
+                    again.push(*entry);
+                }
+            }
+            if !again.is_empty() {
+                // All these entries have external ids that are already stored, so that no entry is added.
+                let known = self.ingest_import(again, None).await?.unwrap_or_default();
+                for (slot, outcome) in slots.into_iter().zip(known.outcomes) {
+                    *slot = outcome;
+                }
+            }
+            all.outcomes.extend(appended.outcomes);
+            all.head = appended.head;
         }
-        Ok((report, is_all))
     }
 
-    /// Returns the messages without those that earlier versions did not read and that can no longer be inserted. A
-    /// message can no longer be inserted if the next entry is already stored or, without a next entry, if the previous
-    /// entry is stored. Other messages that earlier versions did not read do not count as next or previous entries.
-    pub(crate) async fn without_passed_over<'a>(
+    /// Returns the indices of the entries that earlier versions did not read and that can no longer be inserted. An
+    /// entry can no longer be inserted if the next entry is already stored or, without a next entry, if the previous
+    /// entry is stored. Other entries that earlier versions did not read do not count as next or previous entries, and
+    /// neither does the entry `left_out`.
+    pub(crate) async fn passed_over(
         &self,
-        messages: &'a [Message],
-        earlier: &BTreeMap<String, EarlierReading>,
-    ) -> Result<Cow<'a, [Message]>> {
-        let was_passed_over = |message: &Message| was_passed_over(message, earlier);
-        if !messages.iter().any(was_passed_over) {
-            return Ok(Cow::Borrowed(messages));
-        }
+        log: &SessionLog,
+        left_out: Option<usize>,
+    ) -> Result<BTreeSet<usize>> {
         let mut gone = BTreeSet::new();
-        for (place, message) in messages.iter().enumerate() {
-            if !was_passed_over(message) || self.holds(message).await? {
+        let is_other = |at: &usize| {
+            let head = log.head(*at).filter(|head| !head.passed_over);
+            head.is_some() && Some(*at) != left_out
+        };
+        for (at, head) in log.heads().enumerate() {
+            if !head.passed_over || Some(at) == left_out || self.holds(head).await? {
                 continue;
             }
-            let (before, behind) = messages.split_at(place);
-            let mut others = behind.iter().filter(|message| !was_passed_over(message));
-            let neighbour = match others.next() {
-                Some(next) => Some(next),
-                None => before.iter().rfind(|message| !was_passed_over(message)),
-            };
-            if let Some(neighbour) = neighbour
+            let next = (at + 1..log.len()).find(is_other);
+            let neighbour = next.or_else(|| (0..at).rfind(is_other));
+            if let Some(neighbour) = neighbour.and_then(|at| log.head(at))
                 && self.holds(neighbour).await?
             {
-                gone.insert(place);
+                gone.insert(at);
             }
         }
-        let kept = messages.iter().enumerate();
-        let kept = kept.filter(|(place, _)| !gone.contains(place));
-        Ok(Cow::Owned(
-            kept.map(|(_, message)| message.clone()).collect(),
-        ))
+        Ok(gone)
     }
 
-    /// Returns whether an entry with the message's external id is stored.
-    async fn holds(&self, message: &Message) -> Result<bool> {
-        match &message.external_id {
+    /// Returns whether an entry with this external id is stored.
+    async fn holds(&self, head: EntryHead<'_>) -> Result<bool> {
+        match head.id {
             Some(id) => Ok(self.position(id).await?.is_some()),
             None => Ok(false),
         }

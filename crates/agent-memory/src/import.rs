@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, HashMap};
 
 use compaction_plan::CompactionResult;
 use compaction_runner::CancellationToken;
-use memory_model::{Accounting as _, EntryKind, Message, Seq, SessionKey, SpanBody};
+use memory_model::{Accounting as _, EntryKind, Seq, SessionKey, SpanBody};
 use memory_store::{EntryOutcome, Origin};
-use message_formats::{SessionLog, SourceScope, SourceSummary, Transcript};
+use message_formats::{EntryHead, SessionLog, SourceScope, SourceSummary, Transcript};
 use serde::Serialize;
 
 use crate::error::{Error, ErrorKind, Result};
@@ -98,20 +98,8 @@ impl Memory {
                 if !log.named && placed.head == Some(Seq::NONE) {
                     session.mark_as_one().await?;
                 }
-                let (ingested, is_all) = match known_past(&session, log).await? {
-                    None => {
-                        session
-                            .ingest_log(&log.messages, &log.earlier, placed.head)
-                            .await?
-                    }
-                    Some(summary) => {
-                        let mut messages = log.messages.clone();
-                        messages.remove(summary);
-                        session
-                            .ingest_log(&messages, &log.earlier, placed.head)
-                            .await?
-                    }
-                };
+                let known = known_past(&session, log).await?;
+                let (ingested, is_all) = session.ingest_log(log, known, placed.head).await?;
                 let mut one = report(transcript, log, &ingested);
                 session.look_at_erasures(&mut one, &ingested).await?;
                 let earlier = inserted.entry(log.key.clone()).or_default();
@@ -148,10 +136,10 @@ impl Memory {
         let mut ids: Vec<String> = Vec::new();
         let logs = placement.logs.iter().map(|placed| &*placed.log);
         for log in logs.filter(|log| log.key == *session.key()) {
-            let messages = session
-                .without_passed_over(&log.messages, &log.earlier)
-                .await?;
-            ids.extend(messages.iter().filter_map(|m| m.external_id.clone()));
+            let gone = session.passed_over(log, None).await?;
+            let heads = log.heads().enumerate();
+            let heads = heads.filter(|(at, _)| !gone.contains(at));
+            ids.extend(heads.filter_map(|(_, head)| head.id.map(str::to_owned)));
         }
         let found = self.inner.store.find(session.id(), &ids).await?;
         let new_entries = found.iter().filter(|seq| seq.is_none()).count() as u64;
@@ -271,10 +259,10 @@ async fn known_past(session: &Session, log: &SessionLog) -> Result<Option<usize>
     let Some(summary) = log.summaries.first() else {
         return Ok(None);
     };
-    let holds = |message: &Message| {
-        message.kind == EntryKind::Message && message.external_id.as_ref() == Some(&summary.entry)
+    let holds = |head: EntryHead<'_>| {
+        head.kind == EntryKind::Message && head.id == Some(summary.entry.as_str())
     };
-    let Some(index) = log.messages.iter().position(holds) else {
+    let Some(index) = log.heads().position(holds) else {
         return Ok(None);
     };
     if session.position(&summary.entry).await?.is_some() {
@@ -348,12 +336,11 @@ impl Session {
     /// stored or is the first of the log.
     async fn first_known_after(&self, log: &SessionLog, entry: &str) -> Result<Option<Seq>> {
         let mut behind = log
-            .messages
-            .iter()
-            .skip_while(|message| message.external_id.as_deref() != Some(entry))
+            .heads()
+            .skip_while(|head| head.id != Some(entry))
             .skip(1)
-            .filter(|message| message.kind == EntryKind::Message);
-        let Some(id) = behind.next().and_then(|next| next.external_id.as_deref()) else {
+            .filter(|head| head.kind == EntryKind::Message);
+        let Some(id) = behind.next().and_then(|next| next.id) else {
             return Ok(None);
         };
         let position = self.position(id).await?;
@@ -368,12 +355,21 @@ impl Session {
     }
 }
 
+/// Returns the error for the messages of a large transcript that cannot be read back.
+pub(crate) fn unreadable(log: &SessionLog, error: &std::io::Error) -> Error {
+    let message = format!(
+        "the temporary file with the messages of {} cannot be read ({error}): import the transcript again",
+        log.key
+    );
+    Error::new(ErrorKind::Invalid, message)
+}
+
 fn report(transcript: &Transcript, log: &SessionLog, ingested: &IngestReport) -> SessionImport {
     let notes = log.notes() as u64;
     SessionImport {
         session: log.key.clone(),
         format: transcript.format.clone(),
-        messages: log.messages.len() as u64 - notes,
+        messages: log.len() as u64 - notes,
         inserted: ingested.inserted() as u64,
         duplicates: ingested.duplicates() as u64 + log.duplicates,
         erased: 0,

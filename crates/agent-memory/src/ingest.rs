@@ -11,10 +11,6 @@ use crate::session::Session;
 #[cfg(feature = "import")]
 const HEAD_MOVED: ErrorKind = ErrorKind::Store(memory_store::ErrorKind::HeadMoved);
 
-/// Maximum number of imported messages that are appended in one transaction.
-#[cfg(feature = "import")]
-const BATCH: usize = 256;
-
 /// Report of appending messages to a log.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[must_use = "messages whose external id belongs to another message were not stored: see `conflicts`"]
@@ -110,36 +106,25 @@ impl Session {
         self.append(entries, AppendAt::Any, now).await
     }
 
-    /// Appends imported messages unchanged, in transactions of [`BATCH`] messages. If `head` is given, the log must
-    /// still end there. Returns a report, and `false` if another append changed the end of the log, so that the report
-    /// does not cover all messages.
+    /// Appends imported messages unchanged, in one transaction. If `head` is given, the log must still end there. Returns
+    /// `None` if another append changed the end of the log.
     #[cfg(feature = "import")]
     pub(crate) async fn ingest_import(
         &self,
-        messages: &[Message],
-        mut head: Option<Seq>,
-    ) -> Result<(IngestReport, bool)> {
-        let mut all = IngestReport::default();
-        for batch in messages.chunks(BATCH) {
-            let entries = batch
-                .iter()
-                .map(|message| NewEntry {
-                    tokens: self.accounting().message(message),
-                    message: message.clone(),
-                    clocked: false,
-                })
-                .collect();
-            let now = self.memory().inner.clock.now();
-            let at = head.map_or(AppendAt::Any, AppendAt::Head);
-            let appended = match self.append(entries, at, now).await {
-                Err(error) if error.kind() == HEAD_MOVED => return Ok((all, false)),
-                appended => appended?,
-            };
-            all.outcomes.extend(appended.outcomes);
-            all.head = appended.head;
-            head = head.map(|_| appended.head);
+        messages: Vec<Message>,
+        head: Option<Seq>,
+    ) -> Result<Option<IngestReport>> {
+        let entries = messages.into_iter().map(|message| NewEntry {
+            tokens: self.accounting().message(&message),
+            message,
+            clocked: false,
+        });
+        let now = self.memory().inner.clock.now();
+        let at = head.map_or(AppendAt::Any, AppendAt::Head);
+        match self.append(entries.collect(), at, now).await {
+            Err(error) if error.kind() == HEAD_MOVED => Ok(None),
+            appended => appended.map(Some),
         }
-        Ok((all, true))
     }
 
     /// Appends entries in one transaction.

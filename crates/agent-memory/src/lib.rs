@@ -235,8 +235,9 @@ pub mod tokens {
 #[cfg(any(feature = "import", feature = "providers"))]
 pub mod transcripts {
     pub use message_formats::{
-        AgentHome, Error, ErrorKind, Format, Formats, KnownAgents, Origin, ReadOptions, Report,
-        SessionFile, SessionLog, SourceScope, SourceSummary, Transcript, Warning, read, read_file,
+        AgentHome, EntryHead, Error, ErrorKind, Format, Formats, KnownAgents, Origin, ReadEntry,
+        ReadOptions, Report, SessionFile, SessionLog, SourceScope, SourceSummary, Transcript,
+        Warning, read, read_file,
     };
 
     #[cfg(feature = "import")]

@@ -19,7 +19,6 @@ use memory_store::{
 };
 use message_formats::{Origin, SessionLog, Transcript};
 
-use crate::earlier::was_passed_over;
 use crate::error::Result;
 use crate::memory::Memory;
 use crate::session::Session;
@@ -168,10 +167,9 @@ impl Memory {
     /// key. Older versions stored all sources with the same first line as one session. New sessions are marked: see
     /// [`Session::mark_as_one`].
     async fn is_known_of_old(&self, log: &SessionLog) -> Result<bool> {
-        let messages = log.messages.iter();
-        let messages = messages.filter(|message| !was_passed_over(message, &log.earlier));
-        let ids = messages.map(|message| match own_id(message) {
-            None => message.external_id.clone(),
+        let heads = log.heads().filter(|head| !head.passed_over);
+        let ids = heads.map(|head| match own_id(&head) {
+            None => head.id.map(str::to_owned),
             Some(_) => None,
         });
         let (Some(stored), Some(ids)) = (
@@ -259,25 +257,19 @@ impl Memory {
     async fn goes_on(&self, log: &SessionLog, stored: &Conversation) -> Result<Option<Seq>> {
         let session = Session::bind(self, stored.clone())?;
         let store = &self.inner.store;
-        if let Some(last) = log.messages.iter().rev().find_map(own_id) {
+        if let Some(last) = log.heads().rev().find_map(|head| own_id(&head)) {
             let known = store.find(stored.id, &[last.to_owned()]).await?;
             if known.first().is_some_and(Option::is_some) {
                 return Ok(Some(stored.head));
             }
         }
-        let ids: Vec<String> = log
-            .messages
-            .iter()
-            .filter_map(|m| m.external_id.clone())
-            .collect();
+        let named = || log.heads().filter(|head| head.id.is_some());
+        let ids = named().filter_map(|head| head.id.map(str::to_owned));
+        let ids: Vec<String> = ids.collect();
         let positions = store.find(stored.id, &ids).await?;
-        let own = log
-            .messages
-            .iter()
-            .filter(|m| m.external_id.is_some())
-            .zip(&positions);
-        let last = own
-            .filter(|(message, _)| own_id(message).is_some())
+        let last = named()
+            .zip(&positions)
+            .filter(|(head, _)| own_id(head).is_some())
             .filter_map(|(_, position)| *position)
             .max();
         let Some(last) = last else {
@@ -333,8 +325,9 @@ impl Memory {
             };
             let shared = branch.shared();
             if parent.is_none() {
-                let messages = family.iter().flat_map(|log| &log.messages);
-                let mut ids: Vec<String> = messages.filter_map(|m| m.external_id.clone()).collect();
+                let heads = family.iter().flat_map(|log| log.heads());
+                let ids = heads.filter_map(|head| head.id.map(str::to_owned));
+                let mut ids: Vec<String> = ids.collect();
                 ids.sort_unstable();
                 ids.dedup();
                 let positions = store.find(member.id, &ids).await?;
@@ -373,7 +366,7 @@ impl Memory {
         let last = places
             .iter()
             .rev()
-            .filter_map(|place| own_id(place.message(family)?))
+            .filter_map(|place| own_id(&place.head(family)?))
             .find(|id| map.owners.contains_key(*id));
         let key = &family
             .get(index)
@@ -527,21 +520,22 @@ impl Session {
         while let Some(range) = rest {
             let page = self.entries_in(range).await?;
             for entry in &page.items {
-                alive.retain_mut(|(shared, places)| {
+                let mut still = Vec::with_capacity(alive.len());
+                'courses: for (shared, mut places) in alive {
                     while let Some((place, behind)) = places.split_first() {
-                        *places = behind;
-                        if place.is(family, entry) {
-                            *shared += 1;
-                            return true;
+                        places = behind;
+                        if place.is(family, entry)? {
+                            still.push((shared + 1, places));
+                            continue 'courses;
                         }
                         if !place.was_passed_over(family) {
-                            return false;
+                            continue 'courses;
                         }
                     }
                     // The course is a prefix of the log.
-                    best = best.max(Some(*shared));
-                    false
-                });
+                    best = best.max(Some(shared));
+                }
+                alive = still;
             }
             rest = page.next.filter(|_| !alive.is_empty());
         }

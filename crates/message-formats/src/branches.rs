@@ -118,7 +118,10 @@ impl Branches {
     /// Returns the branch of an entry, and the entry's external id.
     fn found(&self, id: &str) -> Option<(usize, Option<String>)> {
         let (branch, count) = *self.entries.get(&digest(id))?;
-        Some((branch as usize, self.id_before(branch as usize, count as usize)))
+        Some((
+            branch as usize,
+            self.id_before(branch as usize, count as usize),
+        ))
     }
 
     /// Returns the external id of the last of a branch's first `count` entries. It is the last shared one if `count` is

@@ -252,8 +252,7 @@ impl LineReader for Reader {
         message.created_at = at(Reading::Now);
         if !side {
             let chain = self.sessions.get(session);
-            let note =
-                chain.and_then(|chain| self.rewriting.note(line, &tag, &message, chain));
+            let note = chain.and_then(|chain| self.rewriting.note(line, &tag, &message, chain));
             if let Some(note) = note {
                 message = note;
                 message.created_at = at(Reading::Now);

@@ -57,5 +57,6 @@ pub use session_file::SessionFile;
 pub use swe_agent::SweAgent;
 pub use tau_bench::TauBench;
 pub use transcript::{
-    EarlierReading, EntryHead, Origin, ReadEntry, SessionLog, SourceScope, SourceSummary, Transcript,
+    EarlierReading, EntryHead, Origin, ReadEntry, SessionLog, SourceScope, SourceSummary,
+    Transcript,
 };

@@ -92,7 +92,10 @@ impl LineReader for Reader {
         let made = self
             .made
             .get_or_insert_with(|| format!("jsonl-{}", short_hash(line.text)));
-        let named = line.object.id("session").or_else(|| self.options.session.clone());
+        let named = line
+            .object
+            .id("session")
+            .or_else(|| self.options.session.clone());
         let key = named.map_or_else(|| (made.clone(), false), |key| (key, true));
         let id = line.object.id("external_id");
         let Some(session) = self.session(key) else {

@@ -178,7 +178,9 @@ impl SessionLog {
     /// Adds an entry of another conversation of the same source.
     pub fn push_entry(&mut self, log: &Self, at: usize) {
         let Some(message) = log.messages.get(at) else {
-            return self.overflowed.adopt(&log.overflowed, at - log.messages.len());
+            return self
+                .overflowed
+                .adopt(&log.overflowed, at - log.messages.len());
         };
         let earlier = log.earlier_of(message);
         if self.overflowed.len() > 0 {

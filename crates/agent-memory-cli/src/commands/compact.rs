@@ -206,7 +206,7 @@ pub(crate) async fn run(app: &mut App, args: &Compact) -> anyhow::Result<()> {
         return compact(app, args, &config, &session, None, &progress).await;
     }
     progress.say(&format!("reading {}", args.target));
-    let transcript = import::read(path, None)?;
+    let transcript = import::read(path, &import::options(app, None))?;
     if args.dry_run {
         let builder = || writers.apply(Memory::builder(), &progress);
         let session = open_for_dry_run(app, builder, &transcript, &args.target).await?;

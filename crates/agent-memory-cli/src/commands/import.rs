@@ -20,6 +20,9 @@ use crate::progress::Progress;
 /// Maximum number of sessions that the table in text output lists. The table of more sessions has one row for each format.
 const LISTED: usize = 50;
 
+/// Bytes of the lines of one transcript with messages in memory. The other messages go to a temporary file.
+const KEPT: usize = 8 << 20;
+
 /// Maximum number of skipped files in text output, and of warnings about one file's lines in any output.
 const NAMED: usize = 20;
 
@@ -239,15 +242,24 @@ fn is_regular(path: &Path) -> bool {
     path.metadata().is_ok_and(|meta| meta.is_file())
 }
 
-/// Reads one transcript. `session` is the key for lines that name no session.
-pub(crate) fn read(path: &Path, session: Option<&str>) -> Result<Transcript, Failure> {
+/// Returns the options for reading transcripts into the app's database. Messages of a large one go to a temporary file
+/// next to the database. `session` is the key for lines that name no session.
+pub(crate) fn options(app: &App, session: Option<&str>) -> ReadOptions {
+    let path = app.place().ok();
+    let path = path.and_then(|place| std::path::absolute(place.path).ok());
+    let folder = path.as_deref().and_then(Path::parent);
+    let folder = folder.filter(|folder| folder.is_dir());
+    let folder = folder.map_or_else(std::env::temp_dir, Path::to_path_buf);
+    let mut options = ReadOptions::default().with_overflow(KEPT, folder);
+    options.session = session.map(str::to_owned);
+    options
+}
+
+/// Reads one transcript.
+pub(crate) fn read(path: &Path, options: &ReadOptions) -> Result<Transcript, Failure> {
     let name = path.display().to_string();
-    let mut options = ReadOptions::default();
-    if let Some(session) = session {
-        options = options.with_session(session);
-    }
     let transcript = formats()
-        .read_path(path, &options)
+        .read_path(path, options)
         .map_err(|error| from_format(&name, &error))?;
     if transcript.sessions.is_empty() {
         let text = format!("{name} holds no message that says which session it belongs to");
@@ -257,7 +269,7 @@ pub(crate) fn read(path: &Path, session: Option<&str>) -> Result<Transcript, Fai
 }
 
 pub(crate) async fn run(app: &mut App, args: &Import) -> anyhow::Result<()> {
-    let session = args.session.as_deref();
+    let options = options(app, args.session.as_deref());
     let mut answer = ImportedFiles::default();
     let mut sources: Vec<(PathBuf, bool)> = Vec::new();
     let formats = formats();
@@ -282,7 +294,7 @@ pub(crate) async fn run(app: &mut App, args: &Import) -> anyhow::Result<()> {
     let mut kept: VecDeque<Option<Transcript>> = VecDeque::new();
     for (path, named) in &sources {
         let transcript = match *named {
-            true => Some(read(path, session)?),
+            true => Some(read(path, &options)?),
             false => None,
         };
         kept.push_back(transcript.filter(|_| files == 1 || !is_regular(path)));
@@ -297,11 +309,11 @@ pub(crate) async fn run(app: &mut App, args: &Import) -> anyhow::Result<()> {
         while reading.len() <= most
             && let Some(((path, named), kept)) = waiting.next()
         {
-            let session = args.session.clone();
+            let options = options.clone();
             let source = path.clone();
             let read = move || match kept {
                 Some(transcript) => Ok(transcript),
-                None => read(&source, session.as_deref()),
+                None => read(&source, &options),
             };
             reading.push_back((path, named, tokio::task::spawn_blocking(read)));
         }

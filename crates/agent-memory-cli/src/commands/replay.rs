@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use agent_memory::compaction::Background;
 use agent_memory::replay::{Broken, Replay, ReplayReport, Reuse};
+use agent_memory::transcripts::ReadOptions;
 use agent_memory::{DagPolicy, HandoffPolicy, Memory, Window, store::SqliteStore};
 use serde::Serialize;
 
@@ -71,7 +72,9 @@ struct ReplayTotals {
 
 pub(crate) async fn run(app: &mut App, args: &args::Replay) -> anyhow::Result<()> {
     args.policy.check(args.strategy)?;
-    let transcript = import::read(Path::new(&args.file), args.session.as_deref())?;
+    let mut options = ReadOptions::default();
+    options.session.clone_from(&args.session);
+    let transcript = import::read(Path::new(&args.file), &options)?;
     let window = Window::new(args.window);
     let progress = Arc::new(Progress::new(app.json));
     // The database is temporary, so that a replay leaves no data behind.

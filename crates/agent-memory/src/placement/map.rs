@@ -33,18 +33,17 @@ impl Row {
                 .map_or(Origin::Root, |log| log.origin.clone()),
         };
         let mut log = SessionBuilder::new(origin).finish(branch.key.clone());
-        let messages = self.places.iter().filter_map(|place| place.message(family));
-        log.messages = messages.cloned().collect();
+        for place in &self.places {
+            if let Some(source) = family.get(place.log) {
+                log.push_entry(source, place.at);
+            }
+        }
         for (index, source) in family.iter().enumerate() {
             let own = self.places.iter().filter(|place| place.log == index);
             let told: HashSet<&str> = own.filter_map(|place| place.id(family)).collect();
-            let is_told = |entry: &str| told.contains(entry);
             let summaries = source.summaries.iter();
-            log.summaries
-                .extend(summaries.filter(|one| is_told(&one.entry)).cloned());
-            let earlier = source.earlier.iter().filter(|(id, _)| is_told(id));
-            log.earlier
-                .extend(earlier.map(|(id, was)| (id.clone(), was.clone())));
+            let summaries = summaries.filter(|one| told.contains(one.entry.as_str()));
+            log.summaries.extend(summaries.cloned());
             if self.logs.contains(&index) {
                 log.duplicates += source.duplicates;
                 log.in_use |= source.in_use;
@@ -139,7 +138,7 @@ impl Map {
 
     /// Returns whether the store has an entry of this conversation.
     pub(super) fn knows(&self, log: &SessionLog) -> bool {
-        let mut ids = log.messages.iter().filter_map(own_id);
+        let mut ids = log.heads().filter_map(|head| own_id(&head));
         ids.any(|id| self.owners.contains_key(id))
     }
 
@@ -179,10 +178,10 @@ impl Map {
         place: &Place,
         family: &[&SessionLog],
     ) -> bool {
-        place.message(family).is_some_and(|message| {
-            let id = message.external_id.as_deref().unwrap_or_default();
-            message.kind == EntryKind::Note
-                && own_id(message).is_none()
+        place.head(family).is_some_and(|head| {
+            let id = head.id.unwrap_or_default();
+            head.kind == EntryKind::Note
+                && own_id(&head).is_none()
                 && self.owners.contains_key(id)
                 && self.position(index, id).is_none()
         })

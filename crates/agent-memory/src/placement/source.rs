@@ -4,9 +4,10 @@ use std::collections::HashMap;
 
 use memory_model::{EntryKind, LogEntry, Message, Part, SessionKey};
 use memory_store::ERASED;
-use message_formats::{EarlierReading, Origin, SessionLog};
+use message_formats::{EarlierReading, EntryHead, Origin, SessionLog};
 
-use crate::earlier::was_passed_over;
+use crate::error::Result;
+use crate::import::unreadable;
 
 /// Returns whether an entry names its predecessor, or may have named one before its words were erased.
 pub(super) fn is_linked(entry: &LogEntry) -> bool {
@@ -31,15 +32,15 @@ pub(super) fn is_same(message: &Message, entry: &LogEntry) -> bool {
     };
     // A part that this version does not know may be read by another version, so the texts cannot be compared.
     let is_comparable = is_read(message) && is_read(entry) && !is_erased(entry);
-    own_id(message).is_none()
+    let is_made = |id: &String| message_formats::is_made_id(id);
+    message.external_id.as_ref().is_none_or(is_made)
         || !is_comparable
         || (message.role == entry.role && message.text() == entry.text())
 }
 
 /// Returns the external id of a record; `None` if the record has none or the id was generated.
-pub(super) fn own_id(message: &Message) -> Option<&str> {
-    let id = message.external_id.as_deref()?;
-    (!message_formats::is_made_id(id)).then_some(id)
+pub(super) fn own_id<'a>(head: &EntryHead<'a>) -> Option<&'a str> {
+    head.id.filter(|id| !message_formats::is_made_id(id))
 }
 
 /// Position of a record in a source: the index of its conversation in the family, and its index in the conversation.
@@ -50,28 +51,34 @@ pub(super) struct Place {
 }
 
 impl Place {
-    pub(super) fn message<'a>(&self, family: &[&'a SessionLog]) -> Option<&'a Message> {
-        family.get(self.log)?.messages.get(self.at)
+    pub(super) fn head<'a>(&self, family: &[&'a SessionLog]) -> Option<EntryHead<'a>> {
+        family.get(self.log)?.head(self.at)
     }
 
     pub(super) fn id<'a>(&self, family: &[&'a SessionLog]) -> Option<&'a str> {
-        self.message(family)?.external_id.as_deref()
+        self.head(family)?.id
     }
 
     /// Returns whether the record is the same as an entry of a log, as read by this version or by earlier versions.
-    pub(super) fn is(&self, family: &[&SessionLog], entry: &LogEntry) -> bool {
-        let (Some(log), Some(message)) = (family.get(self.log), self.message(family)) else {
-            return false;
+    pub(super) fn is(&self, family: &[&SessionLog], entry: &LogEntry) -> Result<bool> {
+        let Some(log) = family.get(self.log) else {
+            return Ok(false);
         };
-        let was = self.id(family).and_then(|id| log.earlier.get(id));
-        is_same(message, entry)
-            || matches!(was, Some(EarlierReading::Entry(was)) if is_same(was, entry))
+        if self.id(family) != entry.external_id.as_deref() {
+            return Ok(false);
+        }
+        let read = log
+            .entry(self.at)
+            .map_err(|error| unreadable(log, &error))?;
+        Ok(read.is_some_and(|read| {
+            let was = read.earlier.as_deref();
+            is_same(&read.message, entry)
+                || matches!(was, Some(EarlierReading::Entry(was)) if is_same(was, entry))
+        }))
     }
 
     pub(super) fn was_passed_over(&self, family: &[&SessionLog]) -> bool {
-        let (log, message) = (family.get(self.log), self.message(family));
-        log.zip(message)
-            .is_some_and(|(log, message)| was_passed_over(message, &log.earlier))
+        self.head(family).is_some_and(|head| head.passed_over)
     }
 }
 
@@ -108,13 +115,10 @@ pub(super) fn course(family: &[&SessionLog], index: usize) -> Vec<Place> {
             break;
         };
         let count = match until {
-            None => log.messages.len(),
+            None => log.len(),
             Some(id) => {
-                let last = |m: &Message| m.external_id.as_deref() == Some(id);
-                log.messages
-                    .iter()
-                    .position(last)
-                    .map_or(0, |last| last + 1)
+                let last = log.heads().position(|head| head.id == Some(id));
+                last.map_or(0, |last| last + 1)
             }
         };
         shown.extend((0..count).rev().map(|at| Place { log: index, at }));

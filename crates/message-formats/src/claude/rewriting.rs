@@ -44,7 +44,10 @@ impl Rewriting {
         };
         let mut later = chain.contents.with_all_of(message);
         let same = later.find_map(|at| found(&at).filter(is_same));
-        if let Some(same) = same.as_ref().or_else(|| kept.iter().rfind(|one| is_same(one))) {
+        if let Some(same) = same
+            .as_ref()
+            .or_else(|| kept.iter().rfind(|one| is_same(one)))
+        {
             return Some(repeat(line, tag, same.external_id.as_deref()?));
         }
         let is_known = |part: &Part| {

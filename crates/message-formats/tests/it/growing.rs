@@ -55,7 +55,7 @@ fn imported(imports: &[Transcript]) -> Vec<(String, Vec<Message>)> {
     sessions
 }
 
-fn sources() -> Vec<Vec<u8>> {
+pub(crate) fn sources() -> Vec<Vec<u8>> {
     let generated = [claude_code(30), pi(30), plain(30)].map(String::into_bytes);
     let lines = agents()
         .into_iter()

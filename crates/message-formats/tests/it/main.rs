@@ -19,6 +19,7 @@ mod growing;
 mod hard;
 mod jsonl;
 mod laws;
+mod overflow;
 mod pi;
 mod providers;
 mod session_file;

@@ -1,12 +1,45 @@
 //! What the tests share.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use memory_model::{Hash, LogEntry, Seq};
-use message_formats::{ReadOptions, SessionLog, Transcript, read};
+use message_formats::{EarlierReading, ReadOptions, SessionLog, Transcript, read};
 
+/// Reads a source, with all messages in memory and with none.
 pub(crate) fn read_str(source: &str) -> Transcript {
-    read(source.as_bytes(), &ReadOptions::default()).unwrap()
+    let all = read(source.as_bytes(), &ReadOptions::default()).unwrap();
+    let options = ReadOptions::default().with_overflow(0, std::env::temp_dir());
+    let none = read(source.as_bytes(), &options).unwrap();
+    assert_eq!(none.report, all.report);
+    let wholes = none.sessions.iter().map(|log| whole(log).0);
+    for (whole, log) in wholes.zip(&all.sessions) {
+        assert_eq!(whole.messages, log.messages);
+        assert_eq!(whole.earlier, log.earlier);
+    }
+    all
+}
+
+/// The whole conversation in memory, and the number of bytes that memory had of it.
+pub(crate) fn whole(log: &SessionLog) -> (SessionLog, usize) {
+    let kept = log.messages.iter();
+    let kept = kept.map(|message| message.text().len()).sum();
+    let mut whole = log.clone();
+    whole.messages.clear();
+    whole.earlier = BTreeMap::new();
+    let entries = (0..log.len()).map(|at| log.entry(at).unwrap().unwrap());
+    for (entry, head) in entries.zip(log.heads()) {
+        let id = entry.message.external_id.clone().unwrap();
+        assert_eq!(head.id, Some(id.as_str()));
+        assert_eq!(head.kind, entry.message.kind);
+        let passed_over = Some(&EarlierReading::PassedOver);
+        assert_eq!(head.passed_over, entry.earlier.as_deref() == passed_over);
+        whole.messages.push(entry.message.into_owned());
+        if let Some(earlier) = entry.earlier {
+            whole.earlier.insert(id, earlier.into_owned());
+        }
+    }
+    (whole, kept)
 }
 
 /// A conversation as the export format writes it.
