@@ -22,7 +22,7 @@ pub(crate) const TRUNK: usize = 40;
 
 /// A pi transcript: a root of [`TRUNK`] messages and `forks` forks of two messages each.
 pub(crate) struct Branched {
-    text: String,
+    pub(crate) text: String,
 }
 
 impl Branched {

@@ -44,7 +44,7 @@ fn transcript(lines: &[&str]) -> Transcript {
 }
 
 /// Returns the transcript in the reading of the first version.
-fn first(transcript: &Transcript) -> Transcript {
+pub(crate) fn first(transcript: &Transcript) -> Transcript {
     let mut transcript = transcript.clone();
     for log in &mut transcript.sessions {
         let earlier = std::mem::take(&mut log.earlier);

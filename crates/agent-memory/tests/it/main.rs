@@ -35,6 +35,7 @@ mod laws;
 mod long_loop;
 mod model_windows;
 mod opencode;
+mod overflowed;
 mod placement;
 mod plain_export;
 #[path = "../../../context-assembler/tests/it/provider.rs"]

@@ -115,11 +115,18 @@ async fn import(memory: &Memory, source: &str) -> (Vec<String>, u64) {
 }
 
 async fn imported(sources: &[&str]) -> Vec<String> {
-    let memory = memory().open().await.unwrap();
+    let (memory, large) = (
+        memory().open().await.unwrap(),
+        memory().open().await.unwrap(),
+    );
+    let options = ReadOptions::default().with_overflow(0, std::env::temp_dir());
     for source in sources {
         import(&memory, source).await;
+        let transcript = read(source.as_bytes(), &options).unwrap();
+        large.import(&transcript).await.unwrap();
     }
     let known = told(&memory).await;
+    assert_eq!(told(&large).await, known);
     // A growing file is imported again by its last reading alone.
     if let Some(last) = sources.last() {
         assert_eq!(import(&memory, last).await.1, 0);
