@@ -251,8 +251,10 @@ impl LineReader for Reader {
         let at = |reading| object.time("timestamp", reading).unwrap_or_default();
         message.created_at = at(Reading::Now);
         if !side {
-            let chain = self.sessions.get(session);
-            let note = chain.and_then(|chain| self.rewriting.note(line, &tag, &message, chain));
+            let note = self.sessions.get(session).and_then(|chain| {
+                let earlier = (&chain.log, &chain.contents);
+                self.rewriting.note(line, &tag, &message, earlier)
+            });
             if let Some(note) = note {
                 message = note;
                 message.created_at = at(Reading::Now);

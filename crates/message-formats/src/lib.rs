@@ -9,6 +9,7 @@ mod codex;
 mod conventions;
 mod detect;
 mod documents;
+mod entry;
 mod error;
 mod format;
 mod gemini_cli;
@@ -39,6 +40,7 @@ pub use claude::ClaudeCode;
 pub use cline::Cline;
 pub use codex::Codex;
 pub use conventions::KnownAgents;
+pub use entry::{EarlierReading, EntryHead, ReadEntry};
 pub use error::{Error, ErrorKind};
 pub use format::{AgentHome, Confidence, Format, Head, Input, Sink};
 pub use gemini_cli::GeminiCli;
@@ -56,7 +58,4 @@ pub use session::{SessionBuilder, is_linked, is_made_id};
 pub use session_file::SessionFile;
 pub use swe_agent::SweAgent;
 pub use tau_bench::TauBench;
-pub use transcript::{
-    EarlierReading, EntryHead, Origin, ReadEntry, SessionLog, SourceScope, SourceSummary,
-    Transcript,
-};
+pub use transcript::{Origin, SessionLog, SourceScope, SourceSummary, Transcript};

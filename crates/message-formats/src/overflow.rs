@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use memory_model::{EntryKind, Message};
 use serde::{Deserialize, Serialize};
 
-use crate::{EarlierReading, EntryHead, ReadEntry};
+use crate::entry::{EarlierReading, EntryHead, ReadEntry};
 
 /// Number of bytes that are written and read at once.
 const BLOCK: usize = 1 << 17;

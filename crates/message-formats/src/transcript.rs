@@ -6,8 +6,9 @@ use std::io;
 
 use memory_model::{EntryKind, Message, RawJson, SessionKey};
 
-use crate::Report;
+use crate::entry::{EarlierReading, EntryHead, ReadEntry};
 use crate::overflow::Overflowed;
+use crate::report::Report;
 
 /// The conversations of a source, and the report on their reading.
 ///
@@ -65,15 +66,6 @@ pub struct SessionLog {
     pub earlier: BTreeMap<String, EarlierReading>,
 }
 
-/// Reading of a record by earlier versions of a format, if this version reads the record differently.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum EarlierReading {
-    /// Another message or note, under the same external id.
-    Entry(Box<Message>),
-    /// No entry: the record was passed over.
-    PassedOver,
-}
-
 /// A summary that the writing program shows in the place of older entries.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
@@ -103,28 +95,6 @@ pub enum SourceScope {
         /// External id of the branch's last entry, or `None` if the source does not name it.
         left_at: Option<String>,
     },
-}
-
-/// What is known of an entry of a conversation without reading its message.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct EntryHead<'a> {
-    /// External id.
-    pub id: Option<&'a str>,
-    /// Kind of the entry.
-    pub kind: EntryKind,
-    /// Whether earlier versions passed the record over.
-    pub passed_over: bool,
-}
-
-/// An entry of a conversation.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct ReadEntry<'a> {
-    /// The message or note.
-    pub message: Cow<'a, Message>,
-    /// The earlier reading of its record, if this version reads the record differently.
-    pub earlier: Option<Cow<'a, EarlierReading>>,
 }
 
 impl SessionLog {

@@ -76,7 +76,7 @@ async fn a_transcript_is_stored_the_same_if_memory_keeps_its_beginning_alone() {
             let is_partial = |log: &SessionLog| log.messages.len() < log.len();
             assert!(some.sessions.iter().any(is_partial));
             let begin: Vec<Transcript> = begin.into_iter().collect();
-            let wanted = imported(&[&begin[..], &[whole.clone()]].concat()).await;
+            let wanted = imported(&[&begin[..], std::slice::from_ref(&whole)].concat()).await;
             let found = imported(&[&begin[..], &[some]].concat()).await;
             let mut lines = wanted.lines().zip(found.lines());
             assert_eq!(lines.find(|(one, other)| one != other), None);

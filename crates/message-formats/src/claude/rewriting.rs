@@ -2,10 +2,11 @@
 
 use memory_model::{EntryKind, Message, Part, Role};
 
-use super::Chain;
+use super::contents::Contents;
 use super::line::{repeat, whole};
 use super::tree::{LineKind, is_boundary};
 use crate::json_lines::Line;
+use crate::session::SessionBuilder;
 
 /// Whether the lines since a compaction's boundary were all written by the compaction.
 #[derive(Debug, Default)]
@@ -19,7 +20,7 @@ impl Rewriting {
         line: &Line<'_>,
         tag: &str,
         message: &Message,
-        chain: &Chain,
+        (log, contents): (&SessionBuilder, &Contents),
     ) -> Option<Message> {
         let object = &line.object;
         self.0 |= is_boundary(object, tag);
@@ -36,13 +37,13 @@ impl Rewriting {
                 && (is_made || one.created_at == message.created_at)
                 && message.created_at.is_known()
         };
-        let kept = &chain.log.messages;
+        let kept = &log.messages;
         // Messages in the overflow are read if their contents are known from a hash.
         let found = |at: &usize| {
-            let one = chain.log.message(kept.len() + at)?;
+            let one = log.message(kept.len() + at)?;
             Some(one.into_owned())
         };
-        let mut later = chain.contents.with_all_of(message);
+        let mut later = contents.with_all_of(message);
         let same = later.find_map(|at| found(&at).filter(is_same));
         if let Some(same) = same
             .as_ref()
@@ -52,7 +53,7 @@ impl Rewriting {
         }
         let is_known = |part: &Part| {
             let has = |one: &Message| is_alike(one) && one.parts.iter().any(|p| is_again(part, p));
-            let mut later = chain.contents.with(message.role, part);
+            let mut later = contents.with(message.role, part);
             later.any(|at| found(&at).is_some_and(|one| has(&one))) || kept.iter().any(has)
         };
         let is_text = || message.role == Role::User && LineKind::of(object, tag).may_begin_turn();

@@ -63,7 +63,7 @@ fn entries_of_another_conversation_of_the_source_are_adopted_in_order() {
         .0
         .messages
         .iter()
-        .map(|m| m.text().into())
+        .map(|m| m.text())
         .collect();
     assert_eq!(texts, ["0", "2", "4", "1", "3", "5"]);
     assert!(all.heads().all(|head| head.kind == EntryKind::Message));
