@@ -374,7 +374,7 @@ def exported(entries):
     for entry in entries:
         own, role, parts = entry['external_id'], entry['role'], entry['parts']
         if entry['kind'] == 'note':
-            for raw in (part.get('raw') for part in parts):
+            for raw in (part.get('raw', {'type': 'saved output'}) for part in parts):
                 notes[(raw.get('attachment') or raw).get('type') or next(iter(raw))] += 1
             continue
         if role == 'tool' and re.match('Context from the hook |Attached file: ', parts[0].get('text', '')):

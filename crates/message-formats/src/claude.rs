@@ -3,6 +3,7 @@
 mod attachment;
 mod contents;
 mod line;
+mod outputs;
 mod queue;
 mod rewriting;
 mod tree;
@@ -22,6 +23,7 @@ use crate::{
 };
 use contents::Contents;
 use line::{prompt, read, whole};
+use outputs::Outputs;
 use queue::{QUEUE, Queue, Queued};
 use rewriting::Rewriting;
 use tree::{LineKind, Lines, Name, Names, Step, TreeLine};
@@ -78,6 +80,7 @@ impl Format for ClaudeCode {
         let mut reader = Reader {
             empty: Some(SessionBuilder::with_options(Origin::Root, options)),
             started_by: input.path().and_then(started_by),
+            outputs: input.path().map(Outputs::of).unwrap_or_default(),
             ..Reader::default()
         };
         let mut report = json_lines::read(input, options, &mut reader)?;
@@ -145,6 +148,7 @@ struct Reader {
     calls: Vec<SpawnCall>,
     /// Id of the call that started the sub-agent of a file of its own.
     started_by: Option<String>,
+    outputs: Outputs,
     rewriting: Rewriting,
     /// Words that were typed while the program was busy.
     queue: Queue,
@@ -271,7 +275,9 @@ impl LineReader for Reader {
                 false => EarlierReading::Entry(Box::new(first)),
             }
         });
+        let output = self.outputs.note(&message);
         let pushed = self.push(session, message, uuid.clone(), line.text, earlier);
+        let output_id = pushed.as_ref().map(|external| format!("{external}/output"));
         if let Some(external) = pushed.filter(|_| !side) {
             self.step(session, object, uuid, LineKind::of(object, &tag));
             let new = names.filter(|name| self.last_key.as_ref() != Some(name));
@@ -281,6 +287,14 @@ impl LineReader for Reader {
                     chain.log.push_key(external, SessionKey::new(name.as_str()));
                 }
                 self.last_key = Some(name);
+            }
+        }
+        if let (Some(mut note), Some(id)) = (output, output_id) {
+            note.created_at = at(Reading::Now);
+            let passed_over = Some(EarlierReading::PassedOver);
+            self.push(session, note, Some(id), line.text, passed_over);
+            if let Some(chain) = self.sessions.get_mut(session).filter(|_| !side) {
+                chain.steps.push(Step::beside_the_tree());
             }
         }
     }

@@ -1096,3 +1096,78 @@ fn a_sub_agents_own_file_is_linked_to_its_call_by_the_file_of_facts() {
     assert_eq!(call.as_deref(), facts["toolUseId"].as_str());
     assert!(call.is_some());
 }
+
+/// Writes a session with three results, of which the program saved the whole outputs, and reads it.
+fn with_saved_outputs(folder: &std::path::Path) -> message_formats::Transcript {
+    let shown = |call: &str, path: &str| {
+        let text = format!(
+            "<persisted-output>\\nOutput too large (9KB). Full output saved to: {path}\\n\\nPreview (first 2KB):\\nline 1\\n</persisted-output>"
+        );
+        format!(
+            r#"{{"role":"user","content":[{{"type":"tool_result","tool_use_id":"{call}","content":"{text}"}}]}}"#
+        )
+    };
+    let call = |id: &str| {
+        format!(r#"{{"type":"tool_use","id":"{id}","name":"Bash","input":{{"command":"ls"}}}}"#)
+    };
+    let lines = [
+        user("u1", "", "List them.", ""),
+        assistant("a1", "u1", "m1", &call("c1"), ""),
+        line(
+            "r1",
+            "a1",
+            "user",
+            &shown("c1", "/home/dev/s/tool-results/b1.txt"),
+            "",
+        ),
+        assistant("a2", "r1", "m2", &call("c2"), ""),
+        line("r2", "a2", "user", &shown("c2", "/etc/../outside.txt"), ""),
+        assistant("a3", "r2", "m3", &call("c3"), ""),
+        line(
+            "r3",
+            "a3",
+            "user",
+            &shown("c3", "C:\\\\s\\\\tool-results\\\\linked.txt"),
+            "",
+        ),
+        assistant(
+            "a4",
+            "r3",
+            "m4",
+            r#"{"type":"text","text":"Full output saved to: b1.txt"}"#,
+            "",
+        ),
+    ];
+    let path = folder.join("s.jsonl");
+    std::fs::write(&path, lines.join("\n")).unwrap();
+    message_formats::read_file(&path, &message_formats::ReadOptions::default()).unwrap()
+}
+
+#[test]
+fn a_saved_output_is_a_note_behind_its_result() {
+    let folder = tempfile::tempdir().unwrap();
+    let before = with_saved_outputs(folder.path());
+    let outputs = folder.path().join("s/tool-results");
+    std::fs::create_dir_all(&outputs).unwrap();
+    std::fs::write(outputs.join("b1.txt"), "line 1\nline 2\n").unwrap();
+    std::fs::write(folder.path().join("outside.txt"), "not part of the session").unwrap();
+    #[cfg(unix)]
+    std::os::unix::fs::symlink("../../outside.txt", outputs.join("linked.txt")).unwrap();
+    let after = with_saved_outputs(folder.path());
+    let [log] = &*after.sessions else {
+        panic!("{:?}", after.sessions)
+    };
+    let notes = log.messages.iter().enumerate();
+    let notes: Vec<(usize, &Message)> = notes
+        .filter(|(_, message)| message.kind == EntryKind::Note)
+        .collect();
+    let [(3, note)] = notes.as_slice() else {
+        panic!("{notes:?}")
+    };
+    assert_eq!(note.text(), "line 1\nline 2\n");
+    assert_eq!(note.external_id.as_deref(), Some("r1/output"));
+    assert_eq!(log.earlier["r1/output"], EarlierReading::PassedOver);
+    let mut rest = log.messages.clone();
+    rest.remove(3);
+    assert_eq!(rest, before.sessions[0].messages);
+}

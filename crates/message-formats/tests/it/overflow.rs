@@ -59,12 +59,7 @@ fn entries_of_another_conversation_of_the_source_are_adopted_in_order() {
     for at in 0..odd.len() {
         all.push_entry(odd, at);
     }
-    let texts: Vec<String> = whole(&all)
-        .0
-        .messages
-        .iter()
-        .map(|m| m.text())
-        .collect();
+    let texts: Vec<String> = whole(&all).0.messages.iter().map(|m| m.text()).collect();
     assert_eq!(texts, ["0", "2", "4", "1", "3", "5"]);
     assert!(all.heads().all(|head| head.kind == EntryKind::Message));
 }
