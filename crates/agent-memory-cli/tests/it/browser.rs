@@ -42,18 +42,20 @@ impl Drop for Browser {
 }
 
 impl Browser {
-    /// Starts a browser. Returns `None` unless one is required.
+    /// Starts a browser. Returns `None` if there is none and none is required.
     pub fn start(home: &Home) -> Option<Self> {
         let is_there = |name: &&str| {
             let version = home.process(name).arg("--version").output();
             version.is_ok_and(|output| output.status.success())
         };
-        if std::env::var_os("AGENT_MEMORY_REQUIRE_CHROMIUM").is_none() {
-            eprintln!("left out, for AGENT_MEMORY_REQUIRE_CHROMIUM is not set");
+        let Some(name) = PROGRAMS.iter().find(|name| is_there(name)) else {
+            assert!(
+                std::env::var_os("AGENT_MEMORY_REQUIRE_CHROMIUM").is_none(),
+                "there is no Chromium, and AGENT_MEMORY_REQUIRE_CHROMIUM is set"
+            );
+            eprintln!("left out, for there is no Chromium");
             return None;
-        }
-        let name = PROGRAMS.iter().find(|name| is_there(name));
-        let name = name.expect("there is no Chromium, and AGENT_MEMORY_REQUIRE_CHROMIUM is set");
+        };
         let line = format!(
             "exec {name} --headless=new --no-sandbox --disable-gpu --disable-dev-shm-usage --no-first-run \
              --user-data-dir=profile --remote-debugging-pipe about:blank 3<&0 4>&1 </dev/null >/dev/null"
