@@ -1,11 +1,14 @@
 //! The state of a conversation: its current rules, tasks and facts, derived from its summaries and messages.
 
-use context_assembler::{AssemblyInput, AssemblyPolicy, Item, Remark};
+use context_assembler::{AssemblyInput, AssemblyPolicy, Budget, Item, Preamble, Remark};
 use extractive_summarizer::{ConversationState, Overtaken, Source};
 use memory_model::conventions::AgentConventions;
 use memory_model::{Accounting, LogEntry, Seq};
 use memory_store::Snapshot;
 
+use crate::assembly_input::read_hidden_beginning;
+use crate::error::Result;
+use crate::history::ViewAtVersion;
 use crate::session::Session;
 
 /// Divisor of the room. The state may cost this part of the room, but at most [`MOST`] tokens.
@@ -18,6 +21,33 @@ const LEAST: u64 = 60;
 
 /// Maximum cost of the marks around a remark, in tokens.
 const MARKS: u64 = 8;
+
+/// Room for the messages from which a state is read, in tokens. The rest is read from summaries.
+const READ: u64 = 32_000;
+
+impl ViewAtVersion {
+    /// Returns the state of the conversation as text of at most `max_tokens` tokens: the first request, the user's rules
+    /// in their latest form, the last requests and answers, tasks, changed files, and commands that fail. `None` if the
+    /// state is empty or no line fits.
+    ///
+    /// The state is read from the view's summaries and from the messages after them, without a model.
+    ///
+    /// # Errors
+    /// `Store` if the store fails.
+    pub async fn state(&self, max_tokens: u64) -> Result<Option<String>> {
+        let (session, snapshot) = (self.session(), self.snapshot());
+        let budget = session.scaled(Budget::tokens(READ)).await?;
+        let preamble = Preamble::default();
+        let policy = AssemblyPolicy::once();
+        let input = session.input(snapshot, &preamble, budget, &policy).await?;
+        let memory = &session.memory().inner;
+        let beginning = read_hidden_beginning(&*memory.store, snapshot, &input).await?;
+        let mut pieces = pieces(&input, true);
+        pieces.splice(..0, beginning.iter().map(Source::from));
+        let state = ConversationState::of(&pieces, &*memory.conventions);
+        Ok(state.card(max_tokens, session.accounting().estimator()))
+    }
+}
 
 impl Session {
     /// Adds the state to the input of a context with `room` tokens for the view, and marks sentences that later

@@ -109,7 +109,7 @@ fn read(at: usize, item: &Item) -> Told {
                 break;
             }
             let is_code = code || fence || reads_as_code(&text);
-            let plain = !is_code && !text.contains(" (to [");
+            let plain = !is_code && !text.contains("(to [");
             let (said, later) = match Later::read(&text) {
                 Some((said, later)) => (said, Some(later)),
                 None => (text.as_str(), None),

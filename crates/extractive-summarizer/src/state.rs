@@ -72,6 +72,15 @@ impl Section {
             Self::Failing => "Failed and not run again without an error",
         }
     }
+
+    /// Returns the heading for a reader without any other part of the conversation.
+    fn heading_alone(self) -> &'static str {
+        match self {
+            Self::Rules => "Rules of the user, newest first",
+            Self::Talk => "Last requests and answers",
+            other => other.heading(),
+        }
+    }
 }
 
 /// A line of the state.
@@ -118,18 +127,29 @@ impl ConversationState {
         estimator: &dyn TokenEstimator,
     ) -> Option<String> {
         let chars = chars(max_tokens);
-        let mut lines = self.rules(shown, chars);
+        let mut lines = self.rules(chars, |seq| self.is_new(seq) && !shown.contains(&seq));
         // Without tool calls there is no work in progress. Summaries and messages show talk better.
         if self.gathered.calls > 0 {
             work(&self.gathered, shown, chars, &mut lines);
         }
-        print(lines, max_tokens, estimator)
+        print(lines, Section::heading, max_tokens, estimator)
+    }
+
+    /// Returns the state as text of at most `max_tokens` tokens, for a reader without any other part of the
+    /// conversation: like [`text`](Self::text), with all rules of the user in their latest form. `None` if the state is
+    /// empty or no line fits.
+    pub fn card(&self, max_tokens: u64, estimator: &dyn TokenEstimator) -> Option<String> {
+        let chars = chars(max_tokens);
+        let mut lines = self.rules(chars, |_| true);
+        work(&self.gathered, &[], chars, &mut lines);
+        print(lines, Section::heading_alone, max_tokens, estimator)
     }
 
     /// Returns the user's rules that are not in earlier summaries, as text of at most `max_tokens` tokens. `None` if
     /// there are none, or if none fits.
     pub fn new_rules(&self, max_tokens: u64, estimator: &dyn TokenEstimator) -> Option<String> {
-        print(self.rules(&[], chars(max_tokens)), max_tokens, estimator)
+        let rules = self.rules(chars(max_tokens), |seq| self.is_new(seq));
+        print(rules, Section::heading, max_tokens, estimator)
     }
 
     /// Returns the sentences in earlier pieces that later pieces replace.
@@ -137,11 +157,15 @@ impl ConversationState {
         &self.overtaken
     }
 
-    fn rules(&self, shown: &[Seq], chars: usize) -> Vec<Line> {
-        let is_new = |seq: &Seq| self.news.contains(seq) && !shown.contains(seq);
+    fn is_new(&self, seq: Seq) -> bool {
+        self.news.contains(&seq)
+    }
+
+    /// Returns the rules of the messages for which `includes` is true, newest first.
+    fn rules(&self, chars: usize, includes: impl Fn(Seq) -> bool) -> Vec<Line> {
         let rules = self.gathered.items.iter().rev();
         let rules =
-            rules.filter(|item| item.weight >= RULE && asks(item) && is_new(&item.range.first));
+            rules.filter(|item| item.weight >= RULE && asks(item) && includes(item.range.first));
         let lines = rules.enumerate().flat_map(|(n, item)| {
             standing::rules(item).into_iter().map(move |text| Line {
                 section: Section::Rules,
@@ -160,16 +184,21 @@ fn chars(max_tokens: u64) -> usize {
 }
 
 /// Prints lines under the headings of their sections. If not all fit, lines with smaller priority numbers are kept.
-fn print(mut lines: Vec<Line>, max_tokens: u64, estimator: &dyn TokenEstimator) -> Option<String> {
+fn print(
+    mut lines: Vec<Line>,
+    heading: fn(Section) -> &'static str,
+    max_tokens: u64,
+    estimator: &dyn TokenEstimator,
+) -> Option<String> {
     lines.sort_by_key(|line| line.priority);
     let mut headed: BTreeSet<Section> = BTreeSet::new();
     let mut left = max_tokens.saturating_sub(estimator.text(LEGEND) + 1);
     lines.retain(|line| {
-        let heading = match headed.contains(&line.section) {
+        let of_heading = match headed.contains(&line.section) {
             true => 0,
-            false => estimator.text(line.section.heading()) + 2,
+            false => estimator.text(heading(line.section)) + 2,
         };
-        let cost = heading + estimator.text(&line.text) + 1;
+        let cost = of_heading + estimator.text(&line.text) + 1;
         let fits = cost <= left;
         if fits {
             left -= cost;
@@ -185,7 +214,7 @@ fn print(mut lines: Vec<Line>, max_tokens: u64, estimator: &dyn TokenEstimator) 
     let mut last = None;
     for line in lines {
         if last.replace(line.section) != Some(line.section) {
-            out.push_str(&format!("{}:\n", line.section.heading()));
+            out.push_str(&format!("{}:\n", heading(line.section)));
         }
         out.push_str(&line.text);
         out.push('\n');

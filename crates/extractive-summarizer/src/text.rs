@@ -295,7 +295,8 @@ pub(crate) fn reads_as_code(line: &str) -> bool {
     let has_signs = || line.contains(['(', ')', '=', '{', '}', '[', ']', '"', '\'']);
     let ends = line.ends_with(['{', '}']) || (line.ends_with(';') && has_signs());
     let is_comment = ["//", "/*", "*/"].iter().any(|mark| line.starts_with(mark));
-    imports || is_tag || ends || is_comment
+    let returns = line.starts_with("return ") && line.ends_with(['\'', '"', ')', ']']);
+    imports || is_tag || ends || is_comment || returns
 }
 
 /// Returns whether a sentence states a wish or a rule.

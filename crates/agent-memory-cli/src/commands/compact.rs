@@ -26,6 +26,9 @@ use crate::output::{count, note, number, percent, table};
 use crate::progress::Progress;
 use crate::writer::{Writers, model_failures, redo_command};
 
+/// Maximum size of the state, in tokens.
+const STATE: u64 = 600;
+
 #[derive(Debug, Serialize)]
 struct CompactReport {
     #[serde(flatten)]
@@ -458,10 +461,14 @@ async fn print(
     let tree = show::tree(session).await?;
     app.out.text(&tree)?;
     app.out.line("")?;
+    if let Some(state) = session.current_view().await?.state(STATE).await? {
+        app.out.line("State:")?;
+        let lines = state.lines().map(|line| format!("  {line}\n"));
+        app.out.text(&lines.collect::<String>())?;
+        app.out.line("")?;
+    }
     match session.assemble(Budget::tokens(args.budget)).await {
-        Ok(context) => app
-            .out
-            .text(&show::context(context_command(app, key, args), &context))?,
+        Ok(context) => app.out.line(&show::context(&context))?,
         Err(error) if matches!(error.kind(), ErrorKind::BudgetTooSmall { .. }) => {
             app.out.line(&format!("no context: {error}"))?;
         }
@@ -469,6 +476,8 @@ async fn print(
     }
     app.out.line("")?;
     app.out.line("To go on:")?;
+    let context = context_command(app, key, args);
+    app.out.line(&format!("  {context}"))?;
     for (command, about) in show::next_commands(session).await? {
         let command = app.command(&[command], &[key, &about]);
         app.out.line(&format!("  {command}"))?;
@@ -476,7 +485,7 @@ async fn print(
     Ok(())
 }
 
-/// Returns the command that prints the whole context.
+/// Returns the command that prints the context.
 fn context_command(app: &App, key: &str, args: &Compact) -> String {
     app.command(&["context", "--budget", &args.budget.to_string()], &[key])
 }

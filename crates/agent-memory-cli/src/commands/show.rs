@@ -1,31 +1,20 @@
-//! Text output of `compact`: the tree of summaries, a context, and commands to continue with.
+//! Text output of `compact`: the tree of summaries, the size of a context, and commands to continue with.
 
 use std::fmt::Write as _;
 
-use agent_memory::context::render_text;
 use agent_memory::{
     Context, Role, Seq, SeqRange, Session,
-    context::{ContextMessage, MessageOrigin},
     model::EntryKind,
     store::Order,
     view::{NodeKind, TreeNode, TreeRequest},
 };
 
-use super::context::receipt;
-use crate::output::{clip, count, number};
+use crate::output::{count, number};
 
 /// Maximum number of spans in the tree. The latest are shown.
 const SPANS: usize = 16;
 /// Maximum number of children below a summary in the tree. The latest are shown.
 const CHILDREN: usize = 4;
-/// Maximum numbers of messages shown from the beginning and from the end of a context.
-const MESSAGES: (usize, usize) = (4, 12);
-/// Maximum number of lines shown of a message.
-const LINES: usize = 6;
-/// Maximum number of lines shown of a summary.
-const SUMMARY_LINES: usize = 16;
-/// Maximum number of characters shown of a line.
-const CHARS: usize = 100;
 
 /// Renders the latest spans of the view as a tree.
 pub(crate) async fn tree(session: &Session) -> anyhow::Result<String> {
@@ -97,58 +86,14 @@ pub(crate) fn label(node: &TreeNode) -> String {
     )
 }
 
-/// Renders a context in shortened form. `command` is the command that prints the whole context.
-pub(crate) fn context(command: String, context: &Context) -> String {
-    let messages = &context.messages;
-    let mut out = format!(
-        "Context of {} for a budget of {} ({}):\n",
+/// Returns the line about a context.
+pub(crate) fn context(context: &Context) -> String {
+    format!(
+        "A context for a budget of {} has {} in {}.",
+        count(context.budget, "token", "tokens"),
         count(context.tokens, "token", "tokens"),
-        number(context.budget),
-        count(messages.len() as u64, "message", "messages")
-    );
-    let (head, tail) = MESSAGES;
-    let left_out = messages.len().saturating_sub(head + tail);
-    let mut clipped = left_out > 0;
-    for (index, message) in messages.iter().enumerate() {
-        if left_out > 0 && index == head {
-            let _ = writeln!(
-                out,
-                "… {} not shown",
-                count(left_out as u64, "message", "messages")
-            );
-        }
-        if left_out > 0 && (head..head + left_out).contains(&index) {
-            continue;
-        }
-        clipped |= write_clipped(message, &mut out);
-    }
-    out.push_str(&receipt(context));
-    if clipped {
-        let _ = writeln!(out, "Texts are clipped here. All of it: {command}");
-    }
-    out
-}
-
-/// Writes the beginning of a message. Returns whether lines, or parts of lines, were omitted.
-fn write_clipped(message: &ContextMessage, out: &mut String) -> bool {
-    let text = render_text(std::slice::from_ref(message));
-    let lines = match message.source {
-        MessageOrigin::Summary { .. } => SUMMARY_LINES,
-        _ => LINES,
-    };
-    let mut clipped = false;
-    for (index, line) in text.lines().enumerate() {
-        if index > lines {
-            clipped = true;
-            out.push_str("    …\n");
-            break;
-        }
-        let short = clip(line, CHARS);
-        clipped |= short.len() != line.len();
-        out.push_str(&short);
-        out.push('\n');
-    }
-    clipped
+        count(context.messages.len() as u64, "message", "messages")
+    )
 }
 
 /// Returns commands to continue with, each with arguments from this session: ids, or a word to search for.
@@ -161,12 +106,10 @@ pub(crate) async fn next_commands(
     }
     let view = session.current_view().await?;
     let spans = view.spans().await?;
-    if let Some(id) = spans.iter().rev().find_map(|span| span.body.summary()) {
-        out.push(("describe", id.to_string()));
-        out.push(("expand", id.to_string()));
-    }
     let head = view.snapshot().head;
-    if head >= Seq::FIRST {
+    if let Some(id) = spans.iter().rev().find_map(|span| span.body.summary()) {
+        out.push(("expand", id.to_string()));
+    } else if head >= Seq::FIRST {
         out.push(("expand", format!("messages:1-{}", head.min(Seq(3)))));
     }
     Ok(out)
