@@ -515,6 +515,9 @@ pub(crate) struct View {
     /// Write the session as one HTML page into this new file instead: all its views and messages; - is standard output
     #[arg(long, value_name = "FILE", conflicts_with_all = ["at", "diff", "revert_to", "history", "depth"])]
     pub(crate) html: Option<PathBuf>,
+    /// Keep keys, tokens, passwords, e-mail and IP addresses and names of home folders in the page
+    #[arg(long, requires = "html")]
+    pub(crate) no_redact: bool,
 }
 
 /// Arguments of `sessions`.
@@ -545,6 +548,10 @@ pub(crate) struct Export {
     /// Print a session file for pi: the summary of the handoff, and the messages since
     #[arg(long, conflicts_with = "sqlite")]
     pub(crate) session_file: bool,
+    /// Replace keys, tokens, passwords, e-mail and IP addresses and names of home folders by marks, such as
+    /// [redacted:email 1]. Only known forms are found: read the result before you share it
+    #[arg(long)]
+    pub(crate) redact: bool,
 }
 
 /// Arguments of `tokens`.

@@ -10,6 +10,7 @@ mod page;
 mod place;
 mod policy;
 mod progress;
+mod redact;
 mod stop;
 mod table;
 #[cfg(feature = "mcp")]

@@ -25,6 +25,7 @@ use sha2::{Digest as _, Sha256};
 
 use crate::error::{Failure, Kind};
 use crate::output::{bytes, clip};
+use crate::redact::{self, Redactor};
 
 const PAGE: &str = include_str!("page/page.html");
 const STYLE: &str = include_str!("page/page.css");
@@ -50,6 +51,9 @@ struct Data<'a> {
     views: Vec<View>,
     summaries: BTreeMap<String, Written>,
     contexts: Vec<Shares>,
+    /// Numbers of different values that marks replace, by kind.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    redacted: Option<BTreeMap<&'static str, usize>>,
 }
 
 /// Columns with one value for each entry of the log, so that the page knows them before it reads the messages.
@@ -166,14 +170,9 @@ enum Piece<'a> {
     },
 }
 
-/// Returns a text as the page shows it. Every text of a transcript and of a summary passes through a function of this
-/// form before it is written.
-pub(crate) type Shown = fn(&str) -> Cow<'_, str>;
-
-/// Shows texts unchanged.
-pub(crate) fn unchanged(text: &str) -> Cow<'_, str> {
-    Cow::Borrowed(text)
-}
+/// Returns a text as the page shows it. Every text of a transcript and of a summary passes through such a function
+/// before it is written.
+type Shown<'f> = &'f dyn for<'t> Fn(&'t str) -> Cow<'t, str>;
 
 /// A finished page.
 #[derive(Debug)]
@@ -185,12 +184,13 @@ pub(crate) struct Page {
 }
 
 impl Page {
-    /// Reads a session and its views, and renders the page.
+    /// Reads a session and its views, and renders the page. Without a redactor its texts are unchanged.
     pub(crate) async fn of(
         memory: &Memory,
         session: &Session,
-        shown: Shown,
+        redactor: Option<&Redactor>,
     ) -> anyhow::Result<Self> {
+        let shown: Shown<'_> = &|text| redact::shown(redactor, text);
         let info = session.info().await?;
         let mut log = Log::default();
         let mut requests = Vec::new();
@@ -232,6 +232,7 @@ impl Page {
             views: Vec::new(),
             summaries: BTreeMap::new(),
             contexts: Vec::new(),
+            redacted: None,
         };
         for strategy in strategies {
             let open = memory.get_session(session.key().clone()).strategy(strategy);
@@ -266,6 +267,7 @@ impl Page {
                 }
             }
         }
+        data.redacted = redactor.map(Redactor::counts);
         let mut json = Vec::new();
         element(&mut json, "id=\"data\"", &data)?;
         json.append(&mut messages);
@@ -404,7 +406,7 @@ fn is_injected(message: &Message) -> bool {
 }
 
 /// Returns the position and the beginning of a request that a person typed; `None` for all other entries.
-fn request(entry: &LogEntry, shown: Shown) -> Option<(u32, String)> {
+fn request(entry: &LogEntry, shown: Shown<'_>) -> Option<(u32, String)> {
     let message = &entry.message;
     if message.kind != EntryKind::Message || message.role != Role::User {
         return None;
@@ -430,7 +432,7 @@ fn topic(text: &str) -> Option<String> {
 /// Collects the trees of views and the summaries in them.
 struct Outline<'a> {
     requests: &'a [(u32, String)],
-    shown: Shown,
+    shown: Shown<'a>,
     summaries: &'a mut BTreeMap<String, Written>,
 }
 
@@ -481,7 +483,7 @@ impl Outline<'_> {
 }
 
 impl Written {
-    fn of(summary: &Summary, shown: Shown) -> Self {
+    fn of(summary: &Summary, shown: Shown<'_>) -> Self {
         let text = match (summary.body.text(), &summary.messages) {
             ("", Some(messages)) => messages.as_str(),
             (text, _) => text,
@@ -568,7 +570,7 @@ impl Shares {
 }
 
 impl<'a> Entry<'a> {
-    fn of(entry: &'a LogEntry, shown: Shown) -> Self {
+    fn of(entry: &'a LogEntry, shown: Shown<'_>) -> Self {
         let message = &entry.message;
         Self {
             seq: entry.seq.0,
@@ -584,7 +586,7 @@ impl<'a> Entry<'a> {
 }
 
 impl<'a> Piece<'a> {
-    fn of(part: &'a Part, shown: Shown) -> Self {
+    fn of(part: &'a Part, shown: Shown<'_>) -> Self {
         match part {
             Part::Text { text } => Piece::Text { text: shown(text) },
             Part::Reasoning { text, .. } => Piece::Reasoning { text: shown(text) },
@@ -619,7 +621,7 @@ impl<'a> Piece<'a> {
 }
 
 /// Returns the text of a tool's result, with a line for each picture and file.
-fn result(content: &ResultContent, shown: Shown) -> Cow<'_, str> {
+fn result<'a>(content: &'a ResultContent, shown: Shown<'_>) -> Cow<'a, str> {
     let parts = match content {
         ResultContent::Text(text) => return shown(text),
         ResultContent::Parts(parts) => parts,
@@ -641,26 +643,22 @@ mod tests {
 
     use super::*;
 
-    fn hidden(text: &str) -> Cow<'_, str> {
-        Cow::Owned(text.replace("hunter2", "***"))
-    }
-
     #[tokio::test]
-    async fn every_text_passes_through_the_function() -> anyhow::Result<()> {
+    async fn every_text_is_redacted() -> anyhow::Result<()> {
         let memory = testing::memory().open().await?;
-        let session = memory.session("hunter2").await?;
+        let session = memory.session("hunter2@corp.net").await?;
         let part = |json: &str| serde_json::from_str::<Part>(json);
         for n in 1..=40 {
-            let text = format!("Step {n}: the password is hunter2. ").repeat(8);
+            let text = format!("Step {n}: the address is hunter2@corp.net. ").repeat(8);
             let mut parts = vec![Part::text(text.clone())];
             parts.push(part(
-                r#"{"type":"image","media_type":"image/png","url":"x:hunter2"}"#,
+                r#"{"type":"image","media_type":"image/png","url":"x:hunter2@corp.net"}"#,
             )?);
-            parts.push(part(r#"{"type":"hunter2"}"#)?);
-            let user = Message::new(Role::User, parts).with_name("hunter2");
+            parts.push(part(r#"{"type":"hunter2@corp.net"}"#)?);
+            let user = Message::new(Role::User, parts).with_name("hunter2@corp.net");
             session.ingest(user).await?;
-            let call = r#"{"type":"tool_call","id":"a","name":"hunter2","arguments":{"hunter2":"hunter2"}}"#;
-            let reasoning = part(r#"{"type":"reasoning","text":"hunter2"}"#)?;
+            let call = r#"{"type":"tool_call","id":"a","name":"hunter2@corp.net","arguments":{"hunter2@corp.net":"hunter2@corp.net"}}"#;
+            let reasoning = part(r#"{"type":"reasoning","text":"hunter2@corp.net"}"#)?;
             let calls = vec![
                 reasoning,
                 part(&call.replace("\"a\"", &format!("\"{n}\"")))?,
@@ -671,9 +669,9 @@ mod tests {
                 .await?;
         }
         session.compact(Mode::Full).await?;
-        let page = Page::of(&memory, &session, hidden).await?;
+        let page = Page::of(&memory, &session, Some(&Redactor::new()?)).await?;
         let html = String::from_utf8(page.html)?;
-        assert!(page.summaries > 0 && html.contains("the password is ***"));
+        assert!(page.summaries > 0 && html.contains("the address is [redacted:email 1]"));
         assert!(!html.contains("hunter2"));
         Ok(())
     }

@@ -7,10 +7,15 @@ use serde_json::json;
 use crate::app::App;
 use crate::args::Export;
 use crate::error::{Failure, Kind};
-use crate::output::count;
+use crate::output::{count, note};
+use crate::redact::{self, Redactor};
 
 pub(crate) async fn run(app: &mut App, args: &Export) -> anyhow::Result<()> {
     if let Some(path) = &args.sqlite {
+        if args.redact {
+            let failure = Failure::new(Kind::Usage, "an export to SQLite cannot be redacted");
+            return Err(failure.hint("leave out `--sqlite`: JSON lines can").into());
+        }
         return plain(app, args, path).await;
     }
     let [session] = args.sessions.as_slice() else {
@@ -22,19 +27,31 @@ pub(crate) async fn run(app: &mut App, args: &Export) -> anyhow::Result<()> {
             .hint("name one session, or write a database with `--sqlite FILE`")
             .into());
     };
+    let redactor = args.redact.then(Redactor::new).transpose()?;
     let memory = app.open().await?;
     let session = app.session(&memory, session).await?;
     if args.session_file {
-        app.out.text(&session.session_file().await?)?;
-        return Ok(());
-    }
-    let mut rest = session.info().await?.conversation.range();
-    while let Some(range) = rest {
-        let page = session.entries_in(range).await?;
-        for entry in &page.items {
-            app.out.json_line(&entry.to_export())?;
+        for line in session.session_file().await?.split_inclusive('\n') {
+            app.out.text(&redact::shown(redactor.as_ref(), line))?;
         }
-        rest = page.next;
+    } else {
+        let mut rest = session.info().await?.conversation.range();
+        while let Some(range) = rest {
+            let page = session.entries_in(range).await?;
+            for entry in &page.items {
+                match &redactor {
+                    None => app.out.json_line(&entry.to_export())?,
+                    Some(redactor) => {
+                        let line = serde_json::to_string(&entry.to_export())? + "\n";
+                        app.out.raw(redactor.text(&line).as_bytes())?;
+                    }
+                }
+            }
+            rest = page.next;
+        }
+    }
+    if let Some(redactor) = redactor {
+        note(&redactor.report());
     }
     Ok(())
 }

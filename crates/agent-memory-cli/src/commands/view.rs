@@ -15,8 +15,9 @@ use super::show::label;
 use crate::app::App;
 use crate::args::View;
 use crate::error::{Failure, Kind};
-use crate::output::{count, number, one_line};
-use crate::page::{self, Page};
+use crate::output::{count, note, number, one_line};
+use crate::page::Page;
+use crate::redact::Redactor;
 
 /// Number of publications (changes to a view) in one read.
 const PAGE: usize = 256;
@@ -150,8 +151,12 @@ pub(crate) async fn run(app: &mut App, args: &View) -> anyhow::Result<()> {
 async fn html(app: &mut App, args: &View, path: &Path) -> anyhow::Result<()> {
     let memory = app.open().await?;
     let session = app.session(&memory, &args.session).await?;
-    let page = Page::of(&memory, &session, page::unchanged).await?;
+    let redactor = (!args.no_redact).then(Redactor::new).transpose()?;
+    let page = Page::of(&memory, &session, redactor.as_ref()).await?;
     memory.close().await?;
+    if let Some(redactor) = &redactor {
+        note(&redactor.report());
+    }
     if path == Path::new("-") {
         return Ok(app.out.raw(&page.html)?);
     }
@@ -162,6 +167,7 @@ async fn html(app: &mut App, args: &View, path: &Path) -> anyhow::Result<()> {
             "messages": page.messages,
             "views": page.views,
             "summaries": page.summaries,
+            "redacted": redactor.as_ref().map(Redactor::counts),
         }))?);
     }
     Ok(app.out.line(&format!(

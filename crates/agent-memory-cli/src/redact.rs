@@ -1,0 +1,598 @@
+//! Replaces keys, tokens, passwords and personal data in texts by marks, such as `[redacted:github-token 1]`.
+//!
+//! Equal values of a kind get the same mark, numbered in the order of their first occurrence. Values are found by their
+//! form, or by the name that they are assigned to.
+
+use std::borrow::Cow;
+use std::cell::RefCell;
+use std::collections::{BTreeMap, HashMap};
+use std::fmt::Write as _;
+use std::net::{Ipv4Addr, Ipv6Addr};
+
+use agent_memory::RawJson;
+use regex::{Captures, Regex};
+use serde::de::IgnoredAny;
+use serde_json::Value;
+
+/// Begins every mark.
+const MARK: &str = "[redacted:";
+
+/// Names to which passwords and other secrets are assigned: the last words of such names.
+const PASSWORDS: &str = "(?:password|passwd|passphrase|pwd)";
+const SECRETS: &str =
+    "(?:secret|token|credentials?|(?:api|access|auth|private|secret|signing|encryption)[_-]?key)";
+
+/// A kind of values, the pattern that finds them, and the test that a found value has to pass. The value is the
+/// pattern's group `q` in quotes, its group `v`, or all that it matches.
+type Rule = (&'static str, &'static str, fn(&Found<'_>) -> bool);
+
+/// The kinds with a form of their own, in the order in which they are looked for.
+const RULES: [Rule; 21] = [
+    (
+        "private-key",
+        r"-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----[A-Za-z0-9\s+/=\\:;,.()<>#*|│→-]*?-----END [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----",
+        |found| found.value.len() > 120,
+    ),
+    (
+        "private-key",
+        r"-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----(?:[\s\\nr0-9+>#*|│→:]+[A-Za-z0-9+/=]{24,})+",
+        |_| true,
+    ),
+    (
+        "url-password",
+        r#"(?i)[a-z][a-z0-9+.-]{1,20}://[^\s/:@"'`<>\\\[\]()]*:(?P<v>[^\s/@"'`<>\\\[\]()]{3,})@"#,
+        |found| !is_placeholder(found.value) && !is_common_word(found.value),
+    ),
+    ("url-password", r"://(?P<v>[A-Za-z0-9_-]{20,})@", |found| {
+        is_random(found.value, 3.0)
+    }),
+    (
+        "aws-key",
+        r"(?-u:\b)(?:AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{16}(?-u:\b)",
+        |found| is_random(found.value, 3.0),
+    ),
+    (
+        "aws-secret",
+        r#"(?i)secret_?access_?key\\*["']?[ \t]*(?::=|=>|[=:])[ \t]*\\*["']?(?P<v>[A-Za-z0-9/+]{40})"#,
+        |found| is_random(found.value, 3.5),
+    ),
+    (
+        "github-token",
+        r"gh[pousr]_[A-Za-z0-9]{36,255}|github_pat_[A-Za-z0-9_]{50,255}",
+        |found| is_random(found.value, 3.5),
+    ),
+    (
+        "gitlab-token",
+        r"gl(?:pat|dt|rt|ptt|soat|ft|imt|agent|cbt|oas|rtr)-[A-Za-z0-9_-]{20,}(?:\.[a-z0-9]{2}\.[a-z0-9]{9})?",
+        |found| is_random(found.value, 3.0),
+    ),
+    (
+        "slack-token",
+        r"xox[abeoprs]-[A-Za-z0-9-]{10,}|xapp-\d-[A-Za-z0-9-]{10,}|hooks\.slack\.com/(?:services|workflows|triggers)/[A-Za-z0-9/]{20,}",
+        |found| is_random(found.value, 3.0),
+    ),
+    (
+        "stripe-key",
+        r"(?-u:\b)(?:[rs]k_(?:live|test)_[A-Za-z0-9]{16,}|whsec_[A-Za-z0-9+/=]{24,})",
+        |found| is_random(found.value, 3.0),
+    ),
+    (
+        "google-key",
+        r"AIza[A-Za-z0-9_-]{35}|GOCSPX-[A-Za-z0-9_-]{28}|ya29\.[A-Za-z0-9_-]{20,}",
+        |found| is_random(found.value, 3.0),
+    ),
+    ("anthropic-key", r"sk-ant-[A-Za-z0-9_-]{20,}", |found| {
+        is_random(found.value, 3.0)
+    }),
+    (
+        "openai-key",
+        r"sk-(?:proj|svcacct|admin)-[A-Za-z0-9_-]{20,}|(?-u:\b)sk-[A-Za-z0-9]{32,}",
+        |found| is_random(found.value, 3.5),
+    ),
+    ("npm-token", r"npm_[A-Za-z0-9]{36}", |found| {
+        is_random(found.value, 3.5)
+    }),
+    (
+        "api-key",
+        r"(?-u:\b)(?:sk-or-v1-[0-9a-f]{64}|gsk_[A-Za-z0-9]{40,}|xai-[A-Za-z0-9]{60,}|hf_[A-Za-z0-9]{30,}|pplx-[A-Za-z0-9]{40,}|SG\.[A-Za-z0-9_-]{22}\.[A-Za-z0-9_-]{43}|do[opr]_v1_[0-9a-f]{64}|pypi-AgE[A-Za-z0-9_-]{50,}|dckr_pat_[A-Za-z0-9_-]{27}|shp(?:at|ca|pa|ss)_[0-9a-fA-F]{32}|dapi[0-9a-f]{32}|hvs\.[A-Za-z0-9_-]{24,}|lin_api_[A-Za-z0-9]{40}|AGE-SECRET-KEY-1[0-9A-Z]{58}|[0-9]{8,10}:AA[A-Za-z0-9_-]{33})",
+        |found| is_random(found.value, 3.0),
+    ),
+    (
+        "jwt",
+        r"eyJ[A-Za-z0-9_-]{10,}\.eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}",
+        |_| true,
+    ),
+    (
+        "authorization",
+        r#"(?i)(?:authorization\\*["']?[ \t]*[=:][ \t]*\\*["'`]?(?:[a-z]+[ \t]+)?|(?-u:\b)bearer[ \t]+)(?P<v>[A-Za-z0-9._~+/-]{12,}=*)"#,
+        |found| is_random(found.value, 3.0),
+    ),
+    (
+        "email",
+        r"[A-Za-z0-9][A-Za-z0-9._%+-]*@(?:[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?\.)+[A-Za-z]{2,24}(?-u:\b)",
+        is_email,
+    ),
+    (
+        "ip",
+        r"(?:^|[^0-9A-Za-z._/-]|\\[nrt]|://)(?P<v>(?:[0-9]{1,3}\.){3}[0-9]{1,3})",
+        is_ipv4,
+    ),
+    (
+        "ip",
+        r"(?:^|[^0-9A-Za-z._:]|\\[nrt])(?P<v>[0-9A-Fa-f:]*:[0-9A-Fa-f]*:[0-9A-Fa-f:]*)",
+        is_ipv6,
+    ),
+    (
+        "user",
+        r#"(?:(?:^|[\s"'`(=:,\[<>|;]|\\[nrt]|file://|/mnt/[a-z])(?:/home/|/Users/)|(?i:[a-z]:(?:\\{1,4}|/)Users(?:\\{1,4}|/))|(?:^|[/\\\s"'`])--?(?:Users|home)-)(?P<v>[\p{L}\p{N}_](?:[\p{L}\p{N}_.]*[\p{L}\p{N}_])?)"#,
+        |found| !is_placeholder(found.value) && !is_common_word(found.value),
+    ),
+];
+
+/// A value that a pattern found, and the text on both sides of it.
+struct Found<'t> {
+    before: &'t str,
+    value: &'t str,
+    after: &'t str,
+    is_quoted: bool,
+}
+
+/// A rule with its compiled pattern.
+struct Compiled {
+    kind: &'static str,
+    pattern: Regex,
+    is_secret: fn(&Found<'_>) -> bool,
+}
+
+/// Returns a text as it is shown: unchanged without a redactor.
+pub(crate) fn shown<'t>(redactor: Option<&Redactor>, text: &'t str) -> Cow<'t, str> {
+    redactor.map_or(Cow::Borrowed(text), |redactor| redactor.text(text))
+}
+
+/// Replaces values in texts by marks, and counts them.
+pub(crate) struct Redactor {
+    rules: Vec<Compiled>,
+    /// Kinds of values by the end of a key of a JSON object.
+    keys: Vec<Compiled>,
+    /// Numbers of the values of each kind.
+    marks: RefCell<BTreeMap<&'static str, HashMap<String, usize>>>,
+}
+
+impl Redactor {
+    pub(crate) fn new() -> Result<Self, regex::Error> {
+        let compiled = |(kind, pattern, is_secret): (_, &str, _)| {
+            let pattern = Regex::new(pattern)?;
+            Ok(Compiled {
+                kind,
+                pattern,
+                is_secret,
+            })
+        };
+        let named: [(_, _, fn(&Found<'_>) -> bool); 2] = [
+            ("password", PASSWORDS, is_password),
+            ("secret", SECRETS, is_secret),
+        ];
+        let keys = named.map(|(kind, names, test)| (kind, format!("(?i:{names})$"), test));
+        let assigned = named.map(|(kind, names, test)| {
+            let pattern = format!(
+                r#"(?i)(?:--[a-z0-9-]*{names}[ \t]+|{names}\\*["']?\]?(?:[ \t]*:[ \t]*&?(?:str|string))?[ \t]*(?:=>|[:=]=?)[ \t]*)(?:\\*["'`](?P<q>[^\s"'`\\]{{6,400}})\\*["'`]|(?P<v>[^\s"'`\\,;(){{}}<>\[\]|&]{{6,400}}))"#
+            );
+            (kind, pattern, test)
+        });
+        let (first, last) = RULES.split_at(RULES.len() - 4);
+        let assigned = assigned
+            .iter()
+            .map(|(kind, pattern, test)| (*kind, pattern.as_str(), *test));
+        let rules = first
+            .iter()
+            .copied()
+            .chain(assigned)
+            .chain(last.iter().copied());
+        let keys = keys
+            .iter()
+            .map(|(kind, pattern, test)| (*kind, pattern.as_str(), *test));
+        Ok(Self {
+            rules: rules.map(compiled).collect::<Result<_, _>>()?,
+            keys: keys.map(compiled).collect::<Result<_, _>>()?,
+            marks: RefCell::default(),
+        })
+    }
+
+    /// Returns a text with marks in place of secrets and personal data. In a text that is JSON only strings and keys
+    /// change, so it stays JSON.
+    pub(crate) fn text<'t>(&self, text: &'t str) -> Cow<'t, str> {
+        let mut shown = Cow::Borrowed(text);
+        // A mark may end a value that another rule finds next to it.
+        while let Some(changed) = self.changed(&shown) {
+            shown = Cow::Owned(changed);
+        }
+        shown
+    }
+
+    /// Returns the number of different values of each kind that were replaced.
+    pub(crate) fn counts(&self) -> BTreeMap<&'static str, usize> {
+        let marks = self.marks.borrow();
+        marks
+            .iter()
+            .map(|(kind, values)| (*kind, values.len()))
+            .collect()
+    }
+
+    /// Returns a line about what was replaced: `redacted: 2 email, 1 github-token`.
+    pub(crate) fn report(&self) -> String {
+        let mut text = "redacted: ".to_owned();
+        for (index, (kind, values)) in self.counts().iter().enumerate() {
+            let comma = if index == 0 { "" } else { ", " };
+            let _ = write!(text, "{comma}{values} {kind}");
+        }
+        if self.counts().is_empty() {
+            text.push_str("nothing");
+        }
+        text
+    }
+
+    fn changed(&self, text: &str) -> Option<String> {
+        let is_json = text.trim_start().starts_with(['{', '[', '"'])
+            && serde_json::from_str::<IgnoredAny>(text).is_ok();
+        if is_json {
+            return self.json(text);
+        }
+        let mut shown = Cow::Borrowed(text);
+        for rule in &self.rules {
+            if let Some(changed) = self.replaced(rule, &shown) {
+                shown = Cow::Owned(changed);
+            }
+        }
+        match shown {
+            Cow::Borrowed(_) => None,
+            Cow::Owned(shown) => Some(shown),
+        }
+    }
+
+    /// Replaces the values that one rule finds; `None` if there are none.
+    fn replaced(&self, rule: &Compiled, text: &str) -> Option<String> {
+        let mut out = String::new();
+        let mut copied = 0;
+        for groups in rule.pattern.captures_iter(text) {
+            let Some(found) = Found::of(text, &groups) else {
+                continue;
+            };
+            if (rule.is_secret)(&found) && !found.value.contains(MARK) {
+                let start = found.before.len();
+                out.push_str(text.get(copied..start).unwrap_or_default());
+                out.push_str(&self.mark(rule.kind, found.value));
+                copied = start + found.value.len();
+            }
+        }
+        (copied > 0).then(|| out + text.get(copied..).unwrap_or_default())
+    }
+
+    /// Replaces values in the strings of a JSON text; `None` if there are none.
+    fn json(&self, json: &str) -> Option<String> {
+        let (mut out, mut copied, mut at) = (String::new(), 0, 0);
+        let mut key = Cow::Borrowed("");
+        while let Some(open) = json.get(at..).and_then(|rest| rest.find('"')) {
+            let start = at + open;
+            let token = string_at(json, start);
+            at = start + token.len();
+            let text = decoded(token);
+            let after = json.get(at..).unwrap_or_default();
+            let is_key = after.trim_start().starts_with(':');
+            let shown = if is_key {
+                self.text(&text)
+            } else {
+                self.value(&key, &text)
+            };
+            if shown != text {
+                out.push_str(json.get(copied..start).unwrap_or_default());
+                out.push_str(&Value::from(shown).to_string());
+                copied = at;
+            }
+            if is_key {
+                key = text;
+            }
+        }
+        (copied > 0).then(|| out + json.get(copied..).unwrap_or_default())
+    }
+
+    /// Returns a string of a JSON object as it is shown under its key.
+    fn value<'t>(&self, key: &str, text: &'t str) -> Cow<'t, str> {
+        let found = Found {
+            before: "",
+            value: text,
+            after: "",
+            is_quoted: true,
+        };
+        let is_one = !text.is_empty() && !text.contains(|c: char| c.is_whitespace() || c == '[');
+        let named = self
+            .keys
+            .iter()
+            .find(|named| is_one && named.pattern.is_match(key));
+        match (self.text(text), named) {
+            (Cow::Borrowed(_), Some(named)) if (named.is_secret)(&found) => {
+                Cow::Owned(self.mark(named.kind, text))
+            }
+            (shown, _) => shown,
+        }
+    }
+
+    /// Returns the mark of a value.
+    fn mark(&self, kind: &'static str, value: &str) -> String {
+        let mut marks = self.marks.borrow_mut();
+        let values = marks.entry(kind).or_default();
+        let next = values.len() + 1;
+        let number = *values.entry(value.to_owned()).or_insert(next);
+        format!("{MARK}{kind} {number}]")
+    }
+}
+
+impl<'t> Found<'t> {
+    fn of(text: &'t str, groups: &Captures<'t>) -> Option<Self> {
+        let quoted = groups.name("q");
+        let value = quoted.or(groups.name("v")).or(groups.get(0))?;
+        let before = text.get(..value.start())?;
+        // The letter of an escape, such as `\n`, does not belong to the value.
+        let backslashes = before.len() - before.trim_end_matches('\\').len();
+        let escape = match value.as_str().chars().next() {
+            Some('n' | 'r' | 't' | 'b' | 'f') if backslashes % 2 == 1 => 1,
+            Some('u') if backslashes % 2 == 1 => 5,
+            _ => 0,
+        };
+        let start = value.start() + escape;
+        Some(Self {
+            before: text.get(..start)?,
+            value: text.get(start..value.end())?,
+            after: text.get(value.end()..)?,
+            is_quoted: quoted.is_some(),
+        })
+    }
+}
+
+/// Returns the JSON string that begins at this quote, with its quotes.
+fn string_at(json: &str, start: usize) -> &str {
+    let rest = json.get(start..).unwrap_or_default();
+    let mut is_escaped = false;
+    let end = rest.bytes().skip(1).position(|byte| {
+        let ends = byte == b'"' && !is_escaped;
+        is_escaped = byte == b'\\' && !is_escaped;
+        ends
+    });
+    end.and_then(|end| rest.get(..end + 2)).unwrap_or(rest)
+}
+
+/// Decodes a JSON string. Lone surrogates become U+FFFD.
+fn decoded(token: &str) -> Cow<'_, str> {
+    let inside = token
+        .strip_prefix('"')
+        .and_then(|token| token.strip_suffix('"'));
+    match inside {
+        Some(inside) if !inside.contains('\\') => Cow::Borrowed(inside),
+        _ => match RawJson::parse(token) {
+            Ok(raw) => Cow::Owned(raw.decoded_strings()),
+            Err(_) => Cow::Borrowed(token),
+        },
+    }
+}
+
+/// Returns whether a text is a stand-in for a secret in an example.
+fn is_placeholder(text: &str) -> bool {
+    let lower = text.to_ascii_lowercase();
+    let words = [
+        "example",
+        "placeholder",
+        "changeme",
+        "change-me",
+        "change_me",
+        "redacted",
+        "dummy",
+        "sample",
+        "your_",
+        "your-",
+        "xxxx",
+        "****",
+        "....",
+        "...",
+        "…",
+        "${",
+        "$(",
+        "{{",
+        "<",
+        "process.env",
+        "://",
+    ];
+    text.starts_with(['$', '%', '{', '/', '~', '.'])
+        || words.iter().any(|word| lower.contains(word))
+}
+
+/// Returns whether a text is a name or password that many examples and images of systems have.
+fn is_common_word(text: &str) -> bool {
+    let words = [
+        "admin",
+        "app",
+        "default",
+        "demo",
+        "dev",
+        "foo",
+        "guest",
+        "linuxbrew",
+        "me",
+        "name",
+        "node",
+        "pass",
+        "passwd",
+        "password",
+        "postgres",
+        "public",
+        "pwd",
+        "root",
+        "runner",
+        "secret",
+        "shared",
+        "test",
+        "token",
+        "ubuntu",
+        "user",
+        "username",
+        "vscode",
+        "you",
+        "yourname",
+    ];
+    words.contains(&text.to_ascii_lowercase().as_str())
+}
+
+/// Returns the entropy of a text's bytes, in bits for each byte.
+fn entropy(text: &str) -> f64 {
+    let mut counts = [0_u32; 256];
+    for byte in text.bytes() {
+        if let Some(count) = counts.get_mut(usize::from(byte)) {
+            *count += 1;
+        }
+    }
+    let length = text.len() as f64;
+    let shares = counts
+        .iter()
+        .filter(|count| **count > 0)
+        .map(|count| f64::from(*count) / length);
+    shares.map(|share| -share * share.log2()).sum()
+}
+
+/// Returns whether a text looks as if it was drawn at random: letters and digits with at least this entropy.
+fn is_random(text: &str, bits: f64) -> bool {
+    text.contains(|c: char| c.is_ascii_digit())
+        && text.contains(|c: char| c.is_ascii_alphabetic())
+        && !is_placeholder(text)
+        && entropy(text) >= bits
+}
+
+/// Returns whether a text is a name or an expression of a programming language, such as `config.token2`.
+fn is_code(text: &str) -> bool {
+    let mut words = text.split(['.', ':', '?', '!', '-', '>', '/']);
+    words.all(|word| {
+        !word.starts_with(|c: char| c.is_ascii_digit())
+            && word
+                .chars()
+                .all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '$')
+            && word.chars().filter(char::is_ascii_digit).count() < 3
+    })
+}
+
+fn is_uuid(text: &str) -> bool {
+    let lengths: Vec<usize> = text.split('-').map(str::len).collect();
+    lengths == [8, 4, 4, 4, 12]
+        && text
+            .bytes()
+            .all(|byte| byte == b'-' || byte.is_ascii_hexdigit())
+}
+
+/// Returns whether the value of a password's name is a password.
+fn is_password(found: &Found<'_>) -> bool {
+    let value = found.value;
+    let has = |kind: fn(&char) -> bool| value.chars().any(|c| kind(&c));
+    has(char::is_ascii_alphabetic)
+        && has(|c| c.is_ascii_digit() || "!@#$%^&*?~+".contains(*c))
+        && !is_placeholder(value)
+        && (found.is_quoted || !is_code(value))
+}
+
+/// Returns whether the value of a secret's name is a secret.
+fn is_secret(found: &Found<'_>) -> bool {
+    let value = found.value;
+    value.len() >= 16
+        && is_random(value, 3.0)
+        && !is_uuid(value)
+        && (found.is_quoted || !is_code(value))
+}
+
+/// Returns whether an address is one of a person: not of an example, a program, or a file.
+fn is_email(found: &Found<'_>) -> bool {
+    let lower = found.value.to_ascii_lowercase();
+    let Some((local, domain)) = lower.split_once('@') else {
+        return false;
+    };
+    let last = domain.rsplit('.').next().unwrap_or_default();
+    let files = [
+        "css",
+        "gif",
+        "html",
+        "ico",
+        "jpeg",
+        "jpg",
+        "js",
+        "json",
+        "local",
+        "lock",
+        "png",
+        "service",
+        "socket",
+        "svg",
+        "target",
+        "timer",
+        "ts",
+        "tsx",
+        "webp",
+        "yaml",
+        "yml",
+        "example",
+        "test",
+        "invalid",
+        "localhost",
+    ];
+    let of_example = ["example", "domain", "email", "test", "host", "company"];
+    let programs = ["git", "noreply", "no-reply", "donotreply", "root"];
+    let in_url = found
+        .before
+        .rsplit(char::is_whitespace)
+        .next()
+        .is_some_and(|before| {
+            before
+                .rsplit_once("://")
+                .is_some_and(|(_, rest)| !rest.contains('/'))
+        });
+    !files.contains(&last)
+        && !domain.split('.').any(|label| of_example.contains(&label))
+        && !programs.contains(&local)
+        && !found.after.starts_with(['(', '@'])
+        && !in_url
+}
+
+/// Returns whether a number with four parts is the address of one machine, and no version.
+fn is_ipv4(found: &Found<'_>) -> bool {
+    let Ok(address) = found.value.parse::<Ipv4Addr>() else {
+        return false;
+    };
+    let [first, .., last] = address.octets();
+    let is_special = address.is_loopback()
+        || address.is_documentation()
+        || matches!(first, 0 | 255)
+        || last == 0;
+    let known = [[1, 1, 1, 1], [8, 8, 8, 8], [8, 8, 4, 4], [1, 2, 3, 4]];
+    let before = found
+        .before
+        .trim_end_matches(|c: char| " :=\"'`".contains(c))
+        .to_ascii_lowercase();
+    let ends_there = !found
+        .after
+        .starts_with(|c: char| c.is_ascii_alphanumeric() || "._-".contains(c))
+        || found.after.starts_with(". ")
+        || found.after.starts_with(".\n")
+        || found.after == ".";
+    !is_special
+        && ends_there
+        && !known.contains(&address.octets())
+        && !["version", "@", "v", "~", "^", ">", "==", "release"]
+            .iter()
+            .any(|word| before.ends_with(word))
+}
+
+/// Returns whether groups of digits are the address of one machine.
+fn is_ipv6(found: &Found<'_>) -> bool {
+    let Ok(address) = found.value.parse::<Ipv6Addr>() else {
+        return false;
+    };
+    let groups = address.segments();
+    let is_documentation = groups.starts_with(&[0x2001, 0xdb8]);
+    found.value.matches(':').count() >= 4
+        && groups.iter().filter(|group| **group != 0).count() >= 3
+        && !is_documentation
+        && !found.after.starts_with(|c: char| c.is_ascii_alphanumeric())
+}
