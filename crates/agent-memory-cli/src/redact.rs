@@ -257,7 +257,7 @@ impl Redactor {
             let Some(found) = Found::of(text, &groups) else {
                 continue;
             };
-            if (rule.is_secret)(&found) && !found.value.contains(MARK) {
+            if !found.value.is_empty() && !found.value.contains(MARK) && (rule.is_secret)(&found) {
                 let start = found.before.len();
                 out.push_str(text.get(copied..start).unwrap_or_default());
                 out.push_str(&self.mark(rule.kind, found.value));
@@ -331,11 +331,13 @@ impl<'t> Found<'t> {
         let quoted = groups.name("q");
         let value = quoted.or(groups.name("v")).or(groups.get(0))?;
         let before = text.get(..value.start())?;
-        // The letter of an escape, such as `\n`, does not belong to the value.
+        // The letter of an escape, such as `\n`, does not belong to a value that begins there.
+        let is_first = groups
+            .get(0)
+            .is_some_and(|all| all.start() == value.start());
         let backslashes = before.len() - before.trim_end_matches('\\').len();
         let escape = match value.as_str().chars().next() {
-            Some('n' | 'r' | 't' | 'b' | 'f') if backslashes % 2 == 1 => 1,
-            Some('u') if backslashes % 2 == 1 => 5,
+            Some(letter) if is_first && backslashes % 2 == 1 => 1 + 4 * usize::from(letter == 'u'),
             _ => 0,
         };
         let start = value.start() + escape;
@@ -550,6 +552,7 @@ fn is_email(found: &Found<'_>) -> bool {
         });
     !files.contains(&last)
         && !domain.split('.').any(|label| of_example.contains(&label))
+        && !local.is_empty()
         && !programs.contains(&local)
         && !found.after.starts_with(['(', '@'])
         && !in_url
@@ -595,4 +598,110 @@ fn is_ipv6(found: &Found<'_>) -> bool {
         && groups.iter().filter(|group| **group != 0).count() >= 3
         && !is_documentation
         && !found.after.starts_with(|c: char| c.is_ascii_alphanumeric())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn equal_values_get_the_same_mark() {
+        let redactor = Redactor::new().unwrap();
+        let shown = redactor.text("ada@engine.org, bob@engine.org; ada@engine.org");
+        assert_eq!(
+            shown,
+            "[redacted:email 1], [redacted:email 2]; [redacted:email 1]"
+        );
+        let json = redactor.text(r#"{"to":"\u0062ob@engine.org","password":"hunter-2"}"#);
+        assert_eq!(
+            json,
+            r#"{"to":"[redacted:email 2]","password":"[redacted:password 1]"}"#
+        );
+        assert_eq!(redactor.report(), "redacted: 2 email, 1 password");
+    }
+
+    #[test]
+    fn what_only_looks_like_a_secret_stays() {
+        let redactor = Redactor::new().unwrap();
+        for text in [
+            "commit 9fceb02d0ae598e95dc970b74767f19372d61af8",
+            "id 123e4567-e89b-12d3-a456-426614174000",
+            "git clone git@github.com:rust-lang/regex.git",
+            "user@example.com, noreply@corp.net, icon@2x.png, react@18.2.0",
+            "127.0.0.1:8080 0.0.0.0 ::1 192.0.2.7 2001:db8::1 10.0.0.0/8",
+            "version 4.18.2.1, v1.2.3.5, chrome/120.0.6099.71, 12:34:56, std::fmt::Debug, aa:bb:cc:dd:ee:ff",
+            "let token = self.next_token2(); password = get_password1(); secret: process.env.SECRET_1",
+            "password: string, token?: string; \"max_tokens\": 4096, password=$PASSWORD1",
+            "https://site.org/home/page https://user:password@host/ /home/user/x src/home/index.ts",
+            "the bearer of this-is-a-long-word, API key: your_api_key_0123456789",
+            "PWD=/home/user/work1 csrf token: 123e4567-e89b-12d3-a456-426614174000",
+        ] {
+            assert_eq!(redactor.text(text), text);
+        }
+    }
+
+    /// Texts of pieces of secrets, of what surrounds them, and of JSON.
+    #[test]
+    fn redaction_is_idempotent_and_keeps_json() {
+        let random = "q7Zr2Lw9Xc4Vb8Nm1Kj6Hg3Fd5Sa0PoIuYtReW9q";
+        let redactor = Redactor::new().unwrap();
+        let token = format!("gh{}{random}", "p_");
+        let pieces = [
+            token.as_str(),
+            random,
+            "ada@engine.org",
+            "81.2.69.142",
+            "/home/ada",
+            "\"",
+            "\\",
+            "\\n",
+            "\n",
+            " ",
+            ":",
+            "=",
+            "{",
+            "}",
+            "[",
+            "]",
+            ",",
+            "password",
+            "token",
+            "\"password\":\"",
+            "://ada:",
+            "@",
+            "Bearer ",
+            "\\u00e9",
+            "é",
+            "[redacted:email 1]",
+            "[redacted:",
+            "1]",
+            "-----BEGIN PRIVATE KEY-----",
+            "-----END PRIVATE KEY-----",
+            "2a02:8071:b5c0::1d00:4c1e",
+            "C:\\Users\\",
+            "-Users-",
+            "api_key",
+            "<",
+            "--",
+        ];
+        let mut random = fastrand::Rng::with_seed(7);
+        let mut texts = |length: usize| -> String {
+            (0..random.usize(..length))
+                .map(|_| pieces[random.usize(..pieces.len())])
+                .collect()
+        };
+        for _ in 0..3_000 {
+            let text = texts(12);
+            let once = redactor.text(&text);
+            assert_eq!(redactor.text(&once), once, "{text:?}");
+            let json = serde_json::json!({texts(3): texts(6), "password": [texts(4)], "arguments":
+                serde_json::json!({"a": texts(6)}).to_string(), "half": texts(6)})
+            .to_string()
+            .replace("é", "\\ud800");
+            let once = redactor.text(&json);
+            let value: Value = serde_json::from_str(&once.replace("\\ud800", "?")).unwrap();
+            serde_json::from_str::<Value>(value["arguments"].as_str().unwrap()).unwrap();
+            assert_eq!(redactor.text(&once), once, "{json}");
+        }
+    }
 }

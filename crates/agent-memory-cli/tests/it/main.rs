@@ -23,6 +23,7 @@ mod import;
 mod page;
 mod places;
 mod providers;
+mod redact;
 mod reference;
 mod replay;
 mod secrets;
