@@ -27,7 +27,7 @@ const SECRETS: &str =
 type Rule = (&'static str, &'static str, fn(&Found<'_>) -> bool);
 
 /// The kinds with a form of their own, in the order in which they are looked for.
-const RULES: [Rule; 21] = [
+const RULES: [Rule; 22] = [
     (
         "private-key",
         r"-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----[A-Za-z0-9\s+/=\\:;,.()<>#*|│→-]*?-----END [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----",
@@ -41,7 +41,7 @@ const RULES: [Rule; 21] = [
     (
         "url-password",
         r#"(?i)[a-z][a-z0-9+.-]{1,20}://[^\s/:@"'`<>\\\[\]()]*:(?P<v>[^\s/@"'`<>\\\[\]()]{3,})@"#,
-        |found| !is_placeholder(found.value) && !is_common_word(found.value),
+        is_own,
     ),
     ("url-password", r"://(?P<v>[A-Za-z0-9_-]{20,})@", |found| {
         is_random(found.value, 3.0)
@@ -105,7 +105,7 @@ const RULES: [Rule; 21] = [
     (
         "authorization",
         r#"(?i)(?:authorization\\*["']?[ \t]*[=:][ \t]*\\*["'`]?(?:[a-z]+[ \t]+)?|(?-u:\b)bearer[ \t]+)(?P<v>[A-Za-z0-9._~+/-]{12,}=*)"#,
-        |found| is_random(found.value, 3.0),
+        is_credential,
     ),
     (
         "email",
@@ -124,10 +124,18 @@ const RULES: [Rule; 21] = [
     ),
     (
         "user",
-        r#"(?:(?:^|[\s"'`(=:,\[<>|;]|\\[nrt]|file://|/mnt/[a-z])(?:/home/|/Users/)|(?i:[a-z]:(?:\\{1,4}|/)Users(?:\\{1,4}|/))|(?:^|[/\\\s"'`])--?(?:Users|home)-)(?P<v>[\p{L}\p{N}_](?:[\p{L}\p{N}_.]*[\p{L}\p{N}_])?)"#,
-        |found| !is_placeholder(found.value) && !is_common_word(found.value),
+        r#"(?:(?:^|[\s"'`(=:,\[<>|;]|\\[nrt]|file://|/mnt/[a-z])(?:/home/|/Users/)|(?i:[a-z]:(?:\\{1,4}|/)Users(?:\\{1,4}|/)))(?P<v>[\p{L}\p{N}_](?:[\p{L}\p{N}_.-]*[\p{L}\p{N}_])?)"#,
+        is_own,
+    ),
+    (
+        "user",
+        r#"(?:^|[/\\\s"'`])--?(?:Users|home)-(?P<v>[\p{L}\p{N}_]+)"#,
+        is_own,
     ),
 ];
+
+/// Number of the last kinds, which are looked for after assigned values.
+const PERSONAL: usize = 5;
 
 /// A value that a pattern found, and the text on both sides of it.
 struct Found<'t> {
@@ -179,7 +187,7 @@ impl Redactor {
             );
             (kind, pattern, test)
         });
-        let (first, last) = RULES.split_at(RULES.len() - 4);
+        let (first, last) = RULES.split_at(RULES.len() - PERSONAL);
         let assigned = assigned
             .iter()
             .map(|(kind, pattern, test)| (*kind, pattern.as_str(), *test));
@@ -321,7 +329,10 @@ impl Redactor {
         let mut marks = self.marks.borrow_mut();
         let values = marks.entry(kind).or_default();
         let next = values.len() + 1;
-        let number = *values.entry(value.to_owned()).or_insert(next);
+        // A key of several lines is the same with other line ends, and with escapes for them.
+        let value = value.replace("\\n", "").replace("\\r", "");
+        let value = value.replace(|c: char| c == '\\' || c.is_whitespace(), "");
+        let number = *values.entry(value).or_insert(next);
         format!("{MARK}{kind} {number}]")
     }
 }
@@ -415,6 +426,8 @@ fn is_common_word(text: &str) -> bool {
         "demo",
         "dev",
         "foo",
+        "foobar",
+        "www",
         "guest",
         "linuxbrew",
         "me",
@@ -468,13 +481,15 @@ fn is_random(text: &str, bits: f64) -> bool {
 
 /// Returns whether a text is a name or an expression of a programming language, such as `config.token2`.
 fn is_code(text: &str) -> bool {
-    let mut words = text.split(['.', ':', '?', '!', '-', '>', '/']);
-    words.all(|word| {
-        !word.starts_with(|c: char| c.is_ascii_digit())
+    let text = text.trim_end_matches(['!', '?', ':', '.']);
+    let is_digit = |c: char| c.is_ascii_digit();
+    text.split(['.', ':', '-', '>', '/']).all(|word| {
+        let numbers = word.split(|c| !is_digit(c)).filter(|run| !run.is_empty());
+        !word.starts_with(is_digit)
             && word
                 .chars()
                 .all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '$')
-            && word.chars().filter(char::is_ascii_digit).count() < 3
+            && numbers.count() < 3
     })
 }
 
@@ -486,23 +501,51 @@ fn is_uuid(text: &str) -> bool {
             .all(|byte| byte == b'-' || byte.is_ascii_hexdigit())
 }
 
+/// Returns whether the value of a header is a token, or a user and a password in Base64.
+fn is_credential(found: &Found<'_>) -> bool {
+    let before = found.before.trim_end().to_ascii_lowercase();
+    let is_base64 = before.ends_with("basic") && !is_placeholder(found.value);
+    is_random(found.value, 3.0) || (is_base64 && entropy(found.value) >= 3.0)
+}
+
+/// Returns whether an assigned value is a literal: in quotes, after an option, or after a variable of a shell.
+fn is_literal(found: &Found<'_>) -> bool {
+    let name = found
+        .before
+        .rsplit(char::is_whitespace)
+        .find(|word| !word.is_empty());
+    let is_assigned = |name: &str| {
+        let variable = name.strip_suffix('=');
+        name.starts_with("--")
+            || variable.is_some_and(|name| name.ends_with(|c: char| c.is_ascii_uppercase()))
+    };
+    found.is_quoted || name.is_some_and(is_assigned) || !is_code(found.value)
+}
+
 /// Returns whether the value of a password's name is a password.
 fn is_password(found: &Found<'_>) -> bool {
-    let value = found.value;
-    let has = |kind: fn(&char) -> bool| value.chars().any(|c| kind(&c));
-    has(char::is_ascii_alphabetic)
-        && has(|c| c.is_ascii_digit() || "!@#$%^&*?~+".contains(*c))
-        && !is_placeholder(value)
-        && (found.is_quoted || !is_code(value))
+    let has = |kind: fn(char) -> bool| found.value.contains(kind);
+    has(|c| c.is_ascii_alphabetic())
+        && has(|c| c.is_ascii_digit() || "!@#$%^&*?~+".contains(c))
+        && !is_placeholder(found.value)
+        && !found.value.starts_with(['*', '&', '@'])
+        && is_literal(found)
 }
 
 /// Returns whether the value of a secret's name is a secret.
 fn is_secret(found: &Found<'_>) -> bool {
-    let value = found.value;
-    value.len() >= 16
-        && is_random(value, 3.0)
-        && !is_uuid(value)
-        && (found.is_quoted || !is_code(value))
+    let lower = found.value.to_ascii_lowercase();
+    let names = ["token", "secret", "password", "_key", "-key"];
+    found.value.len() >= 16
+        && is_random(found.value, 3.0)
+        && !is_uuid(found.value)
+        && !names.iter().any(|name| lower.contains(name))
+        && is_literal(found)
+}
+
+/// Returns whether a name or password is no stand-in for one, and none that many have.
+fn is_own(found: &Found<'_>) -> bool {
+    !is_placeholder(found.value) && !is_common_word(found.value)
 }
 
 /// Returns whether an address is one of a person: not of an example, a program, or a file.
@@ -539,7 +582,9 @@ fn is_email(found: &Found<'_>) -> bool {
         "invalid",
         "localhost",
     ];
-    let of_example = ["example", "domain", "email", "test", "host", "company"];
+    let of_example = [
+        "example", "domain", "email", "test", "host", "company", "openssh",
+    ];
     let programs = ["git", "noreply", "no-reply", "donotreply", "root"];
     let in_url = found
         .before
@@ -563,12 +608,14 @@ fn is_ipv4(found: &Found<'_>) -> bool {
     let Ok(address) = found.value.parse::<Ipv4Addr>() else {
         return false;
     };
-    let [first, .., last] = address.octets();
+    let [first, second, _, last] = address.octets();
+    // Versions have small numbers, object identifiers begin with two.
+    let is_other = address.octets().iter().all(|part| *part < 20) || (first < 3 && second < 40);
     let is_special = address.is_loopback()
         || address.is_documentation()
+        || address.is_link_local()
         || matches!(first, 0 | 255)
-        || last == 0;
-    let known = [[1, 1, 1, 1], [8, 8, 8, 8], [8, 8, 4, 4], [1, 2, 3, 4]];
+        || matches!(last, 0 | 255);
     let before = found
         .before
         .trim_end_matches(|c: char| " :=\"'`".contains(c))
@@ -580,8 +627,8 @@ fn is_ipv4(found: &Found<'_>) -> bool {
         || found.after.starts_with(".\n")
         || found.after == ".";
     !is_special
+        && !is_other
         && ends_there
-        && !known.contains(&address.octets())
         && !["version", "@", "v", "~", "^", ">", "==", "release"]
             .iter()
             .any(|word| before.ends_with(word))

@@ -992,7 +992,9 @@ function drawSide() {
   const figures = `${number(data.tokens)} tokens → ${number(view.tokens)} in the view ${view.name} (${share} %)`;
   const notes = log.letters.split("n").length - 1;
   const entries = [count(HEAD - notes, "message"), notes > 0 ? count(notes, "note") : ""].filter(Boolean).join(", ");
-  $("facts").textContent = [entries, times, figures, data.title ? data.session : ""].filter(Boolean).join("  ·  ");
+  const replaced = Object.entries(data.redacted ?? {}).map(([kind, values]) => `${number(values)} ${kind}`).join(", ");
+  const redacted = data.redacted ? `redacted: ${replaced || "nothing"}` : "";
+  $("facts").textContent = [entries, times, figures, redacted, data.title ? data.session : ""].filter(Boolean).join("  ·  ");
 }
 
 // ---- Light and dark
