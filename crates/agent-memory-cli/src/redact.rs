@@ -1,7 +1,7 @@
 //! Replaces keys, tokens, passwords and personal data in texts by marks, such as `[redacted:github-token 1]`.
 //!
-//! Equal values of a kind get the same mark, numbered in the order of their first occurrence. Values are found by their
-//! form, or by the name that they are assigned to.
+//! Equal values get the same mark, numbered in the order of their first occurrence. Values are found by their form, or by
+//! the name that they are assigned to.
 
 use std::borrow::Cow;
 use std::cell::RefCell;
@@ -38,14 +38,6 @@ const RULES: [Rule; 22] = [
         r"-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----(?:[\s\\nr0-9+>#*|│→:]+[A-Za-z0-9+/=]{24,})+",
         |_| true,
     ),
-    (
-        "url-password",
-        r#"(?i)[a-z][a-z0-9+.-]{1,20}://[^\s/:@"'`<>\\\[\]()]*:(?P<v>[^\s/@"'`<>\\\[\]()]{3,})@"#,
-        is_own,
-    ),
-    ("url-password", r"://(?P<v>[A-Za-z0-9_-]{20,})@", |found| {
-        is_random(found.value, 3.0)
-    }),
     (
         "aws-key",
         r"(?-u:\b)(?:AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{16}(?-u:\b)",
@@ -103,6 +95,14 @@ const RULES: [Rule; 22] = [
         |_| true,
     ),
     (
+        "password",
+        r#"(?i)[a-z][a-z0-9+.-]{1,20}://[^\s/:@"'`<>\\\[\]()]*:(?P<v>[^\s/@"'`<>\\\[\]()]{3,})@"#,
+        is_own,
+    ),
+    ("password", r"://(?P<v>[A-Za-z0-9_-]{20,})@", |found| {
+        is_random(found.value, 3.0)
+    }),
+    (
         "authorization",
         r#"(?i)(?:authorization\\*["']?[ \t]*[=:][ \t]*\\*["'`]?(?:[a-z]+[ \t]+)?|(?-u:\b)bearer[ \t]+)(?P<v>[A-Za-z0-9._~+/-]{12,}=*)"#,
         is_credential,
@@ -145,6 +145,13 @@ struct Found<'t> {
     is_quoted: bool,
 }
 
+/// Marks by the values that they replace, and the number of values of each kind.
+#[derive(Default)]
+struct Marks {
+    of: HashMap<String, String>,
+    counts: BTreeMap<&'static str, usize>,
+}
+
 /// A rule with its compiled pattern.
 struct Compiled {
     kind: &'static str,
@@ -162,8 +169,7 @@ pub(crate) struct Redactor {
     rules: Vec<Compiled>,
     /// Kinds of values by the end of a key of a JSON object.
     keys: Vec<Compiled>,
-    /// Numbers of the values of each kind.
-    marks: RefCell<BTreeMap<&'static str, HashMap<String, usize>>>,
+    marks: RefCell<Marks>,
 }
 
 impl Redactor {
@@ -176,14 +182,14 @@ impl Redactor {
                 is_secret,
             })
         };
-        let named: [(_, _, fn(&Found<'_>) -> bool); 2] = [
+        let named: [Rule; 2] = [
             ("password", PASSWORDS, is_password),
             ("secret", SECRETS, is_secret),
         ];
         let keys = named.map(|(kind, names, test)| (kind, format!("(?i:{names})$"), test));
         let assigned = named.map(|(kind, names, test)| {
             let pattern = format!(
-                r#"(?i)(?:--[a-z0-9-]*{names}[ \t]+|{names}\\*["']?\]?(?:[ \t]*:[ \t]*&?(?:str|string))?[ \t]*(?:=>|[:=]=?)[ \t]*)(?:\\*["'`](?P<q>[^\s"'`\\]{{6,400}})\\*["'`]|(?P<v>[^\s"'`\\,;(){{}}<>\[\]|&]{{6,400}}))"#
+                r#"(?i)(?:--[a-z0-9-]*{names}[ \t]+|{names}\\*["']?\]?(?:[ \t]*:[ \t]*&?(?:str|string))?[ \t]*(?:=>|[:=]=?)[ \t]*)(?:\\*["'`](?P<q>[^\s"'`\\]{{6,}})\\*["'`]|(?P<v>[^\s"'`\\,;(){{}}<>\[\]|&]{{6,}}))"#
             );
             (kind, pattern, test)
         });
@@ -219,11 +225,7 @@ impl Redactor {
 
     /// Returns the number of different values of each kind that were replaced.
     pub(crate) fn counts(&self) -> BTreeMap<&'static str, usize> {
-        let marks = self.marks.borrow();
-        marks
-            .iter()
-            .map(|(kind, values)| (*kind, values.len()))
-            .collect()
+        self.marks.borrow().counts.clone()
     }
 
     /// Returns a line about what was replaced: `redacted: 2 email, 1 github-token`.
@@ -324,16 +326,18 @@ impl Redactor {
         }
     }
 
-    /// Returns the mark of a value.
+    /// Returns the mark of a value: of the kind by which it was found first.
     fn mark(&self, kind: &'static str, value: &str) -> String {
-        let mut marks = self.marks.borrow_mut();
-        let values = marks.entry(kind).or_default();
-        let next = values.len() + 1;
         // A key of several lines is the same with other line ends, and with escapes for them.
         let value = value.replace("\\n", "").replace("\\r", "");
         let value = value.replace(|c: char| c == '\\' || c.is_whitespace(), "");
-        let number = *values.entry(value).or_insert(next);
-        format!("{MARK}{kind} {number}]")
+        let Marks { of, counts } = &mut *self.marks.borrow_mut();
+        let new = || {
+            let number = counts.entry(kind).or_default();
+            *number += 1;
+            format!("{MARK}{kind} {number}]")
+        };
+        of.entry(value).or_insert_with(new).clone()
     }
 }
 
@@ -629,7 +633,7 @@ fn is_ipv4(found: &Found<'_>) -> bool {
     !is_special
         && !is_other
         && ends_there
-        && !["version", "@", "v", "~", "^", ">", "==", "release"]
+        && !["version", "release"]
             .iter()
             .any(|word| before.ends_with(word))
 }
@@ -664,7 +668,30 @@ mod tests {
             json,
             r#"{"to":"[redacted:email 2]","password":"[redacted:password 1]"}"#
         );
+        let url = redactor.text("ftp://bob:hunter-2@engine.org and PASSWORD=hunter-2");
+        assert_eq!(
+            url,
+            "ftp://bob:[redacted:password 1]@engine.org and PASSWORD=[redacted:password 1]"
+        );
         assert_eq!(redactor.report(), "redacted: 2 email, 1 password");
+    }
+
+    #[test]
+    fn values_are_found_where_they_end_a_word_or_follow_an_escape() {
+        for (text, shown) in [
+            ("ssh root@81.2.69.142", "ssh root@[redacted:ip 1]"),
+            ("<td>81.2.69.142</td>", "<td>[redacted:ip 1]</td>"),
+            (
+                r#"cut {"a":"\nada@engine.org"#,
+                r#"cut {"a":"\n[redacted:email 1]"#,
+            ),
+            ("PASSWORD=hunter2;", "PASSWORD=[redacted:password 1];"),
+            ("/home/jean-luc.", "/home/[redacted:user 1]."),
+            (r"C:\Users\nancy\x", r"C:\Users\[redacted:user 1]\x"),
+            ("[2a02:8071::b5c0:1d00]:443", "[[redacted:ip 1]]:443"),
+        ] {
+            assert_eq!(Redactor::new().unwrap().text(text), shown);
+        }
     }
 
     #[test]

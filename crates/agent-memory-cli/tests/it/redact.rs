@@ -61,7 +61,7 @@ fn named() -> Vec<(&'static str, String, String)> {
             "YWRhOmwwdmVsYWNlMQ==",
         ),
         (
-            "url-password",
+            "password",
             "postgres://ada:VALUE@db.internal/shop",
             "s3cr3tpw",
         ),
