@@ -137,8 +137,12 @@ const RULES: [Rule; 22] = [
 /// Number of the last kinds, which are looked for after assigned values.
 const PERSONAL: usize = 5;
 
+/// Number of bytes before a value that its test sees, so that a long line takes no longer for each value in it.
+const BEFORE: usize = 80;
+
 /// A value that a pattern found, and the text on both sides of it.
 struct Found<'t> {
+    start: usize,
     before: &'t str,
     value: &'t str,
     after: &'t str,
@@ -268,10 +272,9 @@ impl Redactor {
                 continue;
             };
             if !found.value.is_empty() && !found.value.contains(MARK) && (rule.is_secret)(&found) {
-                let start = found.before.len();
-                out.push_str(text.get(copied..start).unwrap_or_default());
+                out.push_str(text.get(copied..found.start).unwrap_or_default());
                 out.push_str(&self.mark(rule.kind, found.value));
-                copied = start + found.value.len();
+                copied = found.start + found.value.len();
             }
         }
         (copied > 0).then(|| out + text.get(copied..).unwrap_or_default())
@@ -308,6 +311,7 @@ impl Redactor {
     /// Returns a string of a JSON object as it is shown under its key.
     fn value<'t>(&self, key: &str, text: &'t str) -> Cow<'t, str> {
         let found = Found {
+            start: 0,
             before: "",
             value: text,
             after: "",
@@ -357,7 +361,8 @@ impl<'t> Found<'t> {
         };
         let start = value.start() + escape;
         Some(Self {
-            before: text.get(..start)?,
+            start,
+            before: text.get(text.floor_char_boundary(start.saturating_sub(BEFORE))..start)?,
             value: text.get(start..value.end())?,
             after: text.get(value.end()..)?,
             is_quoted: quoted.is_some(),
@@ -620,22 +625,17 @@ fn is_ipv4(found: &Found<'_>) -> bool {
         || address.is_link_local()
         || matches!(first, 0 | 255)
         || matches!(last, 0 | 255);
-    let before = found
-        .before
-        .trim_end_matches(|c: char| " :=\"'`".contains(c))
-        .to_ascii_lowercase();
+    let of_versions = ["version", "release", "upgrade", "update", "bump", "section"];
+    let before = found.before.to_ascii_lowercase();
+    let mut words = before.rsplit(char::is_whitespace).take(4);
+    let is_version = words.any(|word| of_versions.iter().any(|name| word.contains(name)));
     let ends_there = !found
         .after
         .starts_with(|c: char| c.is_ascii_alphanumeric() || "._-".contains(c))
         || found.after.starts_with(". ")
         || found.after.starts_with(".\n")
         || found.after == ".";
-    !is_special
-        && !is_other
-        && ends_there
-        && !["version", "release"]
-            .iter()
-            .any(|word| before.ends_with(word))
+    !is_special && !is_other && ends_there && !is_version
 }
 
 /// Returns whether groups of digits are the address of one machine.
@@ -648,6 +648,7 @@ fn is_ipv6(found: &Found<'_>) -> bool {
     found.value.matches(':').count() >= 4
         && groups.iter().filter(|group| **group != 0).count() >= 3
         && !is_documentation
+        && found.value.contains(|c: char| c.is_ascii_digit())
         && !found.after.starts_with(|c: char| c.is_ascii_alphanumeric())
 }
 
@@ -703,7 +704,8 @@ mod tests {
             "git clone git@github.com:rust-lang/regex.git",
             "user@example.com, noreply@corp.net, icon@2x.png, react@18.2.0",
             "127.0.0.1:8080 0.0.0.0 ::1 192.0.2.7 2001:db8::1 10.0.0.0/8",
-            "version 4.18.2.1, v1.2.3.5, chrome/120.0.6099.71, 12:34:56, std::fmt::Debug, aa:bb:cc:dd:ee:ff",
+            "version 4.18.2.1, **V8**: update to 4.4.63.30, v1.2.3.5, chrome/120.0.6099.71",
+            "12:34:56, std::fmt::Debug, aa:bb:cc:dd:ee:ff, ffff:ffff:ffff:ffff::",
             "let token = self.next_token2(); password = get_password1(); secret: process.env.SECRET_1",
             "password: string, token?: string; \"max_tokens\": 4096, password=$PASSWORD1",
             "https://site.org/home/page https://user:password@host/ /home/user/x src/home/index.ts",

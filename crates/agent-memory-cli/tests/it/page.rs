@@ -240,7 +240,7 @@ fn a_page_is_a_new_file_of_its_owner() {
     let written = home.json(&["view", &session, "--html", "page.html"]);
     assert_eq!(
         written,
-        json!({"file": "page.html", "messages": 585, "views": 1, "summaries": 0})
+        json!({"file": "page.html", "messages": 585, "views": 1, "summaries": 0, "redacted": {}})
     );
     let path = home.path().join("page.html");
     let page = std::fs::read_to_string(&path).unwrap();
