@@ -30,8 +30,8 @@ type Rule = (&'static str, &'static str, fn(&Found<'_>) -> bool);
 const RULES: [Rule; 22] = [
     (
         "private-key",
-        r"-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----[A-Za-z0-9\s+/=\\:;,.()<>#*|│→-]*?-----END [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----",
-        |found| found.value.len() > 120,
+        r#"-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----[A-Za-z0-9\s+/=\\:;,.()<>#*|│→"'-]*?-----END [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----"#,
+        has_base64,
     ),
     (
         "private-key",
@@ -249,7 +249,10 @@ impl Redactor {
         let is_json = text.trim_start().starts_with(['{', '[', '"'])
             && serde_json::from_str::<IgnoredAny>(text).is_ok();
         if is_json {
-            return self.json(text);
+            // The lines of a private key may be strings of a list.
+            let key = self.rules.first().and_then(|key| self.replaced(key, text));
+            let key = key.filter(|changed| serde_json::from_str::<IgnoredAny>(changed).is_ok());
+            return key.or_else(|| self.json(text));
         }
         let mut shown = Cow::Borrowed(text);
         for rule in &self.rules {
@@ -396,6 +399,14 @@ fn decoded(token: &str) -> Cow<'_, str> {
     }
 }
 
+/// Returns whether a block has a line of Base64, and not only code about such blocks.
+fn has_base64(found: &Found<'_>) -> bool {
+    let mut runs = found
+        .value
+        .split(|c: char| !c.is_ascii_alphanumeric() && !"+/=".contains(c));
+    runs.any(|run| run.len() >= 24)
+}
+
 /// Returns whether a text is a stand-in for a secret in an example.
 fn is_placeholder(text: &str) -> bool {
     let lower = text.to_ascii_lowercase();
@@ -422,8 +433,20 @@ fn is_placeholder(text: &str) -> bool {
         "process.env",
         "://",
     ];
-    text.starts_with(['$', '%', '{', '/', '~', '.'])
-        || words.iter().any(|word| lower.contains(word))
+    words.iter().any(|word| lower.contains(word))
+}
+
+/// Returns whether a text is a path, or a variable of a shell or a template.
+fn is_reference(text: &str) -> bool {
+    let is_word = |text: &str| text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+    let folder = text
+        .strip_prefix('/')
+        .and_then(|path| path.split('/').next());
+    folder.is_some_and(|name| name.chars().all(|c| c.is_ascii_lowercase()))
+        || text.strip_prefix('$').is_some_and(is_word)
+        || text.starts_with(['{', '~', '.'])
+        || text.starts_with("%(")
+        || text.ends_with('%')
 }
 
 /// Returns whether a text is a name or password that many examples and images of systems have.
@@ -528,7 +551,8 @@ fn is_literal(found: &Found<'_>) -> bool {
         name.starts_with("--")
             || variable.is_some_and(|name| name.ends_with(|c: char| c.is_ascii_uppercase()))
     };
-    found.is_quoted || name.is_some_and(is_assigned) || !is_code(found.value)
+    !is_reference(found.value)
+        && (found.is_quoted || name.is_some_and(is_assigned) || !is_code(found.value))
 }
 
 /// Returns whether the value of a password's name is a password.
@@ -554,7 +578,7 @@ fn is_secret(found: &Found<'_>) -> bool {
 
 /// Returns whether a name or password is no stand-in for one, and none that many have.
 fn is_own(found: &Found<'_>) -> bool {
-    !is_placeholder(found.value) && !is_common_word(found.value)
+    !is_placeholder(found.value) && !is_reference(found.value) && !is_common_word(found.value)
 }
 
 /// Returns whether an address is one of a person: not of an example, a program, or a file.
@@ -605,7 +629,10 @@ fn is_email(found: &Found<'_>) -> bool {
                 .is_some_and(|(_, rest)| !rest.contains('/'))
         });
     !files.contains(&last)
-        && !domain.split('.').any(|label| of_example.contains(&label))
+        && !domain
+            .rsplit('.')
+            .nth(1)
+            .is_some_and(|label| of_example.contains(&label))
         && !local.is_empty()
         && !programs.contains(&local)
         && !found.after.starts_with(['(', '@'])
@@ -688,11 +715,39 @@ mod tests {
             ),
             ("PASSWORD=hunter2;", "PASSWORD=[redacted:password 1];"),
             ("/home/jean-luc.", "/home/[redacted:user 1]."),
+            (
+                "SECRET_KEY=/a8B7c6D5/e4F3g2H1",
+                "SECRET_KEY=[redacted:secret 1]",
+            ),
             (r"C:\Users\nancy\x", r"C:\Users\[redacted:user 1]\x"),
             ("[2a02:8071::b5c0:1d00]:443", "[[redacted:ip 1]]:443"),
         ] {
             assert_eq!(Redactor::new().unwrap().text(text), shown);
         }
+    }
+
+    #[test]
+    fn a_private_key_is_found_in_lines_of_a_list_or_of_code() {
+        let dashes = "-".repeat(5);
+        let lines = [
+            format!("+{dashes}BEGIN PRIVATE KEY{dashes}"),
+            format!("+{}", "q7Zr2Lw9".repeat(8)),
+            format!("+{dashes}END PRIVATE KEY{dashes}"),
+        ];
+        let redactor = Redactor::new().unwrap();
+        let json =
+            serde_json::json!({"lines": lines, "of": {lines[0].as_str(): lines[2]}}).to_string();
+        let shown: Value = serde_json::from_str(&redactor.text(&json)).unwrap();
+        assert_eq!(
+            shown["lines"],
+            serde_json::json!(["+[redacted:private-key 1]"])
+        );
+        let code = format!(
+            "key = \"{}\\n\" +\n  \"{}\"",
+            lines[0],
+            lines[1..].join("\\n\" +\n  \"")
+        );
+        assert_eq!(redactor.text(&code), "key = \"+[redacted:private-key 2]\"");
     }
 
     #[test]
@@ -710,7 +765,7 @@ mod tests {
             "password: string, token?: string; \"max_tokens\": 4096, password=$PASSWORD1",
             "https://site.org/home/page https://user:password@host/ /home/user/x src/home/index.ts",
             "the bearer of this-is-a-long-word, API key: your_api_key_0123456789",
-            "PWD=/home/user/work1 csrf token: 123e4567-e89b-12d3-a456-426614174000",
+            "token_secret=/run/secrets/db_token_12 pwd = $WORK_DIR2 PWD=/home/user/work1 csrf token: 123e4567-e89b-12d3-a456-426614174000",
         ] {
             assert_eq!(redactor.text(text), text);
         }
