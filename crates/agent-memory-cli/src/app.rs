@@ -205,7 +205,7 @@ impl App {
     }
 
     /// Returns the options for opening a database. With them, every write survives a power cut.
-    fn options(&self, progress: Option<&Arc<Progress>>) -> SqliteOptions {
+    pub(crate) fn options(&self, progress: Option<&Arc<Progress>>) -> SqliteOptions {
         SqliteOptions::new()
             .with_durability(Durability::Power)
             .with_lock_timeout(self.lock_timeout)

@@ -1,5 +1,6 @@
 //! The command line.
 
+pub(crate) mod examples;
 mod retrieval;
 
 use std::path::PathBuf;

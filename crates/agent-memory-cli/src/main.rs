@@ -20,7 +20,7 @@ mod writer;
 use std::io;
 use std::process::ExitCode;
 
-use clap::Parser as _;
+use clap::{CommandFactory as _, FromArgMatches as _};
 
 use crate::app::App;
 use crate::args::{Cli, Command};
@@ -28,7 +28,9 @@ use crate::error::{Failure, Kind};
 use crate::output::note;
 
 fn main() -> ExitCode {
-    let cli = match Cli::try_parse() {
+    let command = args::examples::add(Cli::command());
+    let matches = command.try_get_matches();
+    let cli = match matches.and_then(|matches| Cli::from_arg_matches(&matches)) {
         Ok(cli) => cli,
         Err(error) => return usage(&error),
     };

@@ -212,7 +212,7 @@ pub mod store {
     };
     #[cfg(feature = "sqlite")]
     pub use store_sqlite::{
-        Durability, LockObserver, LockWait, PlainExport, SqliteOptions, SqliteStore,
+        Durability, FileUsage, LockObserver, LockWait, PlainExport, SqliteOptions, SqliteStore,
     };
 
     pub use crate::ingest::IngestReport;

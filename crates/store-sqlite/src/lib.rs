@@ -14,9 +14,11 @@ mod plain;
 mod readers;
 mod soon;
 mod sql;
+mod usage;
 
 pub use db::SqliteDatabase;
 pub use memory_store;
 pub use open::SqliteStore;
 pub use options::{Durability, LockObserver, LockWait, SqliteOptions};
 pub use plain::{PlainExport, write_plain};
+pub use usage::FileUsage;

@@ -19,9 +19,27 @@ struct StatsReport {
     tokens: u64,
     summaries: u64,
     views: Vec<ViewTotals>,
+    parts: Parts,
+    /// Number of long texts that are stored once, and of messages with one of them.
+    texts: u64,
+    uses_of_texts: u64,
+    /// Number of summaries by the tier that wrote them.
+    tiers: BTreeMap<String, u64>,
+    /// Number of entries by month, by the time in the source.
+    months: BTreeMap<String, u64>,
     /// Start time of an erasure that was interrupted, so that erased words may still be in the database's files. `None`
     /// if no erasure was interrupted.
     pending_wipe: Option<String>,
+}
+
+/// Bytes of the parts of the database.
+#[derive(Debug, Serialize)]
+struct Parts {
+    log: u64,
+    summaries: u64,
+    views: u64,
+    search: u64,
+    other: u64,
 }
 
 /// Totals over the views with one name in all conversations.
@@ -38,6 +56,9 @@ struct ViewTotals {
 pub(crate) async fn run(app: &mut App) -> anyhow::Result<()> {
     let memory = app.open().await?;
     let place = app.place()?;
+    let options = app.options(None).read_only();
+    let usage = options.usage(&place.path).await;
+    let usage = usage.map_err(agent_memory::Error::from)?;
     let pending_wipe = memory.store().pending_wipe().await?;
     let mut answer = StatsReport {
         database: place.path.display().to_string(),
@@ -47,6 +68,17 @@ pub(crate) async fn run(app: &mut App) -> anyhow::Result<()> {
         tokens: 0,
         summaries: 0,
         views: Vec::new(),
+        parts: Parts {
+            log: usage.log,
+            summaries: usage.summaries,
+            views: usage.views,
+            search: usage.search,
+            other: usage.other,
+        },
+        texts: usage.texts,
+        uses_of_texts: usage.uses_of_texts,
+        tiers: usage.tiers,
+        months: usage.months,
         pending_wipe: pending_wipe.map(|at| at.to_string()),
     };
     let mut views: BTreeMap<String, ViewTotals> = BTreeMap::new();
@@ -93,13 +125,40 @@ pub(crate) async fn run(app: &mut App) -> anyhow::Result<()> {
     if app.json {
         return Ok(app.out.json(&answer)?);
     }
-    let row = |name: &str, text: String| vec![name.to_owned(), text];
+    let row = |name: &str, text: String, more: String| vec![name.to_owned(), text, more];
+    let parts = &answer.parts;
+    let each = |part: u64, of: u64, what: &str| match of {
+        0 => String::new(),
+        of => format!("{} {what}", bytes(part / of)),
+    };
     let rows = vec![
-        row("size", bytes(answer.bytes)),
-        row("sessions", number(answer.conversations)),
-        row("log entries", number(answer.messages)),
-        row("tokens", number(answer.tokens)),
-        row("summaries", number(answer.summaries)),
+        row("size", bytes(answer.bytes), String::new()),
+        row(
+            "  log",
+            bytes(parts.log),
+            each(parts.log, answer.messages, "an entry"),
+        ),
+        row(
+            "  search index",
+            bytes(parts.search),
+            each(parts.search, answer.messages, "an entry"),
+        ),
+        row(
+            "  summaries",
+            bytes(parts.summaries),
+            each(parts.summaries, answer.summaries, "a summary"),
+        ),
+        row("  views", bytes(parts.views), String::new()),
+        row("  other", bytes(parts.other), String::new()),
+        row("sessions", number(answer.conversations), String::new()),
+        row("log entries", number(answer.messages), by(&answer.months)),
+        row("tokens", number(answer.tokens), String::new()),
+        row("summaries", number(answer.summaries), by(&answer.tiers)),
+        row(
+            "texts stored once",
+            number(answer.texts),
+            format!("used {} times", number(answer.uses_of_texts)),
+        ),
     ];
     app.out.line(&format!("database {}", answer.database))?;
     app.out.text(&table(&rows))?;
@@ -118,4 +177,11 @@ pub(crate) async fn run(app: &mut App) -> anyhow::Result<()> {
         app.out.line(&unwiped(since))?;
     }
     Ok(())
+}
+
+/// Returns numbers with their names: `2026-02 12, 2026-03 573`.
+fn by(numbers: &BTreeMap<String, u64>) -> String {
+    let numbers = numbers.iter();
+    let numbers = numbers.map(|(name, n)| format!("{name} {}", number(*n)));
+    numbers.collect::<Vec<_>>().join(", ")
 }

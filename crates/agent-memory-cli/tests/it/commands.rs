@@ -317,7 +317,17 @@ fn sessions_stats_and_verify_agree() {
         &stats["views"][0],
         json!({"name": "dag", "tokens": view["tokens"]}),
     );
-    assert!(stats["bytes"].as_u64().unwrap() > 100_000);
+    let bytes = stats["bytes"].as_u64().unwrap();
+    assert!(bytes > 100_000);
+    let parts = stats["parts"].as_object().unwrap().values();
+    let parts: u64 = parts.map(|bytes| bytes.as_u64().unwrap()).sum();
+    assert!((bytes / 2..=bytes).contains(&parts), "{parts} of {bytes}");
+    let sum = |name: &str| -> u64 {
+        let numbers = stats[name].as_object().unwrap().values();
+        numbers.map(|n| n.as_u64().unwrap()).sum()
+    };
+    assert_eq!(sum("tiers"), stats["summaries"].as_u64().unwrap());
+    assert!(sum("months") <= stats["messages"].as_u64().unwrap());
 
     let verified = home.json(&["verify"]);
     has(

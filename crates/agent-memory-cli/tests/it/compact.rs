@@ -109,7 +109,7 @@ fn pasted_commands_work() {
     ]);
     let (_, commands) = shown.out.split_once("To go on:\n").unwrap();
     let commands: Vec<&str> = commands.lines().collect();
-    assert_eq!(commands.len(), 4, "{commands:?}");
+    assert_eq!(commands.len(), 3, "{commands:?}");
     for command in commands {
         let mut shell = assert_cmd::Command::new("sh");
         let ran = shell
