@@ -1,4 +1,4 @@
-//! What a database consists of: sizes of its parts, tiers of summaries, and messages by month.
+//! The parts of a database: their sizes, tiers of summaries, and messages by month.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -10,7 +10,7 @@ use store_sql::{Columns as _, Database as _};
 use crate::db::{SqliteDatabase, open_database};
 use crate::options::SqliteOptions;
 
-/// What a database consists of.
+/// Sizes of the parts of a database, and numbers of their rows.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct FileUsage {
@@ -35,7 +35,7 @@ pub struct FileUsage {
 }
 
 impl SqliteOptions {
-    /// Reads what the database at `path` consists of. Takes time proportional to the size of the file.
+    /// Reads the sizes of the parts of the database at `path`. Takes time proportional to the size of the file.
     ///
     /// # Errors
     /// As [`open`](Self::open).
