@@ -156,7 +156,8 @@ pub(crate) struct Compact {
     pub(crate) policy: Policy,
     /// Configuration file in TOML: the table [handoff] has max_tokens, a quarter of the bytes of the session's file
     /// above which a handoff is due (0 for 80000, -1 for no threshold), and keep_tail, the number of newest messages
-    /// that stay (0 for 20). --threshold and --fresh-tail take precedence
+    /// that stay (0 for 20). The tables [dag], [blocks], [turns] and [context] have the fields of the library's
+    /// policies (docs/cli.md). --threshold, --fresh-tail, --leaf-messages and --leaf-tokens take precedence
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
     /// Size of the model's window, in tokens, for --threshold

@@ -2,15 +2,17 @@
 
 use std::path::{Path, PathBuf};
 
-use agent_memory::Strategy;
-use agent_memory::compaction::AutoHandoff;
+use agent_memory::compaction::{AutoHandoff, BlockPolicy};
+use agent_memory::context::AssemblyPolicy;
+use agent_memory::{DagPolicy, Strategy, TurnPolicy};
 use serde::Deserialize;
 
 use crate::error::{Failure, Kind, unreadable};
 
 /// Allowed tables, keys and values of the file.
 const TABLES: &str = "the table [handoff] has max_tokens, a number of tokens (0 for 80000, -1 for no threshold), and \
-                      keep_tail, a number of messages (0 for 20)";
+                      keep_tail, a number of messages (0 for 20); [dag], [blocks], [turns] and [context] have the \
+                      fields of DagPolicy, BlockPolicy, TurnPolicy and AssemblyPolicy";
 
 /// A configuration file.
 #[derive(Debug, Clone, Default)]
@@ -22,8 +24,17 @@ pub(crate) struct Config {
 /// The tables of a configuration file.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-struct Tables {
-    handoff: Option<AutoHandoff>,
+pub(crate) struct Tables {
+    /// Policy of the strategy handoff.
+    pub(crate) handoff: Option<AutoHandoff>,
+    /// Policy of the strategy dag.
+    pub(crate) dag: Option<DagPolicy>,
+    /// Policy of the strategy blocks.
+    pub(crate) blocks: Option<BlockPolicy>,
+    /// Thresholds. Those of `handoff` take precedence.
+    pub(crate) turns: Option<TurnPolicy>,
+    /// Policy of the contexts.
+    pub(crate) context: Option<AssemblyPolicy>,
 }
 
 impl Config {
@@ -47,21 +58,39 @@ impl Config {
         })
     }
 
-    /// Returns the setting for handoffs.
-    pub(crate) fn handoff(&self) -> Option<AutoHandoff> {
-        self.tables.handoff
+    /// Returns the tables of the file.
+    pub(crate) fn tables(&self) -> &Tables {
+        &self.tables
+    }
+
+    /// Returns the policy with the thresholds; `None` if the file sets none.
+    pub(crate) fn turns(&self) -> Option<TurnPolicy> {
+        let of_handoff = self.tables.handoff.map(TurnPolicy::from);
+        of_handoff.or_else(|| self.tables.turns.clone())
     }
 
     /// Returns an error if the file has no table for a strategy.
     pub(crate) fn check(&self, strategy: Strategy) -> Result<(), Failure> {
-        if strategy == Strategy::Handoff && self.tables.handoff.is_some() {
+        let tables = &self.tables;
+        let strategies = [
+            (Strategy::Dag, tables.dag.is_some()),
+            (Strategy::Handoff, tables.handoff.is_some()),
+            (Strategy::Blocks, tables.blocks.is_some()),
+        ];
+        let mut with_table = strategies.into_iter().filter(|(_, has_table)| *has_table);
+        let for_all = tables.turns.is_some() || tables.context.is_some();
+        if for_all || with_table.clone().any(|(with, _)| with == strategy) {
             return Ok(());
         }
         let path = self.path.display();
         let text = format!(
             "--config has no effect with the strategy {strategy}: {path} has no table for it"
         );
-        Err(Failure::new(Kind::Usage, text)
-            .hint("leave it out, or give --strategy handoff and a file with the table [handoff]"))
+        let other = with_table.next();
+        let other = other.map(|(with, _)| format!(", or give --strategy {with}"));
+        Err(Failure::new(Kind::Usage, text).hint(format!(
+            "leave it out, or add the table [{strategy}]{}",
+            other.unwrap_or_default()
+        )))
     }
 }

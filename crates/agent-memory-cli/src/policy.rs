@@ -1,7 +1,7 @@
 //! The compaction policy from the command line and the configuration file.
 
 use agent_memory::{
-    Builder, DagPolicy, HandoffPolicy, Strategy, TurnPolicy,
+    Builder, DagPolicy, HandoffPolicy, Strategy,
     compaction::{Trigger, WindowUse},
 };
 
@@ -49,7 +49,7 @@ impl Policy {
         default: DagPolicy,
         config: &Config,
     ) -> Builder {
-        let mut turns = TurnPolicy::default();
+        let mut turns = config.tables().turns.clone().unwrap_or_default();
         if let Some(messages) = self.fresh_tail {
             builder = builder.fresh_tail(messages);
         }
@@ -60,9 +60,18 @@ impl Policy {
                 of_window: of_window * 2.0 / 3.0,
             };
         }
-        let handoff = config.handoff().map(HandoffPolicy::from);
+        let tables = config.tables();
+        let handoff = tables.handoff.map(HandoffPolicy::from);
+        if let Some(policy) = &tables.context {
+            builder = builder.assembly(policy.clone());
+        }
+        let dag = self.dag(tables.dag.clone().unwrap_or(default));
+        if let Some(policy) = &tables.blocks {
+            builder = builder.blocks(policy.clone());
+        }
+        // The last strategy is the one of sessions without a strategy of their own.
         let builder = builder.handoff(handoff.unwrap_or_default());
-        builder.dag(self.dag(default)).turns(turns)
+        builder.dag(dag).turns(turns)
     }
 
     /// Returns whether a session of this size crosses the threshold: the share of the window, or the number of tokens in
@@ -70,9 +79,7 @@ impl Policy {
     pub(crate) fn is_due(&self, usage: &WindowUse, config: &Config) -> bool {
         let trigger = match self.threshold {
             Some(of_window) => Trigger::Fraction { of_window },
-            None => config
-                .handoff()
-                .map_or(Trigger::Never, |setting| TurnPolicy::from(setting).hard),
+            None => config.turns().map_or(Trigger::Never, |policy| policy.hard),
         };
         trigger == Trigger::Never || trigger.fires(usage)
     }

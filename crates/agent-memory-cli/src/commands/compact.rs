@@ -291,7 +291,7 @@ async fn planned(session: Session, args: &Compact) -> agent_memory::Result<Sessi
 /// Returns whether the session crosses the threshold. The number of the configuration file is compared with the lines of
 /// the session's file, and the share of a window with the cost of its contexts.
 async fn is_due(args: &Compact, config: &Config, session: &Session) -> anyhow::Result<bool> {
-    let lines = match config.handoff() {
+    let lines = match config.tables().handoff {
         Some(_) => session.session_file().await?,
         None => String::new(),
     };

@@ -302,6 +302,31 @@ fn an_error_of_a_configuration_file_names_file_key_and_values() {
 }
 
 #[test]
+fn a_configuration_file_sets_the_policy_of_each_strategy() {
+    let home = Home::new();
+    let file = walks(&home);
+    let runs = |strategy: &str, text: &str| {
+        let config = home.file("memory.toml", text);
+        let config = config.to_str().unwrap();
+        let store = format!("{}.db", text.len());
+        let command = ["compact", &file, "--strategy", strategy, "--config", config];
+        home.json(&[&command[..], &["--store", &store]].concat())
+    };
+    let leaves = |text| runs("dag", text)["summaries"]["leaf"].as_u64().unwrap_or(0);
+    let usual = leaves("[dag]\n");
+    let small = leaves("[dag]\nleaf_min_messages = 2\nmax_source_tokens = 300\n");
+    assert!(small > usual && usual > 0, "{small} {usual}");
+    // Without crossing the threshold there is no work.
+    let none = runs(
+        "dag",
+        "[turns]\nhard = { kind = \"absolute\", tokens = 1000000 }\n",
+    );
+    assert_eq!(none["stop_reason"], "below_threshold");
+    let blocks = runs("blocks", "[blocks]\nkeep_recent_turns = 1\n");
+    assert!(blocks["after"]["tokens"].as_u64() > Some(0), "{blocks}");
+}
+
+#[test]
 fn a_refused_option_imports_no_file() {
     let home = Home::new();
     let file = walks(&home);
