@@ -235,9 +235,10 @@ pub mod tokens {
 #[cfg(any(feature = "import", feature = "providers"))]
 pub mod transcripts {
     pub use message_formats::{
-        AgentHome, EntryHead, Error, ErrorKind, Format, Formats, KnownAgents, Origin, ReadEntry,
-        ReadOptions, Report, SessionFile, SessionLog, SourceScope, SourceSummary, Transcript,
-        Warning, read, read_file,
+        AgentHome, CalledName, EntryHead, Error, ErrorKind, Format, Formats, KnownAgents,
+        NAME_KINDS, NamePatterns, Origin, OwnCompaction, ReadEntry, ReadOptions, Report,
+        SessionFile, SessionLog, Shown, SourceScope, SourceSummary, Transcript, Warning,
+        own_compactions, read, read_file,
     };
 
     #[cfg(feature = "import")]

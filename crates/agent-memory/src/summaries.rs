@@ -42,6 +42,7 @@
 //! # }
 //! ```
 
+pub use extractive_summarizer::{ConversationState, Fact, FactKind};
 pub use model_client::{ChatModel, ChatPrompt, Completion};
 pub use summarize_escalation::prompt::{
     AnswerFormat, Clip, InvalidTemplate, PromptSet, Slot, Template, strip_analysis_block,

@@ -43,14 +43,23 @@ pub(crate) fn force(sentence: &str) -> Force {
     }
 }
 
+/// Returns whether a sentence states a rule or a value, and not only a change.
+pub(crate) fn is_standing(sentence: &str) -> bool {
+    force(sentence) == Force::Value
+        || (sentence.len() <= RULE_BYTES && stands(&words(sentence), sentence))
+}
+
+fn stands(words: &Words<'_>, sentence: &str) -> bool {
+    any(words, sentence, Cue::Standing) || always(words) || forbids(words) || makes_sure(words)
+}
+
 pub(crate) fn force_of(words: &mut Words<'_>, sentence: &str) -> Force {
     let polite = any(words, sentence, Cue::Kindly);
     if polite && !words.quoted {
         return Force::SmallTalk;
     }
     let asks = sentence.trim_end().ends_with(['?', '？']);
-    let standing =
-        any(words, sentence, Cue::Standing) || always(words) || forbids(words) || makes_sure(words);
+    let standing = stands(words, sentence);
     let wish = || {
         let imperative =
             (0..words.words.len()).any(|n| IMPERATIVES.contains(&words.at(n)) && words.begins(n));

@@ -49,5 +49,5 @@ mod wrap;
 pub use cut::{CUT_NOTE, cut_to_tokens};
 pub use rank::{HEADLINE_TOKENS, rank_lines, rank_of};
 pub use source::{Source, SummarySource};
-pub use state::{ConversationState, Overtaken};
+pub use state::{ConversationState, Fact, FactKind, Overtaken};
 pub use summarizer::ExtractiveSummarizer;

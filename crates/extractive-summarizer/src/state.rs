@@ -1,5 +1,7 @@
 //! State of a conversation: goal, rules, conclusions, open tasks and failures.
 
+mod facts;
+
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
@@ -19,6 +21,8 @@ use crate::source::Source;
 use crate::standing;
 use crate::tasks;
 use crate::text::{clip, digest, is_wide, line_sentences, sentences, squeeze};
+
+pub use facts::{Fact, FactKind};
 
 /// Line that explains the positions in brackets to the reader.
 const LEGEND: &str = "[n] is the message to expand.";
@@ -383,8 +387,8 @@ fn work(gathered: &Gathered, shown: &[Seq], chars: usize, lines: &mut Vec<Line>)
                 talk(item, 8 + 12 * n, "Assistant", &text)
             }),
     );
-    if let Some(text) = tasks(&items) {
-        add(Section::Tasks, 9, clip(&text, 2 * chars));
+    if let Some((item, text)) = tasks(&items) {
+        add(Section::Tasks, 9, clip(&at(item, text), 2 * chars));
     }
     let mut files: Vec<_> = gathered.files.iter().collect();
     files.sort_by_key(|(path, file)| (Reverse(file.last), *path));
@@ -422,11 +426,7 @@ fn work(gathered: &Gathered, shown: &[Seq], chars: usize, lines: &mut Vec<Line>)
     if !searches.is_empty() {
         add(Section::Searches, 16, searches.join(" · "));
     }
-    // Failures before the last requests were resolved, or are no longer relevant.
-    let asked = items.iter().filter(|item| asks(item)).rev().nth(1);
-    let since = asked.map_or(Seq::FIRST, |item| item.range.first);
     let failing = failing(&items).into_iter();
-    let failing = failing.take_while(|item| item.range.first > since);
     for (n, item) in failing.take(FAILING).enumerate() {
         let about = clip(&squeeze(&item.lines.join(" ")), chars / 2);
         let says = ending(item, chars / 2);
@@ -447,18 +447,21 @@ fn words(item: &Item, chars: usize) -> String {
 }
 
 /// Returns the last state of the task list; `None` if no task is open or in progress.
-fn tasks(items: &[&Item]) -> Option<String> {
+fn tasks<'a>(items: &[&'a Item]) -> Option<(&'a Item, &'a str)> {
     let acts = items
         .iter()
         .rev()
         .filter(|item| item.kind == Kind::Act && !item.runs());
-    let mut lists = acts.filter_map(|item| Some((item, item.lines.first()?.as_str())));
-    let (item, text) = lists.find(|(_, text)| tasks::is_list(text))?;
-    tasks::is_open(text).then(|| at(item, text))
+    let mut lists = acts.filter_map(|item| Some((*item, item.lines.first()?.as_str())));
+    let list = lists.find(|(_, text)| tasks::is_list(text));
+    list.filter(|(_, text)| tasks::is_open(text))
 }
 
-/// Returns the commands that failed and did not succeed later, last one first.
+/// Returns the commands that failed after the last request but one and did not succeed later, last one first. Earlier
+/// failures were resolved, or are no longer relevant.
 fn failing<'a>(items: &[&'a Item]) -> Vec<&'a Item> {
+    let asked = items.iter().filter(|item| asks(item)).rev().nth(1);
+    let since = asked.map_or(Seq::FIRST, |item| item.range.first);
     let mut failing: Vec<(Does, &Item)> = Vec::new();
     for item in items.iter().rev() {
         let line = item
@@ -476,5 +479,8 @@ fn failing<'a>(items: &[&'a Item]) -> Vec<&'a Item> {
             }
         }
     }
-    failing.into_iter().map(|(_, item)| item).collect()
+    let failing = failing.into_iter().map(|(_, item)| item);
+    failing
+        .take_while(|item| item.range.first > since)
+        .collect()
 }

@@ -28,6 +28,17 @@ pub(crate) fn is_open(text: &str) -> bool {
         .any(|start| text.starts_with(start))
 }
 
+/// Returns the tasks of a list that are open or in progress, without their ids.
+pub(crate) fn open(list: &str) -> impl Iterator<Item = &str> {
+    let starts = || PARTS.iter().take(2).map(|(start, _)| *start);
+    let parts = list.split(BETWEEN_PARTS);
+    let open = parts.filter_map(move |part| starts().find_map(|start| part.strip_prefix(start)));
+    open.flat_map(|part| part.split(BETWEEN)).map(|task| {
+        let numbered = task.strip_prefix(ID).and_then(|task| task.split_once(' '));
+        numbered.map_or(task, |(_, subject)| subject)
+    })
+}
+
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Task {
     id: String,

@@ -2,18 +2,18 @@
 //! sessions used a context shows; writes docs/measurements/next.md.
 
 mod cases;
-mod things;
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use agent_memory::Strategy;
+use anyhow::Context as _;
+use message_formats::{CalledName, NAME_KINDS, NamePatterns};
 use token_estimate::TokenEstimator as _;
 
 use crate::density::ours::{Ours, TOKENS};
 use crate::flags::{Flags, last_characters};
 use cases::{Cut, EVERY, LONGEST, NEXT};
-use things::{KINDS, Patterns, Thing};
 
 const PAGE: &str = "docs/measurements/next.md";
 const COMMAND: &str = "cargo xtask bench-next";
@@ -24,7 +24,7 @@ const NEWEST: usize = 5;
 
 pub(crate) fn run(flags: &[String], words: &[&str]) -> anyhow::Result<()> {
     let flags = Flags::of(flags, words, COMMAND)?;
-    let patterns = Patterns::new()?;
+    let patterns = NamePatterns::new().context("the patterns of names")?;
     let cuts = cases::cuts(&flags.data, &patterns)?;
     let mut rows = Rows::default();
     let mut files: BTreeMap<&str, Rows> = BTreeMap::new();
@@ -57,8 +57,8 @@ const TAIL: usize = 4;
 #[derive(Default)]
 struct Row {
     texts: usize,
-    shown: [usize; KINDS.len()],
-    needed: [usize; KINDS.len()],
+    shown: [usize; NAME_KINDS.len()],
+    needed: [usize; NAME_KINDS.len()],
     /// Texts with the newest request whole, of those with a request.
     newest: (usize, usize),
     /// How many of the newest requests are there whole.
@@ -70,10 +70,10 @@ struct Row {
 }
 
 impl Row {
-    fn of(cut: &Cut, text: &str, patterns: &Patterns) -> Self {
+    fn of(cut: &Cut, text: &str, patterns: &NamePatterns) -> Self {
         let (shown, lists) = patterns.shown(&cut.needed, text);
-        let mut needed = [0; KINDS.len()];
-        for Thing { kind, .. } in &cut.needed {
+        let mut needed = [0; NAME_KINDS.len()];
+        for CalledName { kind, .. } in &cut.needed {
             needed[*kind] += 1;
         }
         let flat = flat(text);
@@ -95,7 +95,7 @@ impl Row {
 
     fn merge(&mut self, other: &Self) {
         self.texts += other.texts;
-        for kind in 0..KINDS.len() {
+        for kind in 0..NAME_KINDS.len() {
             self.shown[kind] += other.shown[kind];
             self.needed[kind] += other.needed[kind];
         }
@@ -114,7 +114,7 @@ impl Row {
     }
 }
 
-fn rows_of(cut: &Cut, patterns: &Patterns) -> anyhow::Result<Rows> {
+fn rows_of(cut: &Cut, patterns: &NamePatterns) -> anyhow::Result<Rows> {
     let mut rows = Rows::new();
     let row = |text: &str| Row::of(cut, text, patterns);
     let own = cut.theirs.as_deref().map(|theirs| TOKENS.text(theirs));
@@ -165,11 +165,11 @@ fn percent(part: usize, all: usize) -> String {
 
 fn table(rows: &Rows) -> String {
     let mut out = String::from("| tokens | text | needed next |");
-    for kind in KINDS {
+    for kind in NAME_KINDS {
         let _ = write!(out, " {kind} |");
     }
     out.push_str(" newest request whole | newest five whole | lists of names | room used |\n");
-    let _ = writeln!(out, "|--:|---|{}", "--:|".repeat(5 + KINDS.len()));
+    let _ = writeln!(out, "|--:|---|{}", "--:|".repeat(5 + NAME_KINDS.len()));
     for ((size, method), row) in rows {
         let size = size.map_or_else(|| "theirs".to_owned(), |size| size.to_string());
         let _ = write!(out, "| {size} | {} |", METHODS[*method]);
@@ -196,7 +196,7 @@ fn page(rows: &Rows, files: &BTreeMap<&str, Rows>, cuts: usize) -> String {
     let needed = needed.unwrap_or_default();
     let kinds = needed
         .iter()
-        .zip(KINDS)
+        .zip(NAME_KINDS)
         .map(|(n, kind)| format!("{kind} {n}"));
     let kinds: Vec<String> = kinds.collect();
     let mut out = format!(

@@ -1,6 +1,6 @@
 //! The state of a conversation from its summaries and messages.
 
-use extractive_summarizer::{ConversationState, ExtractiveSummarizer, Source};
+use extractive_summarizer::{ConversationState, ExtractiveSummarizer, FactKind, Source};
 use memory_model::{LogEntry, Message, RawJson, Seq, SeqRange, SummaryBody};
 use message_formats::KnownAgents;
 use token_estimate::{HeuristicEstimator, TokenEstimator};
@@ -216,4 +216,67 @@ fn tasks_that_are_changed_one_by_one_are_told_as_a_list() {
     let both = ExtractiveSummarizer::new().with_conventions(std::sync::Arc::new(KnownAgents));
     let both = both.extract(&pieces, 300, &BYTES4);
     assert!(!both.contains("doing:"), "{both}");
+}
+
+#[test]
+fn facts_hold_at_the_end_and_are_listed_once() {
+    let mut log = session();
+    let todos = r#"{"todos":[{"content":"Move it","status":"completed"},{"content":"Test it","status":"in_progress"},{"content":"Ship it","status":"pending"}]}"#;
+    let asked = r#"{"questions":[{"question":"Which colour?","header":"Colour","options":[]}]}"#;
+    let edit = r#"{"file_path":"/w/settings.rs","old_string":"a","new_string":"b"}"#;
+    let more = [
+        Message::tool_call("t", "TodoWrite", RawJson::parse(todos).unwrap()),
+        Message::tool_result("t", "Modified."),
+        Message::tool_call("q", "AskUserQuestion", RawJson::parse(asked).unwrap()),
+        Message::tool_result(
+            "q",
+            "User has answered your questions: \"Which colour?\"=\"Blue\". You can now continue with the user's answers in mind.",
+        ),
+        Message::tool_call("e", "Edit", RawJson::parse(edit).unwrap()),
+        Message::tool_result("e", "Updated."),
+        Message::assistant(
+            "We decided to keep the defaults of the exporter. Have you decided on the colour yet?",
+        ),
+        Message::user("From now on, name all branches with the prefix 'fix-'."),
+    ];
+    let last = log.last().unwrap().seq.0;
+    let more = crate::log(more.to_vec(), &BYTES4).into_iter();
+    log.extend(more.map(|mut entry| {
+        entry.seq.0 += last;
+        entry
+    }));
+    let pieces: Vec<Source<'_>> = log.iter().map(Source::from).collect();
+    let facts = ConversationState::of(&pieces, &KnownAgents).facts();
+    let facts: Vec<(FactKind, Option<u32>, &str)> = facts
+        .iter()
+        .map(|fact| (fact.kind, fact.seq.map(|seq| seq.0), fact.text.as_str()))
+        .collect();
+    assert_eq!(
+        facts,
+        [
+            (
+                FactKind::Rule,
+                Some(18),
+                "From now on, name all branches with the prefix 'fix-'."
+            ),
+            (FactKind::Decision, Some(14), "Which colour → Blue"),
+            (
+                FactKind::Decision,
+                Some(17),
+                "We decided to keep the defaults of the exporter."
+            ),
+            (FactKind::File, None, "/w/settings.rs"),
+            (FactKind::Task, Some(11), "Test it"),
+            (FactKind::Task, Some(11), "Ship it"),
+        ]
+    );
+    let earlier = ConversationState::of(&pieces[..9], &KnownAgents).facts();
+    let failing = earlier
+        .iter()
+        .find(|fact| fact.kind == FactKind::Failing)
+        .unwrap();
+    assert_eq!(
+        (failing.text.as_str(), failing.says.as_deref()),
+        ("$ cargo clippy", Some("error: unused import"))
+    );
 }

@@ -20,6 +20,7 @@ mod hard;
 mod jsonl;
 mod laws;
 mod overflow;
+mod own_compactions;
 mod pi;
 mod providers;
 mod session_file;

@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use anyhow::{Context as _, ensure};
+use message_formats::{CalledName, NamePatterns, strings};
 use serde_json::Value;
 
-use super::things::{Patterns, Thing};
 use crate::density::cases::{blocks, is, kind, texts};
 use crate::files::files;
 
@@ -28,7 +28,7 @@ pub(super) struct Cut {
     /// All texts before the cut, with arguments and results of tools.
     pub(super) past: String,
     /// Things that the next calls used and earlier messages name.
-    pub(super) needed: BTreeSet<Thing>,
+    pub(super) needed: BTreeSet<CalledName>,
     /// The user's words before the cut, in order.
     pub(super) typed: Vec<String>,
     /// The agent's own summary at the cut, if there is one.
@@ -47,7 +47,7 @@ struct Said<'a> {
 ///
 /// # Errors
 /// When the folders cannot be read.
-pub(super) fn cuts(data: &Path, patterns: &Patterns) -> anyhow::Result<Vec<Cut>> {
+pub(super) fn cuts(data: &Path, patterns: &NamePatterns) -> anyhow::Result<Vec<Cut>> {
     let mut out = Vec::new();
     for folder in ["claude-code", "pi"].map(|name| data.join(name)) {
         for path in files(&folder, ".jsonl")? {
@@ -61,7 +61,7 @@ pub(super) fn cuts(data: &Path, patterns: &Patterns) -> anyhow::Result<Vec<Cut>>
     Ok(out)
 }
 
-fn cuts_of(file: &str, text: &str, patterns: &Patterns) -> Vec<Cut> {
+fn cuts_of(file: &str, text: &str, patterns: &NamePatterns) -> Vec<Cut> {
     let lines: Vec<&str> = text.split_inclusive('\n').collect();
     let values = lines.iter().map(|line| serde_json::from_str(line));
     let values: Vec<Value> = values.map(Result::unwrap_or_default).collect();
@@ -80,7 +80,8 @@ fn cuts_of(file: &str, text: &str, patterns: &Patterns) -> Vec<Cut> {
         let past: Vec<&str> = before.iter().map(|(_, said)| said.text.as_str()).collect();
         let past = past.join("\n");
         let calls = after.iter().flat_map(|(_, said)| &said.calls);
-        let mut needed: BTreeSet<Thing> = calls.flat_map(|call| patterns.things(call)).collect();
+        let mut needed: BTreeSet<CalledName> =
+            calls.flat_map(|call| patterns.names(call)).collect();
         needed.retain(|thing| past.contains(&thing.name));
         let typed = before.iter().map(|(_, said)| said.typed.clone());
         let theirs = own.iter().find(|(at, _)| *at == place);
@@ -154,16 +155,6 @@ fn said(line: &Value) -> Option<Said<'_>> {
     Some(said)
 }
 
-/// Collects all strings of a value.
-pub(super) fn strings<'a>(value: &'a Value, out: &mut Vec<&'a str>) {
-    match value {
-        Value::String(text) => out.push(text),
-        Value::Array(list) => list.iter().for_each(|value| strings(value, out)),
-        Value::Object(map) => map.values().for_each(|value| strings(value, out)),
-        _ => {}
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -181,7 +172,7 @@ mod tests {
         lines.extend([user; 60]);
         lines.push(summary);
         lines.extend([call.as_str(); 10]);
-        let cuts = cuts_of("x", &lines.join("\n"), &Patterns::new().unwrap());
+        let cuts = cuts_of("x", &lines.join("\n"), &NamePatterns::new().unwrap());
         let [cut] = cuts.as_slice() else {
             panic!("{} cuts", cuts.len())
         };
@@ -189,6 +180,6 @@ mod tests {
         assert_eq!(cut.theirs.as_deref(), Some("All."));
         let needed: Vec<&str> = cut.needed.iter().map(|thing| thing.name.as_str()).collect();
         assert_eq!(needed, ["one_name", "two_name", "8080"]);
-        assert!(cuts_of("x", &lines[2..].join("\n"), &Patterns::new().unwrap()).is_empty());
+        assert!(cuts_of("x", &lines[2..].join("\n"), &NamePatterns::new().unwrap()).is_empty());
     }
 }

@@ -1,14 +1,12 @@
-//! Files, identifiers, hashes and numbers in texts, and lists of names.
+//! Files, identifiers, hashes and numbers that calls of tools name, and lists of names in texts.
 
 use std::collections::BTreeSet;
 
 use regex::Regex;
 use serde_json::Value;
 
-use super::cases::strings;
-
-/// The kinds of things, in the order of the columns.
-pub(super) const KINDS: [&str; 4] = ["files", "identifiers", "hashes", "numbers"];
+/// The kinds of names.
+pub const NAME_KINDS: [&str; 4] = ["files", "identifiers", "hashes", "numbers"];
 const FILE: usize = 0;
 const IDENTIFIER: usize = 1;
 const HASH: usize = 2;
@@ -28,36 +26,40 @@ const WRITTEN: [&str; 9] = [
 ];
 
 /// Something that a call of a tool names.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Thing {
-    /// A number of [`KINDS`].
-    pub(super) kind: usize,
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct CalledName {
+    /// A number of [`NAME_KINDS`].
+    pub kind: usize,
     /// The name; of a file its last two components.
-    pub(super) name: String,
+    pub name: String,
 }
 
-/// The patterns that things are found by.
-pub(super) struct Patterns {
+/// The patterns by which names are found.
+#[derive(Debug)]
+pub struct NamePatterns {
     identifier: Regex,
     path: Regex,
     hash: Regex,
     number: Regex,
 }
 
-impl Patterns {
-    pub(super) fn new() -> anyhow::Result<Self> {
+impl NamePatterns {
+    /// Creates the patterns; `None` if this build cannot compile them.
+    pub fn new() -> Option<Self> {
+        let regex = |pattern: &str| Regex::new(pattern).ok();
         let hump = "[A-Za-z][a-z0-9]*[A-Z][A-Za-z0-9]{2,}";
         let underscore = "[A-Za-z][A-Za-z0-9]*_[A-Za-z0-9_]{2,}";
-        Ok(Self {
-            identifier: Regex::new(&format!(r"\b(?:{hump}|{underscore})\b"))?,
-            path: Regex::new(r"[\w.@-]*(?:/[\w.@-]+)+\.\w{1,6}\b")?,
-            hash: Regex::new(r"\b[0-9a-f]{7,40}\b")?,
-            number: Regex::new(r"[\w.]+")?,
+        Some(Self {
+            identifier: regex(&format!(r"\b(?:{hump}|{underscore})\b"))?,
+            path: regex(r"[\w.@-]*(?:/[\w.@-]+)+\.\w{1,6}\b")?,
+            hash: regex(r"\b[0-9a-f]{7,40}\b")?,
+            number: regex(r"[\w.]+")?,
         })
     }
 
-    /// Things that a call names in these arguments.
-    pub(super) fn things(&self, arguments: &Value) -> BTreeSet<Thing> {
+    /// Returns the names in the arguments of a call. Texts that the call writes, has just read or sends to another agent
+    /// do not count.
+    pub fn names(&self, arguments: &Value) -> BTreeSet<CalledName> {
         let mut out = BTreeSet::new();
         let arguments = arguments.as_object().into_iter().flatten();
         for (key, value) in arguments.filter(|(key, _)| !WRITTEN.contains(&key.as_str())) {
@@ -65,10 +67,10 @@ impl Patterns {
             strings(value, &mut texts);
             for text in texts {
                 let end = text.char_indices().nth(2_000).map_or(text.len(), |c| c.0);
-                let text = &text[..end];
+                let text = text.get(..end).unwrap_or(text);
                 let mut add = |kind: usize, name: &str| {
                     let name = name.to_owned();
-                    out.insert(Thing { kind, name })
+                    out.insert(CalledName { kind, name })
                 };
                 let is_path = matches!(key.as_str(), "file_path" | "path" | "notebook_path");
                 let whole = (is_path && text.contains('/')).then_some(text);
@@ -95,8 +97,8 @@ impl Patterns {
         out
     }
 
-    /// Returns a text without its lists of names, and their share of it.
-    pub(super) fn without_lists(&self, text: &str) -> (String, f64) {
+    /// Returns a text without its lists of names, and their share of the text.
+    pub fn without_lists(&self, text: &str) -> (String, f64) {
         let is_name = |word: &&str| word.contains('/') || self.identifier.is_match(word);
         let is_list = |line: &&str| {
             let words: Vec<&str> = line.split_whitespace().collect();
@@ -109,19 +111,35 @@ impl Patterns {
         (rest.join("\n"), share)
     }
 
-    /// How many of the things of each kind a text shows; identifiers in lists of names do not count.
-    pub(super) fn shown(&self, things: &BTreeSet<Thing>, text: &str) -> ([usize; 4], f64) {
+    /// Returns the number of names of each kind that a text has, and the share of lists of names in it. Identifiers in
+    /// these lists do not count.
+    pub fn shown(&self, names: &BTreeSet<CalledName>, text: &str) -> ([usize; 4], f64) {
         let (prose, share) = self.without_lists(text);
-        let mut shown = [0; KINDS.len()];
-        for thing in things {
-            let text = if thing.kind == IDENTIFIER {
-                &prose
-            } else {
-                text
-            };
-            shown[thing.kind] += usize::from(text.contains(&thing.name));
+        let mut shown = [0; NAME_KINDS.len()];
+        for name in names {
+            if let Some(shown) = shown.get_mut(name.kind) {
+                *shown += usize::from(name.is_in(text, &prose));
+            }
         }
         (shown, share)
+    }
+}
+
+impl CalledName {
+    /// Returns whether a text has the name. `prose` is the text without its lists of names, which show no identifier.
+    pub fn is_in(&self, text: &str, prose: &str) -> bool {
+        let text = if self.kind == IDENTIFIER { prose } else { text };
+        text.contains(&self.name)
+    }
+}
+
+/// Collects all strings of a value.
+pub fn strings<'a>(value: &'a Value, out: &mut Vec<&'a str>) {
+    match value {
+        Value::String(text) => out.push(text),
+        Value::Array(list) => list.iter().for_each(|value| strings(value, out)),
+        Value::Object(map) => map.values().for_each(|value| strings(value, out)),
+        _ => {}
     }
 }
 
@@ -129,7 +147,10 @@ impl Patterns {
 fn last_two(path: &str) -> &str {
     let path = path.trim_end_matches('/');
     let mut slashes = path.rmatch_indices('/');
-    slashes.nth(1).map_or(path, |(at, _)| &path[at + 1..])
+    slashes
+        .nth(1)
+        .and_then(|(at, _)| path.get(at + 1..))
+        .unwrap_or(path)
 }
 
 #[cfg(test)]
@@ -138,13 +159,13 @@ mod tests {
 
     #[test]
     fn a_call_names_things_by_what_it_reads() {
-        let patterns = Patterns::new().unwrap();
+        let patterns = NamePatterns::new().unwrap();
         let call = serde_json::json!({
             "command": "grep parse_line src/a/b.rs 0f3a9c1 deadbeef 8080 v1.100 12",
             "file_path": "/home/x/Makefile",
             "new_string": "fn other_name() {}",
         });
-        let things = patterns.things(&call);
+        let things = patterns.names(&call);
         let things: Vec<_> = things.iter().map(|t| (t.kind, t.name.as_str())).collect();
         let expected = [
             (FILE, "a/b.rs"),
@@ -158,10 +179,10 @@ mod tests {
 
     #[test]
     fn identifiers_in_lists_of_names_do_not_count() {
-        let patterns = Patterns::new().unwrap();
+        let patterns = NamePatterns::new().unwrap();
         let list = "one_name two_name three_name four_name five_name six_name";
         let text = format!("We call parse_line.\n{list}");
-        let thing = |kind, name: &str| Thing {
+        let thing = |kind, name: &str| CalledName {
             kind,
             name: name.to_owned(),
         };
