@@ -272,45 +272,59 @@ impl Page {
         element(&mut json, "id=\"data\"", &data)?;
         json.append(&mut messages);
         Ok(Self {
-            html: render(&data.session, &json),
+            html: fill(PAGE, &data.session, STYLE, SCRIPT, &json),
             messages: data.log.tokens.len(),
             views: data.views.len(),
             summaries: data.summaries.len(),
         })
     }
-
-    /// Writes the page into a new file that only its owner may read and write. The file is complete as soon as it
-    /// exists.
-    pub(crate) fn save(&self, path: &Path) -> Result<(), Failure> {
-        let failed = |error: std::io::Error| {
-            let text = format!("{} cannot be written: {error}", path.display());
-            Failure::new(Kind::Invalid, text).hint("name a file that does not exist yet")
-        };
-        let folder = path
-            .parent()
-            .filter(|folder| !folder.as_os_str().is_empty());
-        let mut file =
-            tempfile::NamedTempFile::new_in(folder.unwrap_or(Path::new("."))).map_err(failed)?;
-        file.write_all(&self.html).map_err(failed)?;
-        file.persist_noclobber(path)
-            .map_err(|error| failed(error.error))?;
-        Ok(())
-    }
 }
 
-/// Fills the page with its name, its style, its data and its script.
-fn render(session: &str, data: &[u8]) -> Vec<u8> {
-    let (policy, title) = (policy(), escaped(&format!("{session} · agent-memory")));
-    let mut html = Vec::with_capacity(PAGE.len() + data.len() + SCRIPT.len() + STYLE.len());
-    let mut rest = PAGE;
+/// Writes a page into a new file that only its owner may read and write. The file is complete as soon as it exists.
+pub(crate) fn save(html: &[u8], path: &Path) -> Result<(), Failure> {
+    let failed = |error: std::io::Error| {
+        let text = format!("{} cannot be written: {error}", path.display());
+        Failure::new(Kind::Invalid, text).hint("name a file that does not exist yet")
+    };
+    let folder = path
+        .parent()
+        .filter(|folder| !folder.as_os_str().is_empty());
+    let mut file =
+        tempfile::NamedTempFile::new_in(folder.unwrap_or(Path::new("."))).map_err(failed)?;
+    file.write_all(html).map_err(failed)?;
+    file.persist_noclobber(path)
+        .map_err(|error| failed(error.error))?;
+    Ok(())
+}
+
+/// Renders a page without a script, with the style of all pages and more of its own. `body` is markup, and every text in
+/// it is [`escaped`].
+pub(crate) fn still(session: &str, style: &str, body: &str) -> Vec<u8> {
+    let head = PAGE.split_once("<body>").map_or(PAGE, |(head, _)| head);
+    let page = format!("{head}<body class=\"still\">\n{{{{data}}}}</body>\n</html>\n");
+    fill(
+        &page,
+        session,
+        &format!("{STYLE}{style}"),
+        "",
+        body.as_bytes(),
+    )
+}
+
+/// Fills a page with its name, its style, its data and its script.
+fn fill(page: &str, session: &str, style: &str, script: &str, data: &[u8]) -> Vec<u8> {
+    let policy = policy(script, style);
+    let title = escaped(&format!("{session} · agent-memory"));
+    let mut html = Vec::with_capacity(page.len() + data.len() + script.len() + style.len());
+    let mut rest = page;
     while let Some((before, after)) = rest.split_once("{{") {
         let (name, after) = after.split_once("}}").unwrap_or((after, ""));
         html.extend_from_slice(before.as_bytes());
         html.extend_from_slice(match name {
             "policy" => policy.as_bytes(),
             "title" => title.as_bytes(),
-            "style" => STYLE.as_bytes(),
-            "script" => SCRIPT.as_bytes(),
+            "style" => style.as_bytes(),
+            "script" => script.as_bytes(),
             _ => data,
         });
         rest = after;
@@ -320,7 +334,7 @@ fn render(session: &str, data: &[u8]) -> Vec<u8> {
 }
 
 /// Returns the page's policy: nothing is loaded, and only its own script and style apply.
-fn policy() -> String {
+fn policy(script: &str, style: &str) -> String {
     let source = |text: &str| {
         let hash =
             base64::engine::general_purpose::STANDARD.encode(Sha256::digest(text.as_bytes()));
@@ -329,13 +343,13 @@ fn policy() -> String {
     format!(
         "default-src 'none'; script-src {}; style-src {}; base-uri 'none'; form-action 'none'; \
          require-trusted-types-for 'script'; trusted-types 'none'",
-        source(SCRIPT),
-        source(STYLE)
+        source(script),
+        source(style)
     )
 }
 
 /// Escapes a text for an element of HTML.
-fn escaped(text: &str) -> String {
+pub(crate) fn escaped(text: &str) -> String {
     text.replace('&', "&amp;")
         .replace('<', "&lt;")
         .replace('\0', "\u{fffd}")

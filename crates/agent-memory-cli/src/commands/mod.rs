@@ -1,5 +1,6 @@
 //! The commands of the program, each in a module.
 
+mod audit;
 mod compact;
 mod context;
 mod dropped;
@@ -31,6 +32,7 @@ pub(crate) async fn run(app: &mut App, command: Command) -> anyhow::Result<()> {
     match command {
         Command::Compact(args) => compact::run(app, &args).await,
         Command::Replay(args) => replay::run(app, &args).await,
+        Command::Audit(args) => audit::run(app, &args).await,
         Command::Import(args) => import::run(app, &args).await,
         Command::Context(args) => context::run(app, &args).await,
         Command::Grep(args) => retrieval::grep(app, &args).await,

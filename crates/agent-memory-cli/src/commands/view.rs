@@ -16,7 +16,7 @@ use crate::app::App;
 use crate::args::View;
 use crate::error::{Failure, Kind};
 use crate::output::{count, note, number, one_line};
-use crate::page::Page;
+use crate::page::{self, Page};
 use crate::redact::Redactor;
 
 /// Number of publications (changes to a view) in one read.
@@ -160,7 +160,7 @@ async fn html(app: &mut App, args: &View, path: &Path) -> anyhow::Result<()> {
     if path == Path::new("-") {
         return Ok(app.out.raw(&page.html)?);
     }
-    page.save(path)?;
+    page::save(&page.html, path)?;
     if app.json {
         return Ok(app.out.json(&json!({
             "file": path.display().to_string(),

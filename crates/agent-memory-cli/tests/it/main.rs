@@ -9,6 +9,7 @@
 
 #[cfg(target_os = "linux")]
 mod abuse;
+mod audit;
 #[cfg(target_os = "linux")]
 mod browser;
 mod commands;
