@@ -447,4 +447,5 @@ def main():
     print(''.join(f'different: {text}\n' for text in found), end='')
     return 1 if found else 0
 
-sys.exit(main())
+if __name__ == '__main__':
+    sys.exit(main())
