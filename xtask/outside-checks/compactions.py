@@ -11,11 +11,13 @@ It shares no code with the program's readers.
 """
 import collections
 import json
+import os
 import re
 import subprocess
 import sys
 
-from transcripts import queued, words_of_user
+sys.dont_write_bytecode = True
+from transcripts import queued, words_of_user  # noqa: E402
 
 Message = collections.namedtuple('Message', 'id role texts calls results marks blocks by_program')
 Compaction = collections.namedtuple('Compaction', 'id time trigger counted summary kept added')
@@ -40,18 +42,20 @@ def all_texts(value):
         return [text for part in value for text in all_texts(part)]
     return [value] if isinstance(value, str) else []
 
-def message(own, role, blocks, by_program=False):
+def message(own, role, blocks, by_program=False, folder=''):
     calls = {}
     results = {}
     for block in blocks:
         kind = block.get('type')
         if kind in ('tool_use', 'toolCall'):
-            calls[block['id']] = (block['name'], block.get('input', block.get('arguments')) or {})
+            arguments = block.get('input', block.get('arguments')) or {}
+            path = arguments.get(WRITERS.get(block['name']), arguments.get('filePath'))
+            calls[block['id']] = path and block['name'] in WRITERS and os.path.normpath(os.path.join(folder, path))
         elif kind == 'tool_result':
             results[block['tool_use_id']] = bool(block.get('is_error'))
     marks = {(block.get('type'), *(str(block.get(key)) for key in ('id', 'tool_use_id', 'text', 'thinking'))) for block in blocks}
-    parts = [(block.get('type'), *(json.dumps(block.get(key)) for key in ('id', 'tool_use_id', 'text', 'thinking', 'input', 'content', 'is_error')))
-             for block in blocks]
+    keys = ('id', 'tool_use_id', 'text', 'thinking', 'input', 'content', 'is_error')
+    parts = [(block.get('type'), *(json.dumps(block.get(key)) for key in keys)) for block in blocks]
     return Message(own, role, all_texts(blocks), calls, results, marks, parts, by_program)
 
 class Queued(list):
@@ -105,7 +109,7 @@ def claude(lines):
                 continue
             results = bool(blocks) and all(block['type'] == 'tool_result' for block in blocks)
             role = 'tool' if results and kind == 'user' else kind
-            found = message(own, role, blocks)
+            found = message(own, role, blocks, folder=line.get('cwd') or '')
             is_hook = line.get('rowSource') == 'hook' or line['message'].get('model') == '<synthetic>'
             if behind:
                 same = [one for one, at in known.values() if one.blocks == found.blocks and (is_hook or at == time)]
@@ -114,7 +118,8 @@ def claude(lines):
                     last.kept.append((same[-1], time))
                     continue
                 if is_hook and (role == 'user' or found.marks <= parts or results):
-                    last.summary.extend(text for block in blocks for text in all_texts([block.get(key) for key in ('text', 'input', 'content')]))
+                    for block in blocks:
+                        last.summary.extend(all_texts([block.get(key) for key in ('text', 'input', 'content')]))
                     continue
                 behind = False
             text = '\n'.join(texts_of(blocks))
@@ -175,7 +180,8 @@ def replaced(history, key, before, summary):
     kept, others, free = [], [], list(before)
     for one in history:
         text = '\n'.join(texts_of(one[key]))
-        same = [known for known in free if known.role == {'model': 'assistant', 'developer': 'system'}.get(one['role'], one['role']) and '\n'.join(known.texts) == text]
+        role = {'model': 'assistant', 'developer': 'system'}.get(one['role'], one['role'])
+        same = [known for known in free if known.role == role and '\n'.join(known.texts) == text]
         if same:
             free.remove(same[-1])
             kept.append(same[-1])
@@ -227,7 +233,8 @@ def qwen(lines):
                     blocks.append({'type': 'tool_use', 'id': call['id'], 'name': call['name'], 'input': call['args']})
                 elif result:
                     failed = (line.get('toolCallResult') or {}).get('status') != 'success'
-                    blocks.append({'type': 'tool_result', 'tool_use_id': result['id'], 'content': result['response'], 'is_error': failed})
+                    blocks.append({'type': 'tool_result', 'tool_use_id': result['id'], 'content': result['response'],
+                                   'is_error': failed})
                 elif not part.get('thought'):
                     blocks.append({'type': 'text', **part})
             role = {'tool_result': 'tool'}.get(line['type'], line['type'])
@@ -254,10 +261,8 @@ def changed_files(messages):
     failed = {call for one in messages for call, is_error in one.results.items() if is_error}
     files = set()
     for one in messages:
-        for call, (name, arguments) in one.calls.items():
-            if name in WRITERS and call not in failed:
-                files.add(arguments.get(WRITERS[name]) or arguments.get('filePath'))
-    return files - {None}
+        files |= {path for call, path in one.calls.items() if path and call not in failed}
+    return files
 
 # The rules of "kept", as docs/cli.md tells them.
 

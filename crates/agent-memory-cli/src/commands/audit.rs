@@ -61,7 +61,10 @@ pub(crate) async fn run(app: &mut App, args: &args::Audit) -> anyhow::Result<()>
         }
     }
     let is_message = |one: &&Message| one.kind == EntryKind::Message;
+    let others = transcript.sessions.iter().filter(|log| log.key != main);
+    let elsewhere = others.map(|log| own_compactions(&log.messages, &log.summaries).len());
     let report = Report {
+        elsewhere: elsewhere.sum(),
         file: shown(&file),
         session: shown(main.as_str()),
         format: transcript.format.clone(),

@@ -141,7 +141,7 @@ fn the_figures_of_a_compaction_add_up() {
     let answer = home.json(&["audit", "work.jsonl", "--no-redact"]);
     has(
         &answer,
-        "file session format messages compactions total redacted",
+        "file session format messages compactions elsewhere total redacted",
     );
     is(
         &answer,
@@ -338,6 +338,9 @@ fn without_a_compaction_an_audit_says_what_it_needs() {
         ),
         (json!([]), json!(0))
     );
+    // The only compaction of this file is in a branch that its user left.
+    let branched = home.ok(&["audit", &fixture("pi/branched")]);
+    branched.shows("Abandoned branches and sub-agents of the file have 1, which are not audited.");
     // A conversation that begins with its summary has no past to compare.
     let mut it = Transcript { lines: Vec::new() };
     it.compaction("auto", "All that was said.", &[]);

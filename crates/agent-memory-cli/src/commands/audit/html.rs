@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::report::{KindCounts, Report};
-use super::text::{NEEDED, cells, command, facts, heading, place, recovery, what, words};
+use super::text::{cells, command, facts, heading, none, place, recovery, what, words};
 use crate::output::{clip, count};
 use crate::page::escaped;
 
@@ -21,7 +21,7 @@ pub(super) fn body(report: &Report) -> String {
         count(report.messages, "message", "messages"),
     );
     if report.compactions.is_empty() {
-        let _ = write!(out, "<p>No compaction was found. {NEEDED}</p>\n</main>\n");
+        let _ = write!(out, "<p>{}</p>\n</main>\n", none(report));
         return out;
     }
     for one in &report.compactions {
@@ -38,6 +38,9 @@ pub(super) fn body(report: &Report) -> String {
         out += "</dl>\n";
         let budget = one.agent_memory.as_ref().map(|ours| ours.budget);
         table(&mut out, &one.kinds, budget);
+        if one.missing().next().is_some() {
+            out += "<p>Lost items, each with its words and the command that returns it:</p>\n";
+        }
         for lost in one.missing() {
             let words = words(lost);
             let _ = writeln!(

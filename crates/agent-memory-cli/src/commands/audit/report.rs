@@ -12,6 +12,8 @@ pub(super) struct Report {
     pub(super) format: String,
     pub(super) messages: u64,
     pub(super) compactions: Vec<Compaction>,
+    /// Number of compactions in other sessions of the file: abandoned branches and sub-agents.
+    pub(super) elsewhere: usize,
     pub(super) total: Total,
     /// Number of different values of each kind that were redacted; `None` if no text was.
     pub(super) redacted: Option<BTreeMap<&'static str, usize>>,

@@ -10,9 +10,10 @@ const EARLIER: usize = 3;
 /// Maximum number of characters of a lost item.
 const WORDS: usize = 160;
 
-/// Hint for a transcript without compactions.
-pub(super) const NEEDED: &str = "An audit needs a transcript in which the agent compacted its own conversation, with the messages before that. \
-     Claude Code, Codex, opencode, pi and Qwen Code write such records (compact_boundary, compacted, compaction, chat_compression).";
+/// Hint for a session without compactions.
+const NEEDED: &str = "\
+An audit needs a transcript in which the agent compacted its own conversation, with the messages before that.
+Claude Code, Codex, opencode, pi and Qwen Code write such records.";
 
 pub(super) fn text(report: &Report) -> String {
     let mut out = format!(
@@ -27,7 +28,7 @@ pub(super) fn text(report: &Report) -> String {
         ),
     );
     if report.compactions.is_empty() {
-        out += &format!("\nNothing to audit: no compaction was found.\n{NEEDED}\n");
+        out += &format!("\n{}\n", none(report));
         return out;
     }
     for one in &report.compactions {
@@ -62,6 +63,18 @@ pub(super) fn text(report: &Report) -> String {
     }
     out += &recovery(report);
     out
+}
+
+/// Returns a text for a session without compactions.
+pub(super) fn none(report: &Report) -> String {
+    let elsewhere = match report.elsewhere as u64 {
+        0 => String::new(),
+        n => format!(
+            " Abandoned branches and sub-agents of the file have {}, which are not audited.",
+            number(n)
+        ),
+    };
+    format!("Nothing to audit: no compaction was found in this session.{elsewhere}\n{NEEDED}")
 }
 
 pub(super) fn heading(report: &Report) -> String {
