@@ -19,7 +19,7 @@ import sys
 sys.dont_write_bytecode = True
 from transcripts import queued, words_of_user  # noqa: E402
 
-Message = collections.namedtuple('Message', 'id role texts calls results marks blocks by_program')
+Message = collections.namedtuple('Message', 'id role texts calls results marks blocks by_program counted')
 Compaction = collections.namedtuple('Compaction', 'id time trigger counted summary kept added')
 
 WRITERS = {'Edit': 'file_path', 'MultiEdit': 'file_path', 'Write': 'file_path', 'NotebookEdit': 'notebook_path',
@@ -42,7 +42,7 @@ def all_texts(value):
         return [text for part in value for text in all_texts(part)]
     return [value] if isinstance(value, str) else []
 
-def message(own, role, blocks, by_program=False, folder=''):
+def message(own, role, blocks, by_program=False, folder='', usage=None):
     calls = {}
     results = {}
     for block in blocks:
@@ -56,7 +56,12 @@ def message(own, role, blocks, by_program=False, folder=''):
     marks = {(block.get('type'), *(str(block.get(key)) for key in ('id', 'tool_use_id', 'text', 'thinking'))) for block in blocks}
     keys = ('id', 'tool_use_id', 'text', 'thinking', 'input', 'content', 'is_error')
     parts = [(block.get('type'), *(json.dumps(block.get(key)) for key in keys)) for block in blocks]
-    return Message(own, role, all_texts(blocks), calls, results, marks, parts, by_program)
+    def tokens(*keys):
+        return sum((usage or {}).get(key) or 0 for key in keys)
+    cached = tokens('cache_read_input_tokens', 'cacheRead')
+    new = tokens('input_tokens', 'cache_creation_input_tokens', 'input', 'cacheWrite')
+    counted = {'cached': cached, 'new': new} if cached + new else None
+    return Message(own, role, all_texts(blocks), calls, results, marks, parts, by_program, counted)
 
 class Queued(list):
     def text(self, _role, text):
@@ -109,7 +114,7 @@ def claude(lines):
                 continue
             results = bool(blocks) and all(block['type'] == 'tool_result' for block in blocks)
             role = 'tool' if results and kind == 'user' else kind
-            found = message(own, role, blocks, folder=line.get('cwd') or '')
+            found = message(own, role, blocks, folder=line.get('cwd') or '', usage=line['message'].get('usage'))
             is_hook = line.get('rowSource') == 'hook' or line['message'].get('model') == '<synthetic>'
             if behind:
                 same = [one for one, at in known.values() if one.blocks == found.blocks and (is_hook or at == time)]
@@ -161,7 +166,7 @@ def pi(lines):
                 blocks = [{'type': 'text', 'text': f"{inner['command']}\n{inner['output']}"}]
             else:
                 blocks = blocks_of(inner['content'])
-            log.append(message(line['id'], role, blocks))
+            log.append(message(line['id'], role, blocks, usage=inner.get('usage')))
         elif line['type'] == 'compaction':
             first = line.get('firstKeptEntryId')
             before = [one for one in log if isinstance(one, Message)]
@@ -348,6 +353,11 @@ def compare(program, path):
         compared('messages before', len(context), told['before']['messages'])
         compared('messages kept', len(one.kept), told['after']['messages'])
         compared('messages added', len(one.added), told['after']['added'])
+        def counts(entries):
+            return [entry.counted for entry in entries if isinstance(entry, Message) and entry.counted]
+        behind = log[at + 1 + len(one.added):]
+        compared("the provider's count before", (counts(log[since:at]) or [None])[-1], told['cache']['counted_before'])
+        compared("the provider's count after", (counts(behind) or [None])[0], told['cache']['counted_after'])
         items = collections.defaultdict(list)
         for item in told['items']:
             items[item['kind']].append((item['text'], item['kept']))

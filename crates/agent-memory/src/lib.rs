@@ -235,9 +235,9 @@ pub mod tokens {
 #[cfg(any(feature = "import", feature = "providers"))]
 pub mod transcripts {
     pub use message_formats::{
-        AgentHome, CalledName, EntryHead, Error, ErrorKind, Format, Formats, KnownAgents,
-        NAME_KINDS, NamePatterns, Origin, OwnCompaction, ReadEntry, ReadOptions, Report,
-        SessionFile, SessionLog, Shown, SourceScope, SourceSummary, Transcript, Warning,
+        AgentHome, CalledName, CountedInput, EntryHead, Error, ErrorKind, Format, Formats,
+        KnownAgents, NAME_KINDS, NamePatterns, Origin, OwnCompaction, ReadEntry, ReadOptions,
+        Report, SessionFile, SessionLog, Shown, SourceScope, SourceSummary, Transcript, Warning,
         own_compactions, read, read_file,
     };
 

@@ -52,7 +52,7 @@ pub use names::{CalledName, NAME_KINDS, NamePatterns, strings};
 pub use opencode::OpenCode;
 pub use openhands::OpenHands;
 pub use options::ReadOptions;
-pub use own_compactions::{OwnCompaction, Shown, own_compactions};
+pub use own_compactions::{CountedInput, OwnCompaction, Shown, own_compactions};
 pub use pi::Pi;
 pub use plain::PlainLines;
 pub use qwen::QwenCode;

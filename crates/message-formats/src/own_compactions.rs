@@ -7,6 +7,7 @@ use std::collections::HashMap;
 
 use memory_model::conventions::AgentConventions as _;
 use memory_model::{EntryKind, Message, Part, Role};
+use serde::Serialize;
 use serde_json::Value;
 
 use crate::names::strings;
@@ -64,6 +65,42 @@ pub fn own_compactions(messages: &[Message], summaries: &[SourceSummary]) -> Vec
         }
     }
     out
+}
+
+/// Input tokens of a request, as a provider counted them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct CountedInput {
+    /// Tokens that were read from the prompt cache.
+    pub cached: u64,
+    /// Other tokens: new ones, and those that were written to the cache.
+    pub new: u64,
+}
+
+impl CountedInput {
+    /// Returns the count that Claude Code and pi keep with an assistant's message; `None` if there is none.
+    pub fn of(message: &Message) -> Option<Self> {
+        let meta = message
+            .meta
+            .as_ref()
+            .filter(|_| message.role == Role::Assistant)?;
+        let meta: Value = serde_json::from_str(meta.as_str()).ok()?;
+        let usage = &meta["message"]["usage"];
+        let sum = |keys: &[&str]| {
+            keys.iter()
+                .filter_map(|key| usage[*key].as_u64())
+                .sum::<u64>()
+        };
+        let counted = Self {
+            cached: sum(&["cache_read_input_tokens", "cacheRead"]),
+            new: sum(&[
+                "input_tokens",
+                "cache_creation_input_tokens",
+                "input",
+                "cacheWrite",
+            ]),
+        };
+        (counted.cached + counted.new > 0).then_some(counted)
+    }
 }
 
 struct Reader<'a> {

@@ -1,6 +1,6 @@
 //! The compactions that agents record, and the contexts that they went on with.
 
-use message_formats::{OwnCompaction, Shown, own_compactions};
+use message_formats::{CountedInput, OwnCompaction, Shown, own_compactions};
 use serde_json::{Value, json};
 
 use crate::support::read_str;
@@ -257,4 +257,32 @@ fn a_conversation_that_begins_with_a_summary_has_no_compaction() {
         user("u", "Go on."),
     ]);
     assert!(all.is_empty(), "{all:?}");
+}
+
+#[test]
+fn the_providers_count_of_a_request_is_read_from_its_answer() {
+    let mut line = assistant("a", "Done.");
+    line["message"]["usage"] = json!({"input_tokens": 3, "cache_creation_input_tokens": 40, "cache_read_input_tokens": 500, "output_tokens": 9});
+    let lines = format!(
+        "{}\n{line}\n{}\n",
+        user("u", "Begin."),
+        assistant("b", "No count.")
+    );
+    let transcript = read_str(&lines);
+    let counts: Vec<Option<CountedInput>> = transcript.sessions[0]
+        .messages
+        .iter()
+        .map(CountedInput::of)
+        .collect();
+    assert_eq!(
+        counts,
+        [
+            None,
+            Some(CountedInput {
+                cached: 500,
+                new: 43
+            }),
+            None
+        ]
+    );
 }

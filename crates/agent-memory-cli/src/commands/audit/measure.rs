@@ -11,7 +11,9 @@ use agent_memory::model::{
 use agent_memory::retrieval::{ExpandArgs, FilesArgs, RecallArgs, RetrievalLimits};
 use agent_memory::store::InMemoryStore;
 use agent_memory::summaries::{ConversationState, FactKind, Source};
-use agent_memory::transcripts::{CalledName, KnownAgents, NamePatterns, OwnCompaction, Shown};
+use agent_memory::transcripts::{
+    CalledName, CountedInput, KnownAgents, NamePatterns, OwnCompaction, Shown,
+};
 use agent_memory::{Budget, Builder, Memory, Message, Mode, Part, Role, Session};
 
 use anyhow::ensure;
@@ -208,6 +210,8 @@ impl Measure<'_> {
                 before: before_tokens,
                 same,
                 rewritten: tokens - same,
+                counted_before: self.counted(since, own.at).last(),
+                counted_after: self.counted(own.end, self.entries.len()).next(),
             },
             agent_memory: context.map(|context| OurContext {
                 budget,
@@ -232,6 +236,12 @@ impl Measure<'_> {
     fn messages(&self, from: usize, to: usize) -> impl Iterator<Item = (usize, &LogEntry)> {
         let range = self.entries.iter().enumerate().take(to).skip(from);
         range.filter(|(_, entry)| entry.message.kind == EntryKind::Message)
+    }
+
+    /// Returns the inputs of requests that the provider counted, in a range of entries.
+    fn counted(&self, from: usize, to: usize) -> impl Iterator<Item = CountedInput> {
+        self.messages(from, to)
+            .filter_map(|(_, entry)| CountedInput::of(&entry.message))
     }
 
     fn tokens(&self, shown: &[Shown]) -> u64 {

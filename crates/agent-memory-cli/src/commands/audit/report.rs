@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use agent_memory::transcripts::CountedInput;
 use serde::Serialize;
 
 /// Report of the audit of one session.
@@ -74,6 +75,11 @@ pub(super) struct Cache {
     pub(super) same: u64,
     /// Tokens after them, which are written again.
     pub(super) rewritten: u64,
+    /// Input of the last request before the compaction as the provider counted it, with instructions, tools and
+    /// everything else that the transcript lacks; `None` if the transcript has no count.
+    pub(super) counted_before: Option<CountedInput>,
+    /// The same for the first request after the compaction.
+    pub(super) counted_after: Option<CountedInput>,
 }
 
 #[derive(Debug, Serialize)]

@@ -97,7 +97,7 @@ pub(super) fn place(one: &Compaction) -> String {
 }
 
 /// Returns the sizes of a compaction and its effect on the prompt cache, each with its name.
-pub(super) fn facts(one: &Compaction) -> [(&'static str, String); 3] {
+pub(super) fn facts(one: &Compaction) -> Vec<(&'static str, String)> {
     let (before, after, cache) = (&one.before, &one.after, &one.cache);
     let mut was = format!(
         "{} tokens in {}",
@@ -125,7 +125,7 @@ pub(super) fn facts(one: &Compaction) -> [(&'static str, String); 3] {
             number(after.added_tokens)
         ));
     }
-    [
+    let mut facts = vec![
         ("before", was),
         (
             "after",
@@ -140,7 +140,18 @@ pub(super) fn facts(one: &Compaction) -> [(&'static str, String); 3] {
                 number(cache.rewritten)
             ),
         ),
-    ]
+    ];
+    if let (Some(before), Some(after)) = (cache.counted_before, cache.counted_after) {
+        let text = format!(
+            "last request before: {} tokens from the cache, {} new; first after: {} and {} (with all that the transcript lacks)",
+            number(before.cached),
+            number(before.new),
+            number(after.cached),
+            number(after.new)
+        );
+        facts.push(("provider", text));
+    }
+    facts
 }
 
 /// Returns the counts as a table. `budget` is the size of agent-memory's context.
