@@ -143,11 +143,12 @@ pub(super) fn facts(one: &Compaction) -> Vec<(&'static str, String)> {
     ];
     if let (Some(before), Some(after)) = (cache.counted_before, cache.counted_after) {
         let text = format!(
-            "last request before: {} tokens from the cache, {} new; first after: {} and {} (with all that the transcript lacks)",
+            "last request before: {} tokens from the cache, {} new; first after: {} and {}, of which the transcript shows {}",
             number(before.cached),
             number(before.new),
             number(after.cached),
-            number(after.new)
+            number(after.new),
+            number(one.after.tokens),
         );
         facts.push(("provider", text));
     }
