@@ -139,34 +139,25 @@ impl Measure<'_> {
         let ours = Text::new(ours, self.patterns);
 
         let summary = self.text(&own.shows);
-        let mut counts: BTreeMap<Kind, KindCounts> = BTreeMap::new();
         let mut items = Vec::new();
         for item in self.items(own) {
             let (kept, by_us) = (item.is_in(&after), item.is_in(&ours));
             let was_there = known_before.as_ref().is_none_or(|text| item.is_in(text));
-            let counts = counts
-                .entry(item.kind)
-                .or_insert_with(|| KindCounts::new(item.kind));
-            counts.known += 1;
-            counts.kept += u64::from(kept);
-            counts.lost += u64::from(!kept && was_there);
-            counts.missing_before += u64::from(!kept && !was_there);
-            counts.agent_memory += u64::from(by_us);
-            let item = Known {
+            let command = match kept {
+                true => None,
+                false => self.command(&item).await?,
+            };
+            items.push(Known {
                 kind: item.kind,
-                text: item.text.clone(),
-                says: item.says.clone(),
                 seq: item.at.map(|at| at as u64 + 1),
                 kept,
                 missing_before: !kept && !was_there,
                 other_script: !kept && is_wide(&item.text) && !is_wide(&summary),
                 agent_memory: by_us,
-                command: match kept {
-                    true => None,
-                    false => self.command(&item).await?,
-                },
-            };
-            items.push(item);
+                command,
+                text: item.text,
+                says: item.says,
+            });
         }
         items.sort_by_key(|item| (item.missing_before, item.kind));
         let same = before
@@ -221,13 +212,7 @@ impl Measure<'_> {
                 .messages(own.end, self.entries.len())
                 .take(NEXT)
                 .count() as u64,
-            kinds: Kind::ALL
-                .map(|kind| {
-                    counts
-                        .remove(&kind)
-                        .unwrap_or_else(|| KindCounts::new(kind))
-                })
-                .to_vec(),
+            kinds: KindCounts::all(items.iter()),
             items,
         })
     }

@@ -142,23 +142,23 @@ pub(super) struct KindCounts {
 }
 
 impl KindCounts {
-    pub(super) fn new(kind: Kind) -> Self {
-        Self {
-            kind,
-            known: 0,
-            kept: 0,
-            lost: 0,
-            missing_before: 0,
-            agent_memory: 0,
-        }
-    }
-
-    pub(super) fn add(&mut self, other: &Self) {
-        self.known += other.known;
-        self.kept += other.kept;
-        self.lost += other.lost;
-        self.missing_before += other.missing_before;
-        self.agent_memory += other.agent_memory;
+    /// Counts items by kind.
+    pub(super) fn all<'a>(items: impl Iterator<Item = &'a Known> + Clone) -> Vec<Self> {
+        let counts = Kind::ALL.map(|kind| {
+            let count = |is: fn(&Known) -> bool| {
+                let items = items.clone();
+                items.filter(|item| item.kind == kind && is(item)).count() as u64
+            };
+            Self {
+                kind,
+                known: count(|_| true),
+                kept: count(|item| item.kept),
+                lost: count(|item| !item.kept && !item.missing_before),
+                missing_before: count(|item| item.missing_before),
+                agent_memory: count(|item| item.agent_memory),
+            }
+        });
+        counts.to_vec()
     }
 }
 
@@ -207,19 +207,12 @@ pub(super) struct Total {
 impl Total {
     pub(super) fn of(compactions: &[Compaction]) -> Self {
         let sum = |of: fn(&Compaction) -> u64| compactions.iter().map(of).sum();
-        let kinds = Kind::ALL.map(|kind| {
-            let mut counts = KindCounts::new(kind);
-            let all = compactions.iter().flat_map(|one| &one.kinds);
-            all.filter(|one| one.kind == kind)
-                .for_each(|one| counts.add(one));
-            counts
-        });
         Self {
             compactions: compactions.len() as u64,
             tokens_before: sum(|one| one.before.tokens),
             tokens_after: sum(|one| one.after.tokens),
             tokens_rewritten: sum(|one| one.cache.rewritten),
-            kinds: kinds.to_vec(),
+            kinds: KindCounts::all(compactions.iter().flat_map(|one| &one.items)),
             missing: sum(|one| one.missing().count() as u64),
             recoverable: sum(|one| {
                 one.missing().filter(|item| item.command.is_some()).count() as u64
