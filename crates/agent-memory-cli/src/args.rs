@@ -92,7 +92,7 @@ pub(crate) enum Command {
     /// Replay a transcript message by message, and check laws at each step
     Replay(Replay),
     /// Measure the compactions that an agent made: the items that it kept and lost, and the commands that return lost ones
-    #[command(after_long_help = AUDIT)]
+    #[command(long_about = AUDIT)]
     Audit(Audit),
     /// Import transcripts of Claude Code, Codex, Gemini CLI, pi, Qwen Code and others, or JSON lines
     Import(Import),
@@ -341,6 +341,8 @@ pub(crate) struct Replay {
 
 /// Help of `audit`: the meaning of its figures.
 const AUDIT: &str = "\
+Measure the compactions that an agent made: the items that it kept and lost, and the commands that return lost ones.
+
 An agent compacts its conversation when it no longer fits: it goes on with a summary, and perhaps with some messages word
 for word. The audit compares the words before and after. It asks no model, uses no network and leaves no data behind.
 

@@ -3,7 +3,12 @@
 use clap::Command;
 
 /// The examples of each command, one a line, and the effect of each after a number sign.
-const EXAMPLES: [(&str, &str); 23] = [
+const EXAMPLES: [(&str, &str); 24] = [
+    (
+        "audit",
+        "agent-memory audit session.jsonl                        # kept and lost items of each compaction
+agent-memory audit session.jsonl --html audit.html      # a page to look at",
+    ),
     (
         "compact",
         "agent-memory compact session.jsonl                      # import a transcript and compact it
