@@ -9,6 +9,7 @@ use memory_model::conventions::AgentConventions;
 use memory_model::{Seq, SummaryBody};
 use token_estimate::TokenEstimator;
 
+use crate::force::is_standing;
 use crate::frame::common_folder;
 use crate::gather::gather;
 use crate::item::{
@@ -131,7 +132,8 @@ impl ConversationState {
         estimator: &dyn TokenEstimator,
     ) -> Option<String> {
         let chars = chars(max_tokens);
-        let mut lines = self.rules(chars, |seq| self.is_new(seq) && !shown.contains(&seq));
+        let is_told = |seq, _: &str| self.is_new(seq) && !shown.contains(&seq);
+        let mut lines = self.rules(chars, is_told);
         // Without tool calls there is no work in progress. Summaries and messages show talk better.
         if self.gathered.calls > 0 {
             work(&self.gathered, shown, chars, &mut lines);
@@ -144,7 +146,7 @@ impl ConversationState {
     /// empty or no line fits.
     pub fn card(&self, max_tokens: u64, estimator: &dyn TokenEstimator) -> Option<String> {
         let chars = chars(max_tokens);
-        let mut lines = self.rules(chars, |_| true);
+        let mut lines = self.rules(chars, |_, rule| is_standing(rule));
         work(&self.gathered, &[], chars, &mut lines);
         print(lines, Section::heading_alone, max_tokens, estimator)
     }
@@ -152,7 +154,7 @@ impl ConversationState {
     /// Returns the user's rules that are not in earlier summaries, as text of at most `max_tokens` tokens. `None` if
     /// there are none, or if none fits.
     pub fn new_rules(&self, max_tokens: u64, estimator: &dyn TokenEstimator) -> Option<String> {
-        let rules = self.rules(chars(max_tokens), |seq| self.is_new(seq));
+        let rules = self.rules(chars(max_tokens), |seq, _| self.is_new(seq));
         print(rules, Section::heading, max_tokens, estimator)
     }
 
@@ -165,20 +167,26 @@ impl ConversationState {
         self.news.contains(&seq)
     }
 
-    /// Returns the rules of the messages for which `includes` is true, newest first.
-    fn rules(&self, chars: usize, includes: impl Fn(Seq) -> bool) -> Vec<Line> {
-        let rules = self.gathered.items.iter().rev();
-        let rules =
-            rules.filter(|item| item.weight >= RULE && asks(item) && includes(item.range.first));
-        let lines = rules.enumerate().flat_map(|(n, item)| {
-            standing::rules(item).into_iter().map(move |text| Line {
+    /// Returns the rules for which `includes` is true of their message and their text, newest first.
+    fn rules(&self, chars: usize, includes: impl Fn(Seq, &str) -> bool) -> Vec<Line> {
+        let items = self.gathered.items.iter().rev();
+        let items = items.filter(|item| item.weight >= RULE && asks(item));
+        let (mut lines, mut n) = (Vec::new(), 0);
+        for item in items {
+            let rules = standing::rules(item).into_iter();
+            let rules: Vec<String> = rules
+                .filter(|rule| includes(item.range.first, rule))
+                .collect();
+            let is_told = !rules.is_empty();
+            lines.extend(rules.into_iter().map(|text| Line {
                 section: Section::Rules,
                 place: Seq::FIRST,
                 priority: 10 + 3 * n,
                 text: at(item, &clip(text.trim(), chars.max(WHOLE_RULE))),
-            })
-        });
-        lines.collect()
+            }));
+            n += usize::from(is_told);
+        }
+        lines
     }
 }
 
