@@ -420,7 +420,7 @@ fn is_injected(message: &Message) -> bool {
 }
 
 /// Returns the position and the beginning of a request that a person typed; `None` for all other entries.
-fn request(entry: &LogEntry, shown: Shown<'_>) -> Option<(u32, String)> {
+pub(crate) fn request(entry: &LogEntry, shown: Shown<'_>) -> Option<(u32, String)> {
     let message = &entry.message;
     if message.kind != EntryKind::Message || message.role != Role::User {
         return None;
@@ -485,15 +485,21 @@ impl Outline<'_> {
             let topics = below.iter().map(|topic| clip(topic, TOPIC / below.len()));
             return topics.collect::<Vec<_>>().join(" · ");
         }
-        let from = self.requests.partition_point(|(seq, _)| *seq < first);
-        let requests = self.requests.iter().skip(from);
-        let requests = requests.take_while(|(seq, _)| *seq <= last).take(REQUESTS);
-        let longest = requests.min_by_key(|(_, topic)| Reverse(topic.len()));
-        match longest {
-            Some((_, topic)) => topic.clone(),
+        match asked(self.requests, first, last) {
+            Some(topic) => topic.to_owned(),
             None => summary.and_then(text).unwrap_or_default(),
         }
     }
+}
+
+/// Returns the longest of the first requests from the position `first` to `last`; `None` if there is none. `requests`
+/// has the requests of the log with their positions.
+pub(crate) fn asked(requests: &[(u32, String)], first: u32, last: u32) -> Option<&str> {
+    let from = requests.partition_point(|(seq, _)| *seq < first);
+    let requests = requests.iter().skip(from);
+    let requests = requests.take_while(|(seq, _)| *seq <= last).take(REQUESTS);
+    let longest = requests.min_by_key(|(_, topic)| Reverse(topic.len()));
+    longest.map(|(_, topic)| topic.as_str())
 }
 
 impl Written {

@@ -232,7 +232,7 @@ impl Redactor {
         self.marks.borrow().counts.clone()
     }
 
-    /// Returns a line about what was replaced: `redacted: 2 email, 1 github-token`.
+    /// Returns a line with the numbers of replaced values: `redacted: 2 email, 1 github-token`.
     pub(crate) fn report(&self) -> String {
         let mut text = "redacted: ".to_owned();
         for (index, (kind, values)) in self.counts().iter().enumerate() {
@@ -771,7 +771,7 @@ mod tests {
         }
     }
 
-    /// Texts of pieces of secrets, of what surrounds them, and of JSON.
+    /// Texts of pieces of secrets, of their surroundings, and of JSON.
     #[test]
     fn redaction_is_idempotent_and_keeps_json() {
         let random = "q7Zr2Lw9Xc4Vb8Nm1Kj6Hg3Fd5Sa0PoIuYtReW9q";

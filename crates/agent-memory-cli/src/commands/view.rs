@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use agent_memory::{
-    Seq, Session,
-    model::{Span, SpanBody, ViewVersion},
+    Seq, SeqRange, Session,
+    model::{Span, SpanBody, Timestamp, ViewVersion},
     store::{Publication, Published},
     view::{Change, NodeKind, TreeNode, ViewAtVersion},
 };
@@ -15,12 +15,15 @@ use super::show::label;
 use crate::app::App;
 use crate::args::View;
 use crate::error::{Failure, Kind};
-use crate::output::{count, note, number, one_line};
+use crate::output::{clip, count, note, number, one_line};
 use crate::page::{self, Page};
-use crate::redact::Redactor;
+use crate::redact::{self, Redactor};
 
 /// Number of publications (changes to a view) in one read.
 const PAGE: usize = 256;
+
+/// Maximum length of a span's topic, in characters.
+const TOPIC: usize = 72;
 
 #[derive(Debug, Serialize)]
 struct ViewReport {
@@ -126,7 +129,10 @@ pub(crate) async fn run(app: &mut App, args: &View) -> anyhow::Result<()> {
         }
         None => {
             let tree = shown.tree(args.depth).await?;
-            branches(&tree.nodes, "", &mut text);
+            if !app.json {
+                let about = About::of(&session, snapshot.head).await?;
+                branches(&tree.nodes, "", &about, &mut text);
+            }
             answer.spans = Some(tree.nodes.into_iter().map(node).collect());
         }
     }
@@ -231,8 +237,62 @@ fn heading(answer: &ViewReport) -> String {
     )
 }
 
-/// Writes a line for each of the nodes and for all nodes below them.
-fn branches(nodes: &[TreeNode], indent: &str, out: &mut String) {
+/// Times and requests of a log, by which the spans of a view are recognized.
+#[derive(Default)]
+struct About {
+    /// Time of each entry.
+    times: Vec<Timestamp>,
+    /// Requests with their positions.
+    requests: Vec<(u32, String)>,
+}
+
+impl About {
+    async fn of(session: &Session, head: Seq) -> anyhow::Result<Self> {
+        let mut about = Self::default();
+        let mut rest = SeqRange::new(Seq::FIRST, head);
+        while let Some(range) = rest {
+            let page = session.entries_in(range).await?;
+            for entry in &page.items {
+                about.times.push(entry.message.created_at);
+                let request = page::request(entry, &|text| redact::shown(None, text));
+                about.requests.extend(request);
+            }
+            rest = page.next;
+        }
+        Ok(about)
+    }
+
+    /// Returns the time and the topic of a range; `None` if neither is known.
+    fn line(&self, range: SeqRange) -> Option<String> {
+        let (first, last) = (range.first.0, range.last.0);
+        let times = self.times.iter().skip(first as usize - 1);
+        let mut known = times
+            .take(range.len() as usize)
+            .filter(|time| time.is_known());
+        let begin = known.next().map(|time| minute(*time));
+        let end = known.next_back().map(|time| minute(*time));
+        let end = end.filter(|end| begin.as_ref() != Some(end));
+        let time = begin.map(|begin| match end {
+            Some(end) => format!("{begin} to {end}"),
+            None => begin,
+        });
+        let topic = page::asked(&self.requests, first, last).map(one_line);
+        let topic = topic.map(|topic| clip(&topic, TOPIC).into_owned());
+        match (time, topic) {
+            (Some(time), Some(topic)) => Some(format!("{time}: {topic}")),
+            (time, topic) => time.or(topic),
+        }
+    }
+}
+
+/// Returns a time without its seconds.
+fn minute(time: Timestamp) -> String {
+    let text = time.to_string();
+    text.chars().take(16).collect::<String>().replace('T', " ")
+}
+
+/// Writes two lines for each of the nodes and for all nodes below them: the node itself, and its time and topic.
+fn branches(nodes: &[TreeNode], indent: &str, about: &About, out: &mut String) {
     for (index, node) in nodes.iter().enumerate() {
         let (branch, below) = match index + 1 == nodes.len() {
             true => ("└─", "   "),
@@ -240,8 +300,13 @@ fn branches(nodes: &[TreeNode], indent: &str, out: &mut String) {
         };
         out.push_str(&format!("{indent}{branch} {}\n", label(node)));
         // A summary of messages alone has their range in its own line, so its children are not printed.
-        if node.children.iter().any(|child| child.summary.is_some()) {
-            branches(&node.children, &format!("{indent}{below}"), out);
+        let has_branches = node.children.iter().any(|child| child.summary.is_some());
+        if let Some(line) = about.line(node.range) {
+            let to_children = if has_branches { "│ " } else { "  " };
+            out.push_str(&format!("{indent}{below}{to_children}{line}\n"));
+        }
+        if has_branches {
+            branches(&node.children, &format!("{indent}{below}"), about, out);
         }
     }
 }

@@ -97,6 +97,19 @@ fn redacted(home: &Home, out: &str) -> String {
         .replace(fixtures, "fixtures/")
 }
 
+#[test]
+fn a_view_shows_the_time_and_the_topic_of_each_span() {
+    let home = Home::new();
+    let session = home.json(&["compact", &fixture("claude-code/release-week")])["session"].clone();
+    let view = home.ok(&["view", session.as_str().unwrap()]).out;
+    for line in [
+        "│    2026-03-02 09:00 to 2026-03-03 09:19: Hi! Release 2.4 of parcelwatch is due on Friday.",
+        "\n     2026-03-06 09:13 to 2026-03-06 09:17: What did we decide about retries",
+    ] {
+        assert!(view.contains(line), "{view}");
+    }
+}
+
 #[cfg(unix)]
 #[test]
 fn pasted_commands_work() {

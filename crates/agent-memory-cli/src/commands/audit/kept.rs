@@ -8,7 +8,7 @@ use agent_memory::transcripts::{CalledName, NamePatterns};
 const STEM: usize = 5;
 /// Number of lines in a row that may have the words of an item of one line.
 const BESIDE: usize = 2;
-/// Number of characters at the beginning of a request that are looked for. What follows is mostly pasted.
+/// Number of characters at the beginning of a request that are looked for. The rest is mostly pasted.
 const BEGINNING: usize = 300;
 /// Words that say nothing about a sentence.
 const COMMON: [&str; 22] = [

@@ -44,7 +44,7 @@ pub(super) fn temporary() -> Builder {
 struct Item {
     kind: Kind,
     text: String,
-    /// What a failing check said.
+    /// Output of a failing check.
     says: Option<String>,
     /// Index of the message that states it.
     at: Option<usize>,
