@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::report::{KindCounts, Report};
-use super::text::{cells, command, facts, heading, none, place, recovery, what, words};
+use super::text::{cells, command, facts, heading, introduction, lacks, none, place, what, words};
 use crate::output::{clip, count};
 use crate::page::escaped;
 
@@ -24,6 +24,9 @@ pub(super) fn body(report: &Report) -> String {
         let _ = write!(out, "<p>{}</p>\n</main>\n", none(report));
         return out;
     }
+    for line in introduction(report) {
+        let _ = writeln!(out, "<p>{}</p>", escaped(&line));
+    }
     for one in &report.compactions {
         let _ = write!(
             out,
@@ -36,8 +39,7 @@ pub(super) fn body(report: &Report) -> String {
             let _ = write!(out, "<dt>{name}</dt><dd>{}</dd>", escaped(&text));
         }
         out += "</dl>\n";
-        let budget = one.agent_memory.as_ref().map(|ours| ours.budget);
-        table(&mut out, &one.kinds, budget);
+        table(&mut out, &one.kinds);
         if one.missing().next().is_some() {
             out += "<p>Lost items, each with its words and the command that returns it:</p>\n";
         }
@@ -52,21 +54,17 @@ pub(super) fn body(report: &Report) -> String {
                 escaped(command(lost))
             );
         }
-        out += "</section>\n";
+        let _ = writeln!(out, "<p>{}</p></section>", escaped(&lacks(one)));
     }
     out += "<section><h2>All compactions</h2>\n";
-    table(&mut out, &report.total.kinds, None);
-    let _ = write!(
-        out,
-        "<p class=\"say\">{}</p></section>\n</main>\n",
-        escaped(&recovery(report))
-    );
+    table(&mut out, &report.total.kinds);
+    out += "</section>\n</main>\n";
     out
 }
 
-fn table(out: &mut String, kinds: &[KindCounts], budget: Option<u64>) {
+fn table(out: &mut String, kinds: &[KindCounts]) {
     out.push_str("<table>");
-    for (name, cells) in cells(kinds, budget) {
+    for (name, cells) in cells(kinds) {
         let tag = if name.is_empty() { "th" } else { "td" };
         let _ = write!(out, "<tr><th>{name}</th>");
         for cell in cells {

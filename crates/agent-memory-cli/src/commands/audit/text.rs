@@ -9,6 +9,10 @@ const LISTED: usize = 8;
 const EARLIER: usize = 3;
 /// Maximum number of characters of a lost item.
 const WORDS: usize = 160;
+/// Maximum number of characters in a line of the introduction.
+const WIDTH: usize = 76;
+/// Maximum number of characters of an item in a line with several.
+const NAME: usize = 60;
 
 /// Hint for a session without compactions.
 const NEEDED: &str = "\
@@ -31,6 +35,9 @@ pub(super) fn text(report: &Report) -> String {
         out += &format!("\n{}\n", none(report));
         return out;
     }
+    for paragraph in introduction(report) {
+        out += &format!("\n{}\n", wrapped(&paragraph));
+    }
     for one in &report.compactions {
         out += &format!(
             "\nCompaction {} of {}: {}\n",
@@ -41,28 +48,71 @@ pub(super) fn text(report: &Report) -> String {
         for (name, text) in facts(one) {
             out += &format!("  {name:<13} {text}\n");
         }
-        out += &format!(
-            "\n{}",
-            counts(
-                &one.kinds,
-                one.agent_memory.as_ref().map(|ours| ours.budget)
-            )
-        );
+        out += &format!("\n{}", counts(&one.kinds));
         out += &lost(one);
     }
     let total = &report.total;
     if report.compactions.len() > 1 {
+        let ours = report.compactions.iter();
+        let ours = ours.filter_map(|one| one.agent_memory.as_ref());
         out += &format!(
-            "\nAll {} compactions: {} tokens became {}; {} are written anew to the prompt cache\n{}",
+            "\nAll {} compactions: {} tokens became {}, and {} in agent-memory's contexts\n{}",
             total.compactions,
             number(total.tokens_before),
             number(total.tokens_after),
-            number(total.tokens_rewritten),
-            counts(&total.kinds, None),
+            number(ours.map(|ours| ours.tokens).sum()),
+            counts(&total.kinds),
         );
     }
-    out += &recovery(report);
     out
+}
+
+/// Returns a text in lines of at most [`WIDTH`] characters.
+fn wrapped(text: &str) -> String {
+    let mut out = String::new();
+    let mut width = 0;
+    for word in text.split(' ') {
+        let length = word.chars().count();
+        let space = match width {
+            0 => "",
+            _ if width + 1 + length > WIDTH => {
+                width = 0;
+                "\n"
+            }
+            _ => " ",
+        };
+        out += &format!("{space}{word}");
+        width += length + usize::from(space == " ");
+    }
+    out
+}
+
+/// Returns the result of the audit in one sentence, and the meaning of its words.
+pub(super) fn introduction(report: &Report) -> Vec<String> {
+    let total = &report.total;
+    let known: u64 = total.kinds.iter().map(|one| one.known).sum();
+    let mut result = format!(
+        "Of {} that the agent knew, its compactions lost {}.",
+        count(known, "item", "items"),
+        number(total.missing)
+    );
+    if total.missing > 0 {
+        result += &format!(
+            " Commands return {} of them from the log; each was tried. First run `agent-memory import FILE`.",
+            number(total.recoverable)
+        );
+    }
+    vec![
+        result,
+        "An item is kept if its words are in the summary or in the messages that stayed. What the agent's program adds to \
+         requests and the transcript does not show, such as files that it reads again, is not seen here, so the agent may \
+         still know some of the lost items. Names used next are files, identifiers, hashes and numbers that the agent used \
+         in the 40 messages after."
+            .to_owned(),
+        "The column agent-memory is for its own context of as many tokens, or 300. It is made to keep these kinds of items, but \
+         the names used next are not known to it in advance."
+            .to_owned(),
+    ]
 }
 
 /// Returns a text for a session without compactions.
@@ -106,7 +156,7 @@ pub(super) fn facts(one: &Compaction) -> Vec<(&'static str, String)> {
     );
     if let Some(tokens) = before.tokens_by_agent {
         was += &format!(
-            " (the agent counted {}, with its instructions and tools)",
+            " (the agent counted {}, with all that the transcript does not show)",
             number(tokens)
         );
     }
@@ -134,8 +184,8 @@ pub(super) fn facts(one: &Compaction) -> Vec<(&'static str, String)> {
         (
             "prompt cache",
             format!(
-                "the next request could reuse {} tokens without the compaction, and {} with it; {} are written anew",
-                number(cache.before),
+                "of these {} tokens, {} are the same as before at the start of the next request; {} are new",
+                number(after.tokens),
                 number(cache.same),
                 number(cache.rewritten)
             ),
@@ -143,23 +193,26 @@ pub(super) fn facts(one: &Compaction) -> Vec<(&'static str, String)> {
     ];
     if let (Some(before), Some(after)) = (cache.counted_before, cache.counted_after) {
         let text = format!(
-            "last request before: {} tokens from the cache, {} new; first after: {} and {}, of which the transcript shows {}",
+            "counted {} tokens from its cache and {} new ones in the last request before, {} and {} in the first after",
             number(before.cached),
             number(before.new),
             number(after.cached),
             number(after.new),
-            number(one.after.tokens),
         );
-        facts.push(("provider", text));
+        facts.push(("the provider", text));
+    }
+    if let Some(ours) = &one.agent_memory {
+        let text = format!("a context of {} tokens instead", number(ours.tokens));
+        facts.push(("agent-memory", text));
     }
     facts
 }
 
-/// Returns the counts as a table. `budget` is the size of agent-memory's context.
-fn counts(kinds: &[KindCounts], budget: Option<u64>) -> String {
+/// Returns the counts as a table.
+fn counts(kinds: &[KindCounts]) -> String {
     let earlier = kinds.iter().any(|one| one.missing_before > 0);
     let mut rows = Vec::new();
-    for (name, cells) in cells(kinds, budget) {
+    for (name, cells) in cells(kinds) {
         let mut row = vec![format!("  {name}")];
         row.extend(
             cells
@@ -174,43 +227,31 @@ fn counts(kinds: &[KindCounts], budget: Option<u64>) -> String {
 }
 
 /// Returns the rows of the table of counts, the head first, each with its name.
-pub(super) fn cells(kinds: &[KindCounts], budget: Option<u64>) -> Vec<(&'static str, [String; 5])> {
-    let ours = budget.map_or_else(
-        || "agent-memory keeps".to_owned(),
-        |n| format!("agent-memory keeps, in {} tokens", number(n)),
-    );
-    let head = ["known", "agent keeps", "loses", "lost earlier"].map(str::to_owned);
-    let [known, keeps, loses, earlier] = head;
-    let mut rows = vec![("", [known, keeps, loses, earlier, ours])];
-    for one in kinds.iter().filter(|one| one.known > 0) {
-        let part = |n: u64| {
-            format!(
-                "{} ({} %)",
-                number(n),
-                (n * 100 + one.known / 2) / one.known
-            )
-        };
-        let cells = [
-            number(one.known),
-            part(one.kept),
-            number(one.lost),
-            number(one.missing_before),
-            part(one.agent_memory),
+pub(super) fn cells(kinds: &[KindCounts]) -> Vec<(&'static str, [String; 5])> {
+    let head = ["known", "kept", "lost", "lost before", "agent-memory"].map(str::to_owned);
+    let known = kinds.iter().filter(|one| one.known > 0);
+    let rows = known.map(|one| {
+        let numbers = [
+            one.known,
+            one.kept,
+            one.lost,
+            one.missing_before,
+            one.agent_memory,
         ];
-        rows.push((plural(one.kind), cells));
-    }
-    rows
+        (plural(one.kind), numbers.map(number))
+    });
+    std::iter::once(("", head)).chain(rows).collect()
 }
 
 pub(super) fn plural(kind: Kind) -> &'static str {
     match kind {
-        Kind::NewestRequest => "the newest request",
+        Kind::NewestRequest => "newest request",
         Kind::StandingInstruction => "standing instructions",
         Kind::Decision => "decisions",
         Kind::ChangedFile => "changed files",
         Kind::FailingCheck => "failing checks",
         Kind::OpenTask => "open tasks",
-        Kind::UsedNext => "names that the next 40 messages use",
+        Kind::UsedNext => "names used next",
     }
 }
 
@@ -218,7 +259,7 @@ pub(super) fn plural(kind: Kind) -> &'static str {
 fn lost(one: &Compaction) -> String {
     let missing: Vec<&Known> = one.missing().collect();
     if missing.is_empty() {
-        return "\n  Nothing of this was lost.\n".to_owned();
+        return format!("\n  Nothing of this was lost.\n{}", lacks(one));
     }
     let mut out = String::new();
     if let Some(n @ 1..) = Some(missing.iter().filter(|item| item.other_script).count() as u64) {
@@ -239,17 +280,36 @@ fn lost(one: &Compaction) -> String {
     if let Some(more @ 1..) = missing.len().checked_sub(LISTED) {
         out += &format!("  and {more} more: --json or --html lists all\n");
     }
-    out
+    out + &lacks(one)
+}
+
+/// Returns a line with the items that agent-memory's context lacks.
+pub(super) fn lacks(one: &Compaction) -> String {
+    let lacking: Vec<&Known> = one.items.iter().filter(|item| !item.agent_memory).collect();
+    if lacking.is_empty() {
+        return String::new();
+    }
+    let names = lacking.iter().take(LISTED);
+    let names = names.map(|item| {
+        let words = item.text.split_whitespace().collect::<Vec<_>>().join(" ");
+        clip(&one_line(&words), NAME).into_owned()
+    });
+    let more = match lacking.len().saturating_sub(LISTED) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    let names = names.collect::<Vec<_>>().join(", ");
+    format!("\n  agent-memory's context lacks: {names}{more}\n")
 }
 
 /// Returns the kind of a lost item, and its message.
 pub(super) fn what(lost: &Known) -> String {
     let mut out = lost.kind.name().to_owned();
     if let Some(seq) = lost.seq {
-        out += &format!(" (message {})", number(seq));
+        out += &format!(", said in message {}", number(seq));
     }
     if lost.missing_before {
-        out += ", lost earlier";
+        out += ", lost before";
     }
     if lost.other_script {
         out += ", in another script than the summary";
@@ -267,17 +327,4 @@ pub(super) fn words(lost: &Known) -> String {
 
 pub(super) fn command(lost: &Known) -> &str {
     lost.command.as_deref().unwrap_or("no command returns it")
-}
-
-/// Returns how the lost items are recovered.
-pub(super) fn recovery(report: &Report) -> String {
-    let (missing, found) = (report.total.missing, report.total.recoverable);
-    if missing == 0 {
-        return String::new();
-    }
-    format!(
-        "\nCommands on the log return {} of {}; each was tried. They work after `agent-memory import FILE`.\n",
-        number(found),
-        count(missing, "lost item", "lost items"),
-    )
 }
