@@ -17,6 +17,7 @@ use crate::error::{Failure, Kind, is_older};
 use crate::output::{Output, note, quoted};
 use crate::place::Place;
 use crate::progress::Progress;
+use crate::scope::Project;
 use crate::stop::Stop;
 use crate::table::Table;
 
@@ -278,6 +279,34 @@ impl App {
         Ok(session)
     }
 
+    /// Opens the sessions that a client may see, archived ones too, the newest first: the named ones, or those of the
+    /// project `folder`. If neither is given: all if `--store` names the database, else those of the working folder's
+    /// project.
+    pub(crate) async fn sessions_in_scope(
+        &self,
+        memory: &Memory,
+        names: &[String],
+        folder: Option<&Path>,
+    ) -> anyhow::Result<Vec<Session>> {
+        let mut sessions = Vec::new();
+        for name in names {
+            sessions.push(self.session(memory, name).await?);
+        }
+        if !names.is_empty() {
+            return Ok(sessions);
+        }
+        let mut found = match folder {
+            Some(folder) => Project::named(folder).sessions(memory).await?,
+            None if given() => Project::everything().sessions(memory).await?,
+            None => Project::current()?.sessions(memory).await?,
+        };
+        found.sort_by_key(|one| std::cmp::Reverse((one.updated_at, one.id)));
+        for one in found {
+            sessions.push(memory.get_session(one.key).await?);
+        }
+        Ok(sessions)
+    }
+
     async fn beginning_with(
         &self,
         memory: &Memory,
@@ -299,6 +328,18 @@ impl App {
             "list those there are: {}",
             self.command(&["sessions"], &[])
         ))
+    }
+
+    /// Returns the options of this run that a second process of the program needs.
+    pub(crate) fn global_arguments(&self) -> Vec<String> {
+        let mut options = vec![
+            "--lock-timeout".to_owned(),
+            self.lock_timeout.as_secs_f64().to_string(),
+        ];
+        if let Some(store) = &self.store {
+            options.extend(["--store".to_owned(), store.clone()]);
+        }
+        options
     }
 
     /// Returns a command to paste into a shell. It uses this run's database, the given options, and the arguments

@@ -96,6 +96,9 @@ pub(crate) enum Command {
     Audit(Audit),
     /// Import transcripts of Claude Code, Codex, Gemini CLI, pi, Qwen Code and others, or JSON lines
     Import(Import),
+    /// Answer an event of a coding agent, one JSON object on stdin: import what is new, and give the agent an outline after
+    /// a compaction, or the compaction itself. Always exits with 0
+    Hook(Hook),
     /// Assemble the context for a model
     Context(Context),
     /// Search a session's messages and summaries
@@ -393,6 +396,20 @@ pub(crate) struct Import {
     pub(crate) strict: bool,
 }
 
+/// Arguments of `hook`.
+#[derive(Debug, Args)]
+pub(crate) struct Hook {
+    /// The agent: claude-code, codex, gemini-cli, opencode, pi or qwen-code [default: by the event]
+    #[arg(value_name = "AGENT")]
+    pub(crate) agent: Option<String>,
+    /// Size of what replaces the older messages in a compaction, in tokens
+    #[arg(long, value_name = "TOKENS", default_value_t = 16_000, value_parser = clap::value_parser!(u64).range(500..))]
+    pub(crate) budget: u64,
+    /// Do the work of the event
+    #[arg(long, hide = true)]
+    pub(crate) worker: bool,
+}
+
 /// Arguments of `context`.
 #[derive(Debug, Args)]
 pub(crate) struct Context {
@@ -604,15 +621,17 @@ pub(crate) struct Tokens {
 #[derive(Debug, Args)]
 pub(crate) struct Mcp {
     /// A session that clients can read: its name or the beginning of it; may be given several times, and then each call
-    /// names one of them [default: the only session]
+    /// names one of them [default: the sessions of --project; without it all if --store is given, else those of the
+    /// project that the working folder is in]
     #[arg(long = "session", value_name = "SESSION")]
     pub(crate) sessions: Vec<String>,
+    /// Folder of a project, with all folders in it: clients can read the sessions of agents that worked there. Its
+    /// folder .agents has identity files that take the place of those of --identity
+    #[arg(long, value_name = "FOLDER")]
+    pub(crate) project: Option<PathBuf>,
     /// Offer a tool that reads and writes SOUL.md, USER.md and MEMORY.md in this folder; without it no tool writes
     #[arg(long, value_name = "FOLDER")]
     pub(crate) identity: Option<PathBuf>,
-    /// Folder of a project: files in its folder .agents take the place of those of --identity
-    #[arg(long, value_name = "FOLDER", requires = "identity")]
-    pub(crate) project: Option<PathBuf>,
     /// Serve over HTTP at this port of 127.0.0.1 instead; 0 chooses a free port. Clients send a token from
     /// AGENT_MEMORY_TOKEN, or a new one that is printed on stderr
     #[arg(long, value_name = "PORT")]

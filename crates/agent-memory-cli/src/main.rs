@@ -5,12 +5,14 @@ mod args;
 mod commands;
 mod config;
 mod error;
+mod hook;
 mod output;
 mod page;
 mod place;
 mod policy;
 mod progress;
 mod redact;
+mod scope;
 mod stop;
 mod table;
 #[cfg(feature = "mcp")]

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, HashMap};
 
 use compaction_plan::CompactionResult;
 use compaction_runner::CancellationToken;
-use memory_model::{Accounting as _, EntryKind, Seq, SessionKey, SpanBody};
-use memory_store::{EntryOutcome, Origin};
+use memory_model::{Accounting as _, EntryKind, RawJson, Seq, SessionKey, SpanBody};
+use memory_store::{ConversationPatch, EntryOutcome, Origin};
 use message_formats::{EntryHead, SessionLog, SourceScope, SourceSummary, Transcript};
 use serde::Serialize;
 
@@ -66,7 +66,8 @@ pub struct StoredSession {
 
 impl Memory {
     /// Imports all sessions of a transcript, with forks and sub-agents linked to their parents. Importing a transcript
-    /// again stores only its new entries.
+    /// again stores only its new entries. A session without metadata gets `{"folder":…}`, the folder in which its agent
+    /// worked, if the transcript names it.
     ///
     /// - A session that has a name in the transcript continues the stored session with that name. If its entries link
     ///   to their predecessors and differ from the stored session after a common beginning, the later entries become a
@@ -102,6 +103,7 @@ impl Memory {
                 let (ingested, is_all) = session.ingest_log(log, known, placed.head).await?;
                 let mut one = report(transcript, log, &ingested);
                 session.look_at_erasures(&mut one, &ingested).await?;
+                session.record_folder().await?;
                 let earlier = inserted.entry(log.key.clone()).or_default();
                 let new = one.inserted;
                 one.duplicates = one.duplicates.saturating_sub(*earlier);
@@ -311,6 +313,23 @@ impl Session {
         let compaction = handoffs.compaction(CancellationToken::new());
         let outcome = compaction.publish_result(&result).await?;
         Ok(outcome.published.total() > 0)
+    }
+
+    /// Records the folder in which the session's agent worked, if the session has no metadata and its first entries name
+    /// the folder.
+    async fn record_folder(&self) -> Result<()> {
+        if self.info().await?.conversation.meta.is_some() {
+            return Ok(());
+        }
+        let folder = self.folder().await?;
+        if folder.is_empty() {
+            return Ok(());
+        }
+        let patch = ConversationPatch {
+            meta: Some(RawJson::from_value(&serde_json::json!({"folder": folder}))?),
+            ..ConversationPatch::default()
+        };
+        self.update(&patch).await.map(drop)
     }
 
     /// Adds the number of erased duplicates, and whether the session is archived, to the report.

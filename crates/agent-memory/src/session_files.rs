@@ -56,7 +56,7 @@ impl Session {
     }
 
     /// Returns the folder that the first entries of an imported session name; empty if they name none.
-    async fn folder(&self) -> Result<String> {
+    pub(crate) async fn folder(&self) -> Result<String> {
         let first = SeqRange::new(Seq::FIRST, Seq(NAMES_FOLDER));
         let Some(first) = first else {
             return Ok(String::new());

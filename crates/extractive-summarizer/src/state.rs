@@ -407,7 +407,11 @@ fn work(gathered: &Gathered, shown: &[Seq], chars: usize, lines: &mut Vec<Line>)
     let folder = common_folder(paths.map(|(path, _)| path.as_str()));
     let below = |path: &'_ str| path.strip_prefix(folder).unwrap_or(path).to_owned();
     if !folder.is_empty() {
-        add(Section::Files, 13, format!("below {folder}:"));
+        let first = match changed.is_empty() {
+            true => Section::Read,
+            false => Section::Files,
+        };
+        add(first, 13, format!("below {folder}:"));
     }
     for (n, (path, file)) in changed.into_iter().take(FILES).enumerate() {
         let times = match file.changed {

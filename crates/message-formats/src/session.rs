@@ -63,6 +63,35 @@ pub fn is_linked(message: &Message) -> bool {
     })
 }
 
+/// Markers around text that agent-memory gave to an agent.
+const OWN: (&str, &str) = ("<agent-memory>", "</agent-memory>");
+
+/// Returns whether a message is only text that agent-memory gave to the agent, perhaps below a heading of the agent. Such
+/// text repeats what the log has, so it is neither searched nor counted.
+fn is_own(message: &Message) -> bool {
+    let mut text = String::new();
+    for part in &message.parts {
+        let Part::Text { text: one } = part else {
+            return false;
+        };
+        text.push_str(one);
+        text.push('\n');
+    }
+    let (mut rest, mut found) = (text.as_str(), false);
+    let mut around = String::new();
+    while let Some((before, behind)) = rest.split_once(OWN.0) {
+        let Some((_, behind)) = behind.split_once(OWN.1) else {
+            break;
+        };
+        around.push_str(before);
+        (rest, found) = (behind, true);
+    }
+    around.push_str(rest);
+    let around = around.trim();
+    let is_heading = message.role == Role::Tool && !around.contains('\n');
+    found && message.kind == EntryKind::Message && (around.is_empty() || is_heading)
+}
+
 /// Keeps a line whole as a note.
 pub(crate) fn note(role: Role, text: &str) -> Message {
     Message::note(role, vec![unknown(text)])
@@ -252,6 +281,11 @@ impl SessionBuilder {
         id: String,
         keeps: bool,
     ) {
+        if is_own(&message) {
+            let first = || EarlierReading::Entry(Box::new(message.clone()));
+            earlier.get_or_insert_with(first);
+            message.kind = EntryKind::Note;
+        }
         self.has_message |= message.kind == EntryKind::Message;
         if let Some(EarlierReading::Entry(entry)) = &mut earlier {
             entry.external_id = Some(id.clone());
@@ -307,6 +341,30 @@ mod tests {
             .iter()
             .map(|(own, line)| session.push(Message::user("x"), own.map(str::to_owned), line))
             .collect()
+    }
+
+    #[test]
+    fn text_of_agent_memory_is_a_note() {
+        let card = "<agent-memory>\nThe state.\n</agent-memory>";
+        let heading = Part::text("Context from the hook SessionStart:compact:");
+        for (message, is_note) in [
+            (Message::user(card), true),
+            (Message::user(format!("{card}\n{card}\n")), true),
+            (
+                Message::new(Role::Tool, vec![heading, Part::text(card)]),
+                true,
+            ),
+            (Message::user(format!("Why does it say {card}?")), false),
+            (Message::user("<agent-memory> is a tag"), false),
+            (Message::user("plain"), false),
+        ] {
+            let mut session = SessionBuilder::new(Origin::Root);
+            session.push(message.clone(), None, "line");
+            let log = session.finish(SessionKey::new("s"));
+            let is_message = log.messages[0].kind == EntryKind::Message;
+            assert_eq!(!is_message, is_note, "{message:?}");
+            assert_eq!(log.earlier.len(), usize::from(is_note));
+        }
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use clap::Command;
 
 /// The examples of each command, one a line, and the effect of each after a number sign.
-const EXAMPLES: [(&str, &str); 24] = [
+const EXAMPLES: [(&str, &str); 25] = [
     (
         "audit",
         "agent-memory audit session.jsonl                        # kept and lost items of each compaction
@@ -62,6 +62,11 @@ agent-memory files 120981b4 --command \"cargo test\"",
         "grep",
         "agent-memory grep 120981b4 \"retry limit\"
 agent-memory grep 120981b4 --mode regex \"E[0-9]{4}\" --role tool --order newest",
+    ),
+    (
+        "hook",
+        "agent-memory hook claude-code < event.json              # what an agent's configuration calls
+agent-memory hook pi --budget 8000 < event.json         # with shorter compactions",
     ),
     (
         "import",

@@ -478,7 +478,7 @@ async fn print(
     app.out.line("To go on:")?;
     let context = context_command(app, key, args);
     app.out.line(&format!("  {context}"))?;
-    for (command, about) in show::next_commands(session).await? {
+    for (command, about) in show::next_commands(&session.current_view().await?).await? {
         let command = app.command(&[command], &[key, &about]);
         app.out.line(&format!("  {command}"))?;
     }

@@ -397,7 +397,7 @@ pub(crate) async fn run(app: &mut App, args: &Import) -> anyhow::Result<()> {
 }
 
 /// Returns the formats that the program reads.
-fn formats() -> Formats {
+pub(crate) fn formats() -> Formats {
     Formats::default().with(OpenCodeDatabase::new())
 }
 

@@ -3,10 +3,10 @@
 
 use std::time::Duration;
 
+use agent_memory::Session;
 use agent_memory::context::IdentityFiles;
 use agent_memory::retrieval::RetrievalSet;
 use agent_memory::retrieval::mcp::{HttpServer, MemoryServer};
-use agent_memory::{Memory, Session, store::ConversationFilter};
 
 use crate::app::App;
 use crate::args::Mcp;
@@ -16,18 +16,18 @@ use crate::token::access_token;
 
 pub(crate) async fn run(app: &App, args: &Mcp) -> anyhow::Result<()> {
     let memory = app.open_to_search(&args.vectors.read()?).await?;
-    let first = match args.sessions.first() {
-        Some(name) => app.session(&memory, name).await?,
-        None => only(&memory).await?,
-    };
+    let sessions = app
+        .sessions_in_scope(&memory, &args.sessions, args.project.as_deref())
+        .await?;
+    let mut sessions = sessions.into_iter();
+    let first = sessions.next().ok_or_else(|| none(app))?;
     let files = identity(args);
     let tools = |session: &Session| match &files {
         Some(files) => session.retrieval().with_identity(files.clone()),
         None => session.retrieval(),
     };
     let mut set = RetrievalSet::new(first.key().clone(), tools(&first));
-    for name in args.sessions.iter().skip(1) {
-        let session = app.session(&memory, name).await?;
+    for session in sessions {
         set = set.with(session.key().clone(), tools(&session));
     }
     let server = MemoryServer::new(set)
@@ -51,17 +51,11 @@ fn identity(args: &Mcp) -> Option<IdentityFiles> {
     })
 }
 
-/// Returns the only session of the database. Fails if there is none or more than one.
-async fn only(memory: &Memory) -> anyhow::Result<Session> {
-    let filter = ConversationFilter::default();
-    let page = memory.store().list(&filter, None, 2).await?;
-    match page.items.as_slice() {
-        [one] => Ok(memory.get_session(one.key.clone()).await?),
-        _ => {
-            let text = "no session is given, and the database does not have exactly one";
-            let hint =
-                "name those that clients may look into: --session SESSION, as often as needed";
-            Err(Failure::new(Kind::Ambiguous, text).hint(hint).into())
-        }
-    }
+/// Returns the error for a project without sessions.
+fn none(app: &App) -> Failure {
+    let text = "the database has no session of this project";
+    Failure::new(Kind::NotFound, text).hint(format!(
+        "start it in the project's folder, or name sessions with --session; {} lists all",
+        app.command(&["sessions"], &[])
+    ))
 }

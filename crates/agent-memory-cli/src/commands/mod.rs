@@ -7,7 +7,7 @@ mod dropped;
 mod erase;
 mod export;
 mod fork;
-mod import;
+pub(crate) mod import;
 mod index;
 #[cfg(feature = "mcp")]
 mod mcp;
@@ -16,7 +16,7 @@ mod replay;
 mod retrieval;
 mod sessions;
 mod set;
-mod show;
+pub(crate) mod show;
 mod stats;
 mod tokens;
 mod verify;
@@ -34,6 +34,7 @@ pub(crate) async fn run(app: &mut App, command: Command) -> anyhow::Result<()> {
         Command::Replay(args) => replay::run(app, &args).await,
         Command::Audit(args) => audit::run(app, &args).await,
         Command::Import(args) => import::run(app, &args).await,
+        Command::Hook(args) => crate::hook::run(app, &args).await,
         Command::Context(args) => context::run(app, &args).await,
         Command::Grep(args) => retrieval::grep(app, &args).await,
         Command::Recall(args) => retrieval::recall(app, &args).await,

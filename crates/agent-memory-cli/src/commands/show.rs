@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use agent_memory::view::ViewAtVersion;
 use agent_memory::{
     Context, Role, Seq, SeqRange, Session,
     model::EntryKind,
@@ -98,13 +99,12 @@ pub(crate) fn context(context: &Context) -> String {
 
 /// Returns commands to continue with, each with arguments from this session: ids, or a word to search for.
 pub(crate) async fn next_commands(
-    session: &Session,
+    view: &ViewAtVersion,
 ) -> anyhow::Result<Vec<(&'static str, String)>> {
     let mut out = Vec::new();
-    if let Some(word) = search_word(session).await? {
+    if let Some(word) = search_word(view.session()).await? {
         out.push(("grep", word));
     }
-    let view = session.current_view().await?;
     let spans = view.spans().await?;
     let head = view.snapshot().head;
     if let Some(id) = spans.iter().rev().find_map(|span| span.body.summary()) {

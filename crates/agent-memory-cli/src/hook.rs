@@ -1,0 +1,117 @@
+//! `hook`: answers an event of a coding agent, one JSON object on stdin.
+//!
+//! An agent waits for its hooks, so the command starts a second process for the work, passes its answer on, and ends at
+//! the deadline at the latest. The second process then finishes what is left, such as the import of a large transcript.
+//! The command never fails: it exits with 0 and prints nothing if it has no answer. Each event leaves a line in a log
+//! next to the database.
+
+mod answer;
+mod appended;
+mod claude;
+mod event;
+mod log;
+mod opencode;
+mod pi;
+mod rendering;
+mod worker;
+
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc;
+use std::time::{Duration, Instant};
+
+use crate::app::App;
+use crate::args::Hook;
+use event::Event;
+use log::{Log, Outcome};
+
+/// Maximum size of an event, in bytes.
+const MOST_BYTES: u64 = 256 << 20;
+
+/// Time for a whole event to arrive on stdin.
+const ARRIVAL: Duration = Duration::from_secs(10);
+
+pub(crate) async fn run(app: &mut App, args: &Hook) -> anyhow::Result<()> {
+    if args.worker {
+        worker::run(app, args).await;
+        return Ok(());
+    }
+    let answer = ask(app, args).unwrap_or_default();
+    let answer = match answer.trim() {
+        "" if args.agent.as_deref() == Some(event::GEMINI) => "{}",
+        answer => answer,
+    };
+    if !answer.is_empty() {
+        // An agent that has gone away needs no answer.
+        let _ = app.out.raw(answer.as_bytes());
+    }
+    Ok(())
+}
+
+/// Returns the answer to the event on stdin. `None` if there is none, or none in time.
+fn ask(app: &App, args: &Hook) -> Option<String> {
+    let text = within(ARRIVAL, || {
+        let mut text = Vec::new();
+        let read = std::io::stdin()
+            .lock()
+            .take(MOST_BYTES)
+            .read_to_end(&mut text);
+        read.ok().map(|_| text)
+    })??;
+    let began = Instant::now();
+    let event = Event::parse(&text, args.agent.as_deref());
+    let log = Log::of(app);
+    let answered = start(app, args).and_then(|mut worker| {
+        let (stdin, stdout) = (worker.stdin.take(), worker.stdout.take());
+        let deadline = event
+            .as_ref()
+            .map_or(Duration::from_secs(2), Event::deadline);
+        let answer = within(deadline, move || {
+            // The worker may end before it has read everything.
+            stdin.and_then(|mut stdin| stdin.write_all(&text).ok());
+            let mut line = String::new();
+            BufReader::new(stdout?).read_line(&mut line).ok()?;
+            Some(line)
+        });
+        Ok(answer)
+    });
+    let late = match answered {
+        Ok(Some(answer)) => return answer,
+        Ok(None) => Outcome::Deferred,
+        Err(error) => Outcome::Failed(error.to_string()),
+    };
+    if let Some(log) = log {
+        log.add(event.as_ref(), began.elapsed(), &late);
+    }
+    None
+}
+
+/// Runs work on another thread and returns its result if it ends within the time.
+fn within<T: Send + 'static>(
+    limit: Duration,
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Option<T> {
+    let (sender, receiver) = mpsc::channel();
+    std::thread::spawn(move || sender.send(work()));
+    receiver.recv_timeout(limit).ok()
+}
+
+/// Starts the process that does the work. It belongs to no terminal and goes on when this process ends.
+fn start(app: &App, args: &Hook) -> std::io::Result<Child> {
+    let mut command = Command::new(std::env::current_exe()?);
+    command.args(app.global_arguments());
+    command.args(["hook", "--worker", "--budget", &args.budget.to_string()]);
+    command.args(&args.agent);
+    #[cfg(unix)]
+    std::os::unix::process::CommandExt::process_group(&mut command, 0);
+    #[cfg(windows)]
+    {
+        const DETACHED_PROCESS: u32 = 0x0000_0008;
+        std::os::windows::process::CommandExt::creation_flags(&mut command, DETACHED_PROCESS);
+    }
+    command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+}

@@ -1,0 +1,235 @@
+//! Claude Code's compactions, answered to its mod.
+//!
+//! The mod hands over the messages of the conversation and takes a list back: messages that stay, as indexes, and
+//! messages to build anew.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+
+use agent_memory::context::{ContextMessage, MessageOrigin};
+use agent_memory::view::ViewAtVersion;
+use agent_memory::{CompactRequest, Memory, Mode, Part, Role, Seq, SeqRange};
+use serde_json::{Value, json};
+
+use super::answer::{self, Door};
+use super::event::Event;
+use super::{rendering, worker};
+use crate::app::App;
+
+/// Returns the messages that replace the conversation, or the reason for the agent's own compaction.
+pub(super) async fn compact(
+    app: &App,
+    memory: &Memory,
+    event: &Event,
+    budget: u64,
+) -> anyhow::Result<Option<Value>> {
+    let fallback = |reason: &str| Ok(Some(json!({"fallback": reason})));
+    let Some(path) = transcript(event) else {
+        return fallback("the session has no transcript");
+    };
+    let Some(key) = worker::import_one(app, memory, event, &path).await? else {
+        return fallback("the transcript has no session");
+    };
+    let session = memory.get_session(key).await?;
+    session.compact(CompactRequest::from(Mode::Full)).await?;
+    let view = session.current_view().await?;
+    let before = view.measure().tokens;
+    let budget = rendering::budget(budget, before);
+    let context = view.assemble(rendering::request(&session, budget)).await?;
+    let list = Replacement::new(app, &view, event, &context.messages).await?;
+    let Some(messages) = list.paired() else {
+        return fallback("a call would have no result, or a result no call");
+    };
+    Door::of(&session).await?.replaced(&session).await?;
+    Ok(Some(json!({
+        "messages": messages,
+        "tokens_before": before,
+        "tokens_after": context.tokens,
+    })))
+}
+
+/// Returns the path of a session's transcript. The event may not have it.
+fn transcript(event: &Event) -> Option<PathBuf> {
+    if let Some(path) = &event.transcript_path {
+        return Some(path.clone()).filter(|path| path.is_file());
+    }
+    let is_name = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+    if event.session_id.is_empty() || !event.session_id.chars().all(is_name) {
+        return None;
+    }
+    let home = std::env::var_os("CLAUDE_CONFIG_DIR").filter(|home| !home.is_empty());
+    let home = match home {
+        Some(home) => PathBuf::from(home),
+        None => std::env::home_dir()?.join(".claude"),
+    };
+    let folders = std::fs::read_dir(home.join("projects")).ok()?.flatten();
+    let name = format!("{}.jsonl", event.session_id);
+    let mut paths = folders.map(|folder| folder.path().join(&name));
+    paths.find(|path| path.is_file())
+}
+
+/// The list of messages that replace a conversation.
+struct Replacement<'a> {
+    event: &'a Event,
+    messages: Vec<Value>,
+}
+
+impl<'a> Replacement<'a> {
+    async fn new(
+        app: &App,
+        view: &ViewAtVersion,
+        event: &'a Event,
+        context: &[ContextMessage],
+    ) -> anyhow::Result<Self> {
+        // A handle is the id of a line in the transcript.
+        let handles: Vec<String> = event.messages.iter().map(handle).collect();
+        let session = view.session();
+        let positions = session
+            .memory()
+            .store()
+            .find(session.id(), &handles)
+            .await?;
+        let known = positions.iter().enumerate();
+        let known = known.filter_map(|(index, seq)| Some(((*seq)?, index)));
+        let index_of: HashMap<Seq, usize> = known.collect();
+        let mut list = Self {
+            event,
+            messages: Vec::new(),
+        };
+        let mut texts = vec![rendering::opening(app, view).await?];
+        for message in context {
+            match list.kept(message, &index_of) {
+                Some(kept) => {
+                    list.flush(&mut texts);
+                    list.messages
+                        .extend(kept.into_iter().map(|at| json!({"keep": at})));
+                }
+                None if has_tools(message) => {
+                    list.flush(&mut texts);
+                    list.messages.push(rebuilt(message));
+                }
+                None => texts.push(rendering::text(message)),
+            }
+        }
+        list.flush(&mut texts);
+        // The newest messages may not be in the transcript yet.
+        let last = index_of.values().max().map_or(0, |last| last + 1);
+        let newest = (last..event.messages.len()).filter(|_| !index_of.is_empty());
+        list.messages.extend(newest.map(|at| json!({"keep": at})));
+        Ok(list)
+    }
+
+    /// Returns the indexes of the event's messages that a context's message shows unchanged. `None` if the event does not have them all.
+    fn kept(&self, message: &ContextMessage, index_of: &HashMap<Seq, usize>) -> Option<Vec<usize>> {
+        let MessageOrigin::Message { first, last } = message.source else {
+            return None;
+        };
+        let range = SeqRange::new(first, last)?;
+        // Notes between the messages have no place in the event.
+        let found: Vec<usize> = (range.first.0..=range.last.0)
+            .filter_map(|seq| index_of.get(&Seq(seq)).copied())
+            .collect();
+        let tools = |one: &Value| count(one, "toolUses") + count(one, "toolResults");
+        let in_event: usize = found
+            .iter()
+            .filter_map(|at| self.event.messages.get(*at))
+            .map(tools)
+            .sum();
+        let is_tool =
+            |part: &&Part| matches!(part, Part::ToolCall { .. } | Part::ToolResult { .. });
+        let in_context = message.parts.iter().filter(is_tool).count();
+        (!found.is_empty() && in_event == in_context).then_some(found)
+    }
+
+    /// Adds the texts so far as one message of the user.
+    fn flush(&mut self, texts: &mut Vec<String>) {
+        let text = texts.join("\n\n");
+        texts.clear();
+        if !text.trim().is_empty() {
+            let text = answer::marked(&text);
+            self.messages.push(json!({"role": "user", "text": text}));
+        }
+    }
+
+    /// Returns the messages if each call has its result after it and each result its call before it.
+    fn paired(self) -> Option<Vec<Value>> {
+        let mut open: Vec<String> = Vec::new();
+        for message in &self.messages {
+            let keep = message.get("keep").and_then(Value::as_u64);
+            let message = match keep {
+                Some(at) => self.event.messages.get(usize::try_from(at).ok()?)?,
+                None => message,
+            };
+            open.extend(ids(message, "toolUses"));
+            for id in ids(message, "toolResults") {
+                open.remove(open.iter().position(|call| *call == id)?);
+            }
+        }
+        (open.is_empty() && !self.messages.is_empty()).then_some(self.messages)
+    }
+}
+
+fn handle(message: &Value) -> String {
+    let handle = message.get("handle").and_then(Value::as_str);
+    handle.unwrap_or_default().to_owned()
+}
+
+fn count(message: &Value, key: &str) -> usize {
+    message
+        .get(key)
+        .and_then(Value::as_array)
+        .map_or(0, Vec::len)
+}
+
+/// Returns the ids of the calls or results of an event's message.
+fn ids(message: &Value, key: &str) -> impl Iterator<Item = String> {
+    let list = message.get(key).and_then(Value::as_array);
+    let ids = list.into_iter().flatten();
+    ids.map(|one| {
+        let id = one.get("tool_use_id").and_then(Value::as_str);
+        id.unwrap_or_default().to_owned()
+    })
+}
+
+fn has_tools(message: &ContextMessage) -> bool {
+    let is_tool = |part: &Part| matches!(part, Part::ToolCall { .. } | Part::ToolResult { .. });
+    message.parts.iter().any(is_tool)
+}
+
+/// Returns a message with calls or results in the mod's form.
+fn rebuilt(message: &ContextMessage) -> Value {
+    let mut texts = Vec::new();
+    let (mut calls, mut results) = (Vec::new(), Vec::new());
+    for part in &message.parts {
+        match part {
+            Part::Text { text } => texts.push(text.clone()),
+            Part::ToolCall {
+                id,
+                name,
+                arguments,
+            } => {
+                let input: Value = serde_json::from_str(arguments.as_str()).unwrap_or_default();
+                calls.push(json!({"tool_use_id": id, "tool": name, "input": input}));
+            }
+            Part::ToolResult {
+                call_id,
+                content,
+                is_error,
+            } => results.push(json!({
+                "tool_use_id": call_id,
+                "text": rendering::result(content),
+                "isError": is_error.unwrap_or(false),
+            })),
+            _ => {}
+        }
+    }
+    let role = match message.role {
+        Role::Assistant => "assistant",
+        _ => "user",
+    };
+    let mut out = json!({"role": role, "text": texts.join("\n"), "toolUses": calls});
+    if !results.is_empty() {
+        out["toolResults"] = Value::from(results);
+    }
+    out
+}

@@ -1,0 +1,78 @@
+//! The log of the events, one JSON object a line, for people and for `doctor`.
+
+use std::fs::OpenOptions;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use serde_json::json;
+
+use super::event::Event;
+use crate::app::App;
+
+/// Size above which a log becomes the old log, in bytes.
+const MOST_BYTES: u64 = 1 << 20;
+
+/// The log next to a database.
+#[derive(Debug, Clone)]
+pub(crate) struct Log {
+    path: PathBuf,
+}
+
+/// How an event ended.
+#[derive(Debug)]
+pub(super) enum Outcome {
+    /// It was answered, with details for people.
+    Done(String),
+    /// The deadline came first. The work goes on.
+    Deferred,
+    /// It failed for this reason.
+    Failed(String),
+}
+
+impl Log {
+    /// Returns the log next to the database of this run; `None` if there is no place for a database.
+    pub(crate) fn of(app: &App) -> Option<Self> {
+        let path = app.place().ok()?.path;
+        Some(Self {
+            path: beside(&path, "-hook.log"),
+        })
+    }
+
+    /// Adds a line. The log is for diagnosis, so an event does not fail if it cannot be written.
+    pub(super) fn add(&self, event: Option<&Event>, took: Duration, outcome: &Outcome) {
+        let (result, detail) = match outcome {
+            Outcome::Done(detail) => ("ok", detail.as_str()),
+            Outcome::Deferred => ("deferred", ""),
+            Outcome::Failed(reason) => ("error", reason.as_str()),
+        };
+        let at = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+        let line = json!({
+            "at": at.map_or(0, |at| at.as_millis() as u64),
+            "agent": event.map(|event| event.agent.as_str()),
+            "event": event.map(|event| event.name.as_str()),
+            "session": event.map(|event| event.session_id.as_str()),
+            "ms": took.as_millis() as u64,
+            "result": result,
+            "detail": detail,
+        });
+        if std::fs::metadata(&self.path).is_ok_and(|meta| meta.len() > MOST_BYTES) {
+            let _ = std::fs::rename(&self.path, beside(&self.path, ".1"));
+        }
+        let mut options = OpenOptions::new();
+        options.create(true).append(true);
+        #[cfg(unix)]
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+        if let Ok(mut file) = options.open(&self.path) {
+            // One write, so that lines of several processes do not mix.
+            let _ = file.write_all(format!("{line}\n").as_bytes());
+        }
+    }
+}
+
+/// Returns a path with more characters at its end.
+pub(super) fn beside(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(suffix);
+    PathBuf::from(name)
+}

@@ -1,0 +1,170 @@
+//! The process that does the work of an event.
+
+use std::fs::{File, TryLockError};
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use agent_memory::{CompactRequest, Memory, Mode, SessionKey};
+
+use super::answer::{self, Door};
+use super::event::Event;
+use super::log::{Log, Outcome, beside};
+use super::{appended, claude, opencode, pi};
+use crate::app::App;
+use crate::args::Hook;
+use crate::commands::import;
+use crate::progress::Progress;
+use crate::scope;
+
+/// Maximum wait for the worker of another event, before an event is answered and after it.
+const SHORT_WAIT: Duration = Duration::from_secs(1);
+const LONG_WAIT: Duration = Duration::from_secs(60);
+
+/// Does the work of the event on stdin, and logs the outcome.
+pub(super) async fn run(app: &mut App, args: &Hook) {
+    let mut text = Vec::new();
+    if std::io::stdin().lock().read_to_end(&mut text).is_err() {
+        return;
+    }
+    let began = Instant::now();
+    let event = Event::parse(&text, args.agent.as_deref());
+    let outcome = match &event {
+        None => Outcome::Failed("the event is no JSON object with hook_event_name".to_owned()),
+        Some(event) => match work(app, args, event, began).await {
+            Ok(detail) => Outcome::Done(detail),
+            Err(error) => Outcome::Failed(format!("{error:#}")),
+        },
+    };
+    if let Some(log) = Log::of(app) {
+        log.add(event.as_ref(), began.elapsed(), &outcome);
+    }
+}
+
+/// Answers an event and does what is left. Returns details for the log.
+async fn work(app: &mut App, args: &Hook, event: &Event, began: Instant) -> anyhow::Result<String> {
+    let place = app.place()?;
+    place.prepare()?;
+    let lock = File::create(beside(&place.path, "-hook.lock"))?;
+    let is_locked = locked(&lock, SHORT_WAIT).await;
+    let progress = Arc::new(Progress::new(true));
+    let memory = app.open_for_writing(&progress, |builder| builder).await?;
+    let answered = match event.name.as_str() {
+        "session.compact" => claude::compact(app, &memory, event, args.budget).await,
+        "session_before_compact" => pi::compact(app, &memory, event, args.budget).await,
+        "chat.messages.transform" => opencode::rewrite(app, &memory, event, args.budget).await,
+        _ => {
+            let key = import_all(app, &memory, event).await;
+            match key {
+                Ok(Some(key)) if event.wants_card() => card(app, &memory, key, event).await,
+                Ok(_) => Ok(None),
+                Err(error) => Err(error),
+            }
+        }
+    };
+    let took = began.elapsed().as_millis();
+    // The answer is one line. Nobody may be there to read it any more.
+    let text = match &answered {
+        Ok(Some(answer)) => serde_json::to_string(answer)?,
+        _ => String::new(),
+    };
+    let _ = app.out.raw(format!("{text}\n").as_bytes());
+    let _ = app.out.flush();
+    answered?;
+    if !is_locked {
+        locked(&lock, LONG_WAIT).await;
+    }
+    let mut detail = format!("answered in {took} ms with {} bytes", text.len());
+    if let Some(session) = memory.find_session(event.session_id.as_str()).await? {
+        let done = session.compact(CompactRequest::from(Mode::Full)).await?;
+        if let made @ 1.. = done.published.total() {
+            detail.push_str(&format!("; {made} summaries made"));
+        }
+    }
+    Ok(detail)
+}
+
+/// Waits for the lock, up to a limit. The lock only saves work: without it, two imports store the same entries once.
+async fn locked(file: &File, limit: Duration) -> bool {
+    let until = Instant::now() + limit;
+    loop {
+        match file.try_lock() {
+            Ok(()) => return true,
+            Err(TryLockError::Error(_)) => return false,
+            Err(TryLockError::WouldBlock) if Instant::now() >= until => return false,
+            Err(TryLockError::WouldBlock) => tokio::time::sleep(Duration::from_millis(10)).await,
+        }
+    }
+}
+
+/// Imports the new records of an event's transcripts. Returns the key of the main session.
+async fn import_all(
+    app: &App,
+    memory: &Memory,
+    event: &Event,
+) -> anyhow::Result<Option<SessionKey>> {
+    let Some(path) = event
+        .transcript_path
+        .as_deref()
+        .filter(|path| path.is_file())
+    else {
+        return Ok(memory
+            .find_session(event.session_id.as_str())
+            .await?
+            .map(|session| session.key().clone()));
+    };
+    let key = import_one(app, memory, event, path).await?;
+    let is_ending = matches!(event.name.as_str(), "SessionEnd" | "SubagentStop");
+    for path in sub_agents(path).into_iter().filter(|_| is_ending) {
+        let transcript = import::read(&path, &import::options(app, None))?;
+        memory.import(&transcript).await?;
+    }
+    Ok(key)
+}
+
+/// Imports the new records of one transcript. Returns the key of its main session.
+pub(super) async fn import_one(
+    app: &App,
+    memory: &Memory,
+    event: &Event,
+    path: &Path,
+) -> anyhow::Result<Option<SessionKey>> {
+    let key = appended::import(app, memory, &event.session_id, path).await?;
+    if let (Some(key), Some(folder)) = (&key, &event.cwd) {
+        let session = memory.get_session(key.clone()).await?;
+        scope::set_folder(&session, folder).await?;
+    }
+    Ok(key)
+}
+
+/// Returns the transcripts of a session's sub-agents, which Claude Code keeps in a folder next to the session's own.
+fn sub_agents(path: &Path) -> Vec<PathBuf> {
+    let folder = path.with_extension("").join("subagents");
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let paths = entries.map(|entry| entry.path());
+    paths
+        .filter(|path| path.extension().is_some_and(|end| end == "jsonl"))
+        .collect()
+}
+
+/// Returns the outline of a session after a compaction or a resumption.
+async fn card(
+    app: &App,
+    memory: &Memory,
+    key: SessionKey,
+    event: &Event,
+) -> anyhow::Result<Option<serde_json::Value>> {
+    let session = memory.get_session(key).await?;
+    let mut door = Door::of(&session).await?;
+    if door.has_card(&session, event).await? {
+        return Ok(None);
+    }
+    let Some(text) = answer::card(app, &session).await? else {
+        return Ok(None);
+    };
+    door.give_card(&session).await?;
+    Ok(Some(serde_json::json!({
+        "hookSpecificOutput": {"hookEventName": event.name, "additionalContext": text}
+    })))
+}
