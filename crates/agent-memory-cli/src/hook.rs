@@ -18,7 +18,9 @@ mod worker;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
+
+use tokio::time::Instant;
 
 use crate::app::App;
 use crate::args::Hook;
@@ -36,9 +38,17 @@ pub(crate) async fn run(app: &mut App, args: &Hook) -> anyhow::Result<()> {
         worker::run(app, args).await;
         return Ok(());
     }
-    let answer = ask(app, args).unwrap_or_default();
+    let text = within(ARRIVAL, || {
+        let mut text = Vec::new();
+        let stdin = std::io::stdin().lock();
+        let read = stdin.take(MOST_BYTES).read_to_end(&mut text);
+        read.ok().map(|_| text)
+    });
+    let text = text.flatten().unwrap_or_default();
+    let event = Event::parse(&text, args.agent.as_deref());
+    let answer = ask(app, args, text, event.as_ref()).unwrap_or_default();
     let answer = match answer.trim() {
-        "" if args.agent.as_deref() == Some(event::GEMINI) => "{}",
+        "" if event.is_some_and(|event| event.agent == event::GEMINI) => "{}",
         answer => answer,
     };
     if !answer.is_empty() {
@@ -48,32 +58,22 @@ pub(crate) async fn run(app: &mut App, args: &Hook) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Returns the answer to the event on stdin. `None` if there is none, or none in time.
-fn ask(app: &App, args: &Hook) -> Option<String> {
-    let text = within(ARRIVAL, || {
-        let mut text = Vec::new();
-        let read = std::io::stdin()
-            .lock()
-            .take(MOST_BYTES)
-            .read_to_end(&mut text);
-        read.ok().map(|_| text)
-    })??;
+/// Returns the answer to an event with this text. `None` if there is none, or none in time.
+fn ask(app: &App, args: &Hook, text: Vec<u8>, event: Option<&Event>) -> Option<String> {
     let began = Instant::now();
-    let event = Event::parse(&text, args.agent.as_deref());
     let log = Log::of(app);
-    let answered = start(app, args).and_then(|mut worker| {
+    let answered = start(app, args).map(|mut worker| {
         let (stdin, stdout) = (worker.stdin.take(), worker.stdout.take());
         let deadline = event
             .as_ref()
-            .map_or(Duration::from_secs(2), Event::deadline);
-        let answer = within(deadline, move || {
+            .map_or(Duration::from_secs(2), |event| event.deadline());
+        within(deadline, move || {
             // The worker may end before it has read everything.
             stdin.and_then(|mut stdin| stdin.write_all(&text).ok());
             let mut line = String::new();
             BufReader::new(stdout?).read_line(&mut line).ok()?;
             Some(line)
-        });
-        Ok(answer)
+        })
     });
     let late = match answered {
         Ok(Some(answer)) => return answer,
@@ -81,7 +81,7 @@ fn ask(app: &App, args: &Hook) -> Option<String> {
         Err(error) => Outcome::Failed(error.to_string()),
     };
     if let Some(log) = log {
-        log.add(event.as_ref(), began.elapsed(), &late);
+        log.add(event, began.elapsed(), &late);
     }
     None
 }

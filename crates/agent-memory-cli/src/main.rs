@@ -34,13 +34,35 @@ fn main() -> ExitCode {
     let matches = command.try_get_matches();
     let cli = match matches.and_then(|matches| Cli::from_arg_matches(&matches)) {
         Ok(cli) => cli,
+        // An agent takes the exit code 2 of a hook for an order to stop.
+        Err(error) if is_hook(std::env::args().skip(1)) => {
+            let _ = error.print();
+            return ExitCode::SUCCESS;
+        }
         Err(error) => return usage(&error),
     };
-    let json = cli.json;
+    let (json, is_hook) = (cli.json, matches!(cli.command, Command::Hook(_)));
     match run(cli) {
         Ok(()) => ExitCode::SUCCESS,
+        Err(_) if is_hook => ExitCode::SUCCESS,
         Err(failure) => fail(&failure, json),
     }
+}
+
+/// Returns whether the first argument that is no option and no option's value is `hook`.
+fn is_hook(arguments: impl Iterator<Item = String>) -> bool {
+    let mut is_value = false;
+    for argument in arguments {
+        if std::mem::take(&mut is_value) {
+            continue;
+        }
+        match argument.as_str() {
+            "--store" | "--lock-timeout" => is_value = true,
+            option if option.starts_with('-') => {}
+            command => return command == "hook",
+        }
+    }
+    false
 }
 
 fn run(cli: Cli) -> Result<(), Failure> {

@@ -122,6 +122,31 @@ impl Memory {
         }
     }
 
+    /// Imports the end of a transcript that was read with
+    /// [`Formats::read_appended`](message_formats::Formats::read_appended). Returns `None` without writing if its
+    /// session is not stored or has one of its entries: import the whole transcript then.
+    ///
+    /// # Errors
+    /// The errors of [`Memory::import`].
+    pub async fn import_appended(&self, mut end: Transcript) -> Result<Option<ImportReport>> {
+        let [log] = end.sessions.as_mut_slice() else {
+            return Ok(None);
+        };
+        let Some(session) = self.find_session(log.key.clone()).await? else {
+            return Ok(None);
+        };
+        session.number(log).await?;
+        let ids: Vec<String> = log
+            .heads()
+            .filter_map(|head| head.id.map(str::to_owned))
+            .collect();
+        let known = self.inner.store.find(session.id(), &ids).await?;
+        match ids.len() == log.len() && known.iter().all(Option::is_none) {
+            true => self.import(&end).await.map(Some),
+            false => Ok(None),
+        }
+    }
+
     /// Returns the stored session that the transcript's main session would continue; `None` if an import would create a
     /// new session. Does not write to the store.
     ///
@@ -275,6 +300,59 @@ async fn known_past(session: &Session, log: &SessionLog) -> Result<Option<usize>
 }
 
 impl Session {
+    /// Gives records without ids of a transcript's end the numbers that they have in the whole transcript: equal records
+    /// are numbered from 1.
+    async fn number(&self, log: &mut SessionLog) -> Result<()> {
+        let mut earlier: HashMap<String, u64> = HashMap::new();
+        for message in &mut log.messages {
+            let made = message
+                .external_id
+                .as_deref()
+                .and_then(message_formats::made_id);
+            let Some((before, number)) = made else {
+                continue;
+            };
+            let count = match earlier.get(before) {
+                Some(count) => *count,
+                None => {
+                    let count = self.count_made(before).await?;
+                    earlier.insert(before.to_owned(), count);
+                    count
+                }
+            };
+            message.external_id = Some(format!("{before}{}", number + count));
+        }
+        Ok(())
+    }
+
+    /// Returns the number of stored entries with an id that begins with `before` and ends with a number. The numbers
+    /// begin at 1 and have no gaps.
+    async fn count_made(&self, before: &str) -> Result<u64> {
+        let store = &self.memory().inner.store;
+        let (mut known, mut unknown) = (0_u64, u64::from(u32::MAX));
+        while unknown - known > 1 {
+            // The first round looks at powers of two, the others at eight numbers in between.
+            let width = (unknown - known).div_ceil(8);
+            let probes: Vec<u64> = match known == 0 && unknown > 1 << 20 {
+                true => (0..32).map(|power| 1 << power).collect(),
+                false => (1..=8)
+                    .map(|n| known + n * width)
+                    .filter(|n| *n < unknown)
+                    .collect(),
+            };
+            let ids: Vec<String> = probes.iter().map(|n| format!("{before}{n}")).collect();
+            let found = store.find(self.id(), &ids).await?;
+            let found = probes.iter().zip(found);
+            for (number, position) in found {
+                match position {
+                    Some(_) => known = known.max(*number),
+                    None => unknown = unknown.min(*number),
+                }
+            }
+        }
+        Ok(known)
+    }
+
     /// Publishes a summary of the session's transcript in the handoff view. Returns whether the summary was published.
     async fn publish_imported(&self, log: &SessionLog, summary: &SourceSummary) -> Result<bool> {
         let kept_from = match &summary.scope {

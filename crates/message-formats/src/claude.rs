@@ -1,5 +1,6 @@
 //! Claude Code's session files.
 
+mod appended;
 mod attachment;
 mod contents;
 mod line;
@@ -16,7 +17,7 @@ use memory_model::{EntryKind, Message, Part, Role, SessionKey};
 use crate::detect::{self, Kind};
 use crate::json_lines::{self, Line, LineReader};
 use crate::raw::{RawObject, Reading};
-use crate::session::{QUEUED, SessionBuilder, note, short_hash};
+use crate::session::{QUEUED, SessionBuilder, is_made_id, note, short_hash};
 use crate::{
     AgentHome, Confidence, EarlierReading, Error, Format, Head, Input, Origin, ReadOptions, Report,
     SessionLog, Sink,
@@ -71,6 +72,10 @@ impl Format for ClaudeCode {
         is_output || name.starts_with("agent-") && name.ends_with(".meta.json")
     }
 
+    fn continues(&self, records: &[u8], last: &str) -> bool {
+        appended::continues(records, last)
+    }
+
     fn read(
         &self,
         input: Input<'_>,
@@ -89,6 +94,14 @@ impl Format for ClaudeCode {
         }
         Ok(report)
     }
+}
+
+/// Returns the external id of a log's last line.
+fn last_line(log: &SessionLog) -> Option<String> {
+    let mut ids = log.heads().rev().filter_map(|head| head.id);
+    // Other entries were made from the text of a record, or from a file next to the transcript.
+    let last = ids.find(|id| !is_made_id(id) && !id.contains('/'));
+    last.map(str::to_owned)
 }
 
 /// Returns the session that a line of a session file or of an output stream names.
@@ -341,6 +354,8 @@ impl Reader {
             log.named = self.named;
             log.linked = self.linked && !matches!(log.origin, Origin::Spawn { .. });
             log.in_use = index == self.current;
+            let is_plain = log.in_use && log.linked && !self.rewriting.0 && self.queue.is_idle();
+            log.last = last_line(&log).filter(|_| is_plain);
             logs.push(log);
         }
         logs

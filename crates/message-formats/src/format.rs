@@ -33,6 +33,12 @@ pub trait Format: fmt::Debug + Send + Sync {
         false
     }
 
+    /// Returns whether records at the end of a source continue the branch that ends with the entry `last`, and can be read
+    /// without the records before them. See [`Formats::read_appended`](crate::Formats::read_appended).
+    fn continues(&self, _records: &[u8], _last: &str) -> bool {
+        false
+    }
+
     /// Reads a source from its beginning and passes each conversation to the sink.
     ///
     /// A record that cannot be read is not an error: the report counts it. The result must be stable while the source

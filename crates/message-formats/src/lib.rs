@@ -58,7 +58,7 @@ pub use plain::PlainLines;
 pub use qwen::QwenCode;
 pub use registry::{Formats, read, read_file};
 pub use report::{Report, Warning};
-pub use session::{SessionBuilder, is_linked, is_made_id};
+pub use session::{SessionBuilder, is_linked, is_made_id, made_id};
 pub use session_file::SessionFile;
 pub use swe_agent::SweAgent;
 pub use tau_bench::TauBench;

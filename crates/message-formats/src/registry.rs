@@ -1,6 +1,8 @@
 //! The formats that a program reads, and the choice of one for a source.
 
-use std::io::{BufRead, BufReader, Cursor, ErrorKind as IoErrorKind, Read as _};
+use std::io::{
+    BufRead, BufReader, Cursor, ErrorKind as IoErrorKind, Read as _, Seek as _, SeekFrom,
+};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -13,6 +15,9 @@ use crate::{Cline, MessageLists, OpenCode, OpenHands, SweAgent, TauBench};
 
 /// Number of bytes in the first head that the formats see. The head doubles each time that they need more.
 const FIRST_HEAD: usize = 1 << 16;
+
+/// Maximum number of bytes at the end of a transcript that are read alone.
+const MOST_APPENDED: u64 = 16 << 20;
 
 /// A list of formats. The default list has the formats of this crate.
 #[derive(Debug, Clone)]
@@ -118,6 +123,44 @@ impl Formats {
             Input::new(&mut std::io::empty()).with_path(path),
             &options,
         )
+    }
+
+    /// Reads the records of a transcript from the byte `from` on, without the records before it. `last` is
+    /// [`SessionLog::last`] of the log that the records before it give. Returns `None` if the records may refer to earlier ones in other ways than by following
+    /// that entry, if the last record does not end, or if they are too many: read the whole transcript then.
+    ///
+    /// # Errors
+    /// The same errors as [`Formats::read_path`].
+    pub fn read_appended(
+        &self,
+        path: &Path,
+        from: u64,
+        last: &str,
+        options: &ReadOptions,
+    ) -> Result<Option<Transcript>, Error> {
+        let options = options.clone().with_name(path.display().to_string());
+        let failed = |error| Error::io(&options.name, error);
+        let mut file = std::fs::File::open(path).map_err(failed)?;
+        file.seek(SeekFrom::Start(from)).map_err(failed)?;
+        let mut records = Vec::new();
+        let read = file.take(MOST_APPENDED + 1).read_to_end(&mut records);
+        if read.map_err(failed)? as u64 > MOST_APPENDED {
+            return Ok(None);
+        }
+        if records.last() != Some(&b'\n') {
+            return Ok(None);
+        }
+        let Choice::Found(format) = self.choose(&Head::new(&records, true).with_path(path)) else {
+            return Ok(None);
+        };
+        if !format.continues(&records, last) {
+            return Ok(None);
+        }
+        let mut reader = Cursor::new(records);
+        let input = Input::new(&mut reader).with_path(path);
+        let transcript = read_as(format, input, &options)?;
+        let is_one = matches!(transcript.sessions.as_slice(), [log] if log.summaries.is_empty());
+        Ok(Some(transcript).filter(|_| is_one))
     }
 
     fn read_stream(

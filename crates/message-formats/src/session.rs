@@ -41,14 +41,19 @@ pub(crate) const QUEUED: &str = "queued-";
 /// Returns whether an external id was made from a record's text. [`SessionBuilder::push`] makes such ids for records
 /// without an id.
 pub fn is_made_id(id: &str) -> bool {
-    let is_hash = |hash: &str| hash.len() == 16 && hash.bytes().all(|b| b.is_ascii_hexdigit());
-    if let Some(hash) = id.strip_prefix(QUEUED) {
-        return is_hash(hash);
-    }
-    let made = id.strip_prefix("h-").and_then(|rest| rest.split_once('-'));
-    made.is_some_and(|(hash, ordinal)| {
-        is_hash(hash) && ordinal.bytes().all(|byte| byte.is_ascii_digit())
-    })
+    id.strip_prefix(QUEUED).is_some_and(is_hash) || made_id(id).is_some()
+}
+
+/// Returns the parts of an external id that was made from a record's text: the text before its ordinal, and the ordinal.
+pub fn made_id(id: &str) -> Option<(&str, u64)> {
+    let (hash, ordinal) = id.strip_prefix("h-")?.split_once('-')?;
+    let is_number = ordinal.bytes().all(|byte| byte.is_ascii_digit());
+    let before = id.strip_suffix(ordinal)?;
+    Some((before, ordinal.parse().ok()?)).filter(|_| is_hash(hash) && is_number)
+}
+
+fn is_hash(text: &str) -> bool {
+    text.len() == 16 && text.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
 /// Keys under which records name the record that they follow. The first record has `null` there.
@@ -325,6 +330,7 @@ impl SessionBuilder {
             named: true,
             linked: false,
             in_use: false,
+            last: None,
             later_keys: self.later_keys,
             copied_from: None,
         }

@@ -56,6 +56,9 @@ pub struct SessionLog {
     pub linked: bool,
     /// Whether this is the branch in use: the source was last written to this one of the conversation and its forks.
     pub in_use: bool,
+    /// External id of the entry after which records that are appended to the source may be read alone: see
+    /// [`Formats::read_appended`](crate::Formats::read_appended). `None` if they refer to more than that entry.
+    pub last: Option<String>,
     /// Sessions that the source names later, for example after a resume. Each has the external id of its first entry,
     /// and its key.
     pub later_keys: Vec<(String, SessionKey)>,

@@ -3,10 +3,9 @@
 //! All texts are between two markers. Reading a transcript recognises them: they are kept as notes, and are neither
 //! searched nor counted.
 
-use std::time::{SystemTime, UNIX_EPOCH};
+use agent_memory::{RawJson, Session};
 
-use agent_memory::{RawJson, Seq, Session};
-
+use agent_memory::model::{Clock as _, SystemClock};
 use agent_memory::view::ViewAtVersion;
 use serde::{Deserialize, Serialize};
 
@@ -20,8 +19,11 @@ const MOST_BYTES: usize = 9_500;
 /// Maximum sizes of the state in an outline, in tokens. The first that keeps the outline within its bytes is used.
 const STATES: [u64; 5] = [1_800, 1_200, 800, 400, 200];
 
-/// Time in which two events belong to one compaction, in milliseconds.
-const TOGETHER: u64 = 60_000;
+/// Time in which SessionStart follows a compaction that was answered, in milliseconds.
+const FOLLOWS: u64 = 60_000;
+
+/// Time in which two starts belong to one compaction, in milliseconds.
+const TOGETHER: u64 = 10_000;
 
 /// Key of the state of a session's hooks in the database.
 const KEY: &str = "hook";
@@ -32,8 +34,8 @@ const KEY: &str = "hook";
 struct Facts {
     /// The transcript, up to its last imported record.
     source: Option<super::appended::Checkpoint>,
-    /// Time of the last outline, and the end of the log then.
-    card: Option<(u64, u64)>,
+    /// Time of the last outline.
+    card: Option<u64>,
     /// Time at which a compaction was answered that SessionStart will follow.
     replaced: Option<u64>,
     /// The rewriting of opencode's requests.
@@ -119,21 +121,16 @@ impl Door {
         event: &Event,
     ) -> anyhow::Result<bool> {
         let now = now();
-        let is_recent = |at: u64| now.saturating_sub(at) < TOGETHER;
-        if self.facts.replaced.is_some_and(is_recent) {
+        let is_within = |at: Option<u64>, time| at.is_some_and(|at| now.saturating_sub(at) < time);
+        if is_within(self.facts.replaced, FOLLOWS) {
             self.change(session, |facts| facts.replaced = None).await?;
             return Ok(true);
         }
-        let head = head(session).await?;
-        Ok(event.starts_twice()
-            && self
-                .facts
-                .card
-                .is_some_and(|(at, of)| of == head && is_recent(at)))
+        Ok(event.starts_twice() && is_within(self.facts.card, TOGETHER))
     }
 
     pub(super) async fn give_card(&mut self, session: &Session) -> anyhow::Result<()> {
-        let card = (now(), head(session).await?);
+        let card = now();
         self.change(session, |facts| facts.card = Some(card)).await
     }
 
@@ -144,14 +141,9 @@ impl Door {
     }
 }
 
-async fn head(session: &Session) -> anyhow::Result<u64> {
-    let Seq(head) = session.info().await?.conversation.head;
-    Ok(u64::from(head))
-}
-
-fn now() -> u64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH);
-    since.map_or(0, |since| since.as_millis() as u64)
+/// Returns the milliseconds since 1970.
+pub(super) fn now() -> u64 {
+    u64::try_from(SystemClock.now().0 / 1_000).unwrap_or(0)
 }
 
 /// Puts a text between the markers. Markers in the text itself lose their meaning.

@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::{Read as _, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
 
+use agent_memory::transcripts::Transcript;
 use agent_memory::{Memory, SessionKey};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
@@ -11,6 +12,7 @@ use sha2::{Digest as _, Sha256};
 use super::answer::Door;
 use crate::app::App;
 use crate::commands::import;
+use crate::error::Kind;
 
 /// Number of bytes before the end of the imported part that must be the same, so that the rest counts as appended.
 const COMPARED: u64 = 4_096;
@@ -23,18 +25,11 @@ pub(super) struct Checkpoint {
     bytes: u64,
     /// Hash of the last bytes of the part.
     end: String,
+    /// Id of the entry that the rest of the transcript follows, if the rest can be read alone.
+    last: Option<String>,
 }
 
 impl Checkpoint {
-    /// Returns the checkpoint at the end of the last whole line of a transcript's first `bytes` bytes.
-    fn at(path: &Path, bytes: u64) -> std::io::Result<Self> {
-        Ok(Self {
-            path: path.to_owned(),
-            bytes,
-            end: end(path, bytes)?,
-        })
-    }
-
     /// Returns whether the transcript still begins with the imported part.
     fn holds(&self, path: &Path) -> bool {
         self.path == path && end(path, self.bytes).is_ok_and(|end| end == self.end)
@@ -59,30 +54,88 @@ fn end(path: &Path, offset: u64) -> std::io::Result<String> {
         .collect())
 }
 
-/// Imports a transcript. Returns the key of its main session.
+/// Returns the size of a transcript up to its last whole line, of its first `size` bytes.
+fn whole_lines(path: &Path, size: u64) -> std::io::Result<u64> {
+    let mut file = File::open(path)?;
+    let mut end = size;
+    while end > 0 {
+        let from = end.saturating_sub(COMPARED);
+        file.seek(SeekFrom::Start(from))?;
+        let mut bytes = Vec::new();
+        (&file).take(end - from).read_to_end(&mut bytes)?;
+        if let Some(at) = bytes.iter().rposition(|byte| *byte == b'\n') {
+            return Ok(from + at as u64 + 1);
+        }
+        end = from;
+    }
+    Ok(0)
+}
+
+/// Imports what a transcript has more than at the last event. Returns the key of its main session.
 pub(super) async fn import(
     app: &App,
     memory: &Memory,
     session: &str,
     path: &Path,
 ) -> anyhow::Result<Option<SessionKey>> {
+    // The transcript may grow while it is read.
     let size = std::fs::metadata(path)?.len();
-    if let Some(session) = memory.find_session(session).await? {
-        let door = Door::of(&session).await?;
-        if door
-            .source()
-            .is_some_and(|known| known.bytes == size && known.holds(path))
-        {
+    let bytes = whole_lines(path, size)?;
+    let options = import::options(app, None);
+    if let Some(session) = memory.find_session(session).await?
+        && let Some(known) = Door::of(&session).await?.source()
+        && known.bytes <= bytes
+        && known.holds(path)
+    {
+        if known.bytes == size {
             return Ok(Some(session.key().clone()));
         }
+        let end = match &known.last {
+            Some(last) => import::formats().read_appended(path, known.bytes, last, &options)?,
+            None => None,
+        };
+        let last = end.as_ref().and_then(last);
+        if let Some(end) = end
+            && let Some(imported) = memory.import_appended(end).await?
+            && let Some(key) = imported.main
+        {
+            record(memory, &key, path, bytes, last).await?;
+            return Ok(Some(key));
+        }
     }
-    let transcript = import::read(path, &import::options(app, None))?;
+    let transcript = match import::read(path, &options) {
+        // Nothing was said yet.
+        Err(failure) if failure.kind == Kind::Empty => return Ok(None),
+        read => read?,
+    };
     let key = memory.import(&transcript).await?.main;
     if let Some(key) = &key {
-        let session = memory.get_session(key.clone()).await?;
-        let mut door = Door::of(&session).await?;
-        door.set_source(&session, Checkpoint::at(path, size)?)
-            .await?;
+        record(memory, key, path, bytes, last(&transcript)).await?;
     }
     Ok(key)
+}
+
+/// Records the part of a transcript that was imported.
+async fn record(
+    memory: &Memory,
+    key: &SessionKey,
+    path: &Path,
+    bytes: u64,
+    last: Option<String>,
+) -> anyhow::Result<()> {
+    let source = Checkpoint {
+        path: path.to_owned(),
+        bytes,
+        end: end(path, bytes)?,
+        last,
+    };
+    let session = memory.get_session(key.clone()).await?;
+    let mut door = Door::of(&session).await?;
+    door.set_source(&session, source).await
+}
+
+/// Returns the id of the entry that the rest of a transcript follows.
+fn last(transcript: &Transcript) -> Option<String> {
+    let log = transcript.sessions.iter().find(|log| log.in_use)?;
+    log.last.clone()
 }

@@ -3,10 +3,11 @@
 use std::fs::OpenOptions;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use serde_json::json;
 
+use super::answer::now;
 use super::event::Event;
 use crate::app::App;
 
@@ -46,9 +47,8 @@ impl Log {
             Outcome::Deferred => ("deferred", ""),
             Outcome::Failed(reason) => ("error", reason.as_str()),
         };
-        let at = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
         let line = json!({
-            "at": at.map_or(0, |at| at.as_millis() as u64),
+            "at": now(),
             "agent": event.map(|event| event.agent.as_str()),
             "event": event.map(|event| event.name.as_str()),
             "session": event.map(|event| event.session_id.as_str()),

@@ -4,9 +4,11 @@ use std::fs::{File, TryLockError};
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use agent_memory::{CompactRequest, Memory, Mode, SessionKey};
+
+use tokio::time::Instant;
 
 use super::answer::{self, Door};
 use super::event::Event;
@@ -75,6 +77,11 @@ async fn work(app: &mut App, args: &Hook, event: &Event, began: Instant) -> anyh
     if !is_locked {
         locked(&lock, LONG_WAIT).await;
     }
+    if event.name == "chat.messages.transform" {
+        opencode::store(app, &memory, event).await?;
+    }
+    // Compactions of several processes share their work without this lock.
+    lock.unlock()?;
     let mut detail = format!("answered in {took} ms with {} bytes", text.len());
     if let Some(session) = memory.find_session(event.session_id.as_str()).await? {
         let done = session.compact(CompactRequest::from(Mode::Full)).await?;

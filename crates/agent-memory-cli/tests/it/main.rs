@@ -20,6 +20,7 @@ mod erase;
 mod errors;
 mod failing_models;
 mod forks;
+mod hook;
 mod import;
 mod page;
 mod places;

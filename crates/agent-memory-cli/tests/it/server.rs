@@ -85,7 +85,7 @@ fn over_http_the_token_is_asked_for() {
     let own = "a-token-of-my-own-1";
     let mut random = Vec::new();
     for token in [None, None, Some(own)] {
-        let mut server = start(&home, &["--http", "0"], token);
+        let mut server = start(&home, &["--session", "talk", "--http", "0"], token);
         let told = server.told("Authorization: Bearer ");
         let port = server.told("http://127.0.0.1:");
         let port = port.trim_end_matches("/mcp");
@@ -113,7 +113,7 @@ fn over_http_the_token_is_asked_for() {
 #[test]
 fn a_token_that_is_easily_guessed_is_refused() {
     let home = home();
-    let mut server = start(&home, &["--http", "0"], Some("secret"));
+    let mut server = start(&home, &["--session", "talk", "--http", "0"], Some("secret"));
     let error = server.told("error: ");
     assert!(
         error.contains("AGENT_MEMORY_TOKEN") && !error.contains("secret"),
@@ -126,7 +126,7 @@ fn a_token_that_is_easily_guessed_is_refused() {
 #[test]
 fn a_closed_input_is_answered_and_ends_the_program() {
     let home = home();
-    let mut server = start(&home, &[], None);
+    let mut server = start(&home, &["--session", "talk"], None);
     let hello = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
         "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}}});
     let params = json!({"name": "memory_grep", "arguments": {"pattern": "lighthouse"}});
@@ -162,7 +162,7 @@ fn a_closed_input_is_answered_and_ends_the_program() {
 
 /// Sends these requests after the handshake, and returns the replies with the ids from 2 on.
 fn replies(home: &Home, arguments: &[&str], requests: &[Value]) -> Vec<Value> {
-    let mut server = start(home, arguments, None);
+    let mut server = start(home, &[&["--session", "talk"], arguments].concat(), None);
     let hello = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
         "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}}});
     let mut stdin = server.process.stdin.take().unwrap();

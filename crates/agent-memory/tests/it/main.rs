@@ -10,6 +10,7 @@
 )]
 
 mod anna;
+mod appended;
 mod blocks;
 mod branched;
 mod branches;

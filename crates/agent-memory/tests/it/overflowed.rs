@@ -29,7 +29,7 @@ fn fixtures() -> Vec<PathBuf> {
     files
 }
 
-fn sources() -> Vec<Vec<u8>> {
+pub(crate) fn sources() -> Vec<Vec<u8>> {
     let generated = [claude_code(200), pi(200), plain(200)].map(String::into_bytes);
     let branched = SHAPES.map(|shape| Branched::new(shape, 12).text.into_bytes());
     let mut files = fixtures();

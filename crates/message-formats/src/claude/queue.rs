@@ -153,6 +153,14 @@ impl Queue {
         due
     }
 
+    /// Returns whether no later line can refer to words of the queue.
+    pub(super) fn is_idle(&self) -> bool {
+        let words = [&self.attached, &self.said, &self.said_last];
+        self.waiting.is_empty()
+            && self.removed.is_empty()
+            && words.iter().all(|words| words.is_empty())
+    }
+
     /// Counts the lines that did not become messages, and warns about words that no later line mentions.
     pub(super) fn finish(&self, report: &mut Report) {
         for _ in 0..self.passed_over {

@@ -10,7 +10,7 @@ use crate::session::SessionBuilder;
 
 /// Whether the lines since a compaction's boundary were all written by the compaction.
 #[derive(Debug, Default)]
-pub(super) struct Rewriting(bool);
+pub(super) struct Rewriting(pub(super) bool);
 
 impl Rewriting {
     /// Returns the note in place of the message of a line that a compaction wrote: a line that repeats an earlier

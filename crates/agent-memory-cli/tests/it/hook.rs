@@ -1,0 +1,428 @@
+//! Events of agents: imports, outlines, and compactions in the place of the agents' own.
+
+use std::collections::BTreeSet;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Stdio};
+
+use serde_json::{Value, json};
+
+use crate::support::{Home, Ran, fixture, program};
+
+const RELEASE: &str = "claude-code/release-week";
+
+/// Returns the path of a transcript that an agent wrote.
+fn agents(name: &str) -> PathBuf {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/agents");
+    root.join(name).canonicalize().unwrap()
+}
+
+/// Starts the hook with an event.
+fn start(home: &Home, arguments: &[&str], event: &str) -> Child {
+    let mut process = home.process(program());
+    process.args(["hook"]).args(arguments).stdin(Stdio::piped());
+    let mut child = process.spawn().unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    // The hook may end before it has read everything.
+    let _ = stdin.write_all(event.as_bytes());
+    child
+}
+
+/// Runs the hook with an event. It must succeed without a word on stderr.
+fn hook(home: &Home, arguments: &[&str], event: &Value) -> Ran {
+    let child = start(home, arguments, &event.to_string());
+    let ran = Ran::from(child.wait_with_output().unwrap()).ended(0);
+    assert_eq!(ran.err, "");
+    ran
+}
+
+/// Returns the text that the agent adds to its context.
+fn added(ran: &Ran) -> String {
+    let output = &ran.json()["hookSpecificOutput"];
+    output["additionalContext"].as_str().unwrap().to_owned()
+}
+
+fn event(name: &str, path: &Path, session: &str) -> Value {
+    json!({
+        "hook_event_name": name, "session_id": session, "transcript_path": path, "cwd": "/work/tide",
+    })
+}
+
+fn log(home: &Home) -> Vec<Value> {
+    let path = home.database().with_file_name("memory.db-hook.log");
+    let text = std::fs::read_to_string(path).unwrap_or_default();
+    text.lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect()
+}
+
+/// The lines of a transcript that grows.
+struct Growing {
+    path: PathBuf,
+    lines: Vec<String>,
+    session: String,
+}
+
+impl Growing {
+    fn new(home: &Home, name: &str) -> Self {
+        let text = std::fs::read_to_string(fixture(name)).unwrap();
+        let lines: Vec<String> = text.split_inclusive('\n').map(str::to_owned).collect();
+        let first = lines
+            .iter()
+            .map(|line| serde_json::from_str::<Value>(line).unwrap());
+        let key = |line: Value| Some(line.get("sessionId")?.as_str()?.to_owned());
+        Self {
+            path: home.path().join("projects/-work-tide/growing.jsonl"),
+            session: first.filter_map(key).next().unwrap(),
+            lines,
+        }
+    }
+
+    fn grow(&self, lines: usize) {
+        std::fs::create_dir_all(self.path.parent().unwrap()).unwrap();
+        std::fs::write(&self.path, self.lines[..lines].concat()).unwrap();
+    }
+
+    /// Returns the messages of Claude Code's event for its mod: one for each line.
+    fn messages(&self) -> Vec<Value> {
+        let lines = self
+            .lines
+            .iter()
+            .map(|line| serde_json::from_str::<Value>(line).unwrap());
+        let messages = lines.filter_map(|line| {
+            let role = line["message"]["role"].as_str()?.to_owned();
+            let mut message = json!({"role": role, "text": "", "toolUses": [], "handle": line["uuid"]});
+            let content = &line["message"]["content"];
+            if let Some(text) = content.as_str() {
+                message["text"] = text.into();
+            }
+            let mut results = Vec::new();
+            for block in content.as_array().into_iter().flatten() {
+                match block["type"].as_str() {
+                    Some("text") => message["text"] = block["text"].clone(),
+                    Some("tool_use") => message["toolUses"].as_array_mut()?.push(
+                        json!({"tool_use_id": block["id"], "tool": block["name"], "input": block["input"]}),
+                    ),
+                    Some("tool_result") => results.push(json!({"tool_use_id": block["tool_use_id"]})),
+                    _ => {}
+                }
+            }
+            if !results.is_empty() {
+                message["toolResults"] = results.into();
+            }
+            Some(message)
+        });
+        messages.collect()
+    }
+}
+
+#[test]
+fn a_transcript_is_imported_while_it_grows() {
+    let home = Home::new();
+    let growing = Growing::new(&home, RELEASE);
+    let end = growing.lines.len();
+    for lines in [1, 2, end / 3, end / 3 + 1, end / 2, end, end] {
+        growing.grow(lines);
+        for name in [
+            "Stop",
+            "PreCompact",
+            "UserPromptSubmit",
+            "SessionEnd",
+            "Unknown",
+        ] {
+            let ran = hook(&home, &[], &event(name, &growing.path, &growing.session));
+            assert_eq!(ran.out, "", "{name}");
+        }
+    }
+    // The last event may still be at work.
+    hook(&home, &[], &event("Stop", &growing.path, &growing.session));
+    let alone = Home::new();
+    alone.ok(&["import", &fixture(RELEASE)]);
+    let export = |home: &Home| home.ok(&["export", &growing.session]).out;
+    assert_eq!(export(&home), export(&alone));
+    assert!(log(&home).iter().all(|line| line["result"] != "error"));
+    home.ok(&["verify"]);
+}
+
+#[test]
+fn a_hook_never_fails_and_says_why_in_the_log() {
+    let home = Home::new();
+    let gone = home.path().join("gone.jsonl");
+    let bad = home.file("bad.jsonl", "neither JSON\nnor text\n");
+    for text in ["", "nonsense", "[]", "{\"hook_event_name\":7}", "\u{0}"] {
+        let child = start(&home, &[], text);
+        let ran = Ran::from(child.wait_with_output().unwrap()).ended(0);
+        assert_eq!((ran.out.as_str(), ran.err.as_str()), ("", ""), "{text}");
+    }
+    for path in [&gone, &bad] {
+        for name in ["Stop", "SessionStart", "session_before_compact"] {
+            let mut event = event(name, path, "none");
+            event["source"] = "compact".into();
+            assert_eq!(hook(&home, &[], &event).out, "");
+        }
+    }
+    assert!(log(&home).iter().any(|line| {
+        let detail = line["detail"].as_str().unwrap();
+        line["result"] == "error" && detail.contains("bad.jsonl")
+    }));
+    // Not even if the command line or the database is wrong.
+    for arguments in [
+        &["hook", "--bogus"][..],
+        &["--store", "postgres://h/d", "hook"],
+        &["--store", "/none/such/memory.db", "hook", "claude-code"],
+    ] {
+        assert_eq!(home.run(arguments).ended(0).out, "", "{arguments:?}");
+    }
+    home.fails(&["grep", "hook", "--bogus"], 2);
+    assert!(!home.database().with_file_name("gone.jsonl").exists());
+}
+
+#[test]
+fn an_outline_follows_a_compaction_and_a_resume() {
+    let home = Home::new();
+    let growing = Growing::new(&home, RELEASE);
+    growing.grow(growing.lines.len());
+    let start = |source: &str, agent: &[&str]| {
+        let mut event = event("SessionStart", &growing.path, &growing.session);
+        event["source"] = source.into();
+        hook(&home, agent, &event)
+    };
+    // Codex starts a session twice after a compaction.
+    assert!(!start("resume", &["codex"]).out.is_empty());
+    assert_eq!(start("compact", &["codex"]).out, "");
+    assert_eq!(start("startup", &[]).out, "");
+    assert_eq!(start("clear", &[]).out, "");
+    assert_eq!(start("compact", &["gemini-cli"]).out, "{}");
+    for source in ["compact", "resume"] {
+        let ran = start(source, &["claude-code"]);
+        let output = &ran.json()["hookSpecificOutput"];
+        assert_eq!(output["hookEventName"], "SessionStart");
+        let text = added(&ran);
+        assert!(text.len() <= 9_500, "{}", text.len());
+        assert!(text.starts_with("<agent-memory>\n") && text.ends_with("\n</agent-memory>"));
+        assert!(
+            text.contains(&format!("grep {}", growing.session)),
+            "{text}"
+        );
+        assert!(text.contains("First request"), "{text}");
+    }
+}
+
+#[test]
+fn own_text_is_neither_searched_nor_counted() {
+    let home = Home::new();
+    let growing = Growing::new(&home, RELEASE);
+    growing.grow(growing.lines.len());
+    let mut compacted = event("SessionStart", &growing.path, &growing.session);
+    compacted["source"] = "compact".into();
+    let text = added(&hook(&home, &[], &compacted));
+    let before = home.json(&["sessions"]);
+    let attached = json!({
+        "type": "attachment", "uuid": "00000000-0000-4000-8000-00000000000a", "parentUuid": null,
+        "sessionId": growing.session, "isSidechain": false, "timestamp": "2026-03-09T10:00:00Z",
+        "attachment": {
+            "type": "hook_additional_context", "hookName": "SessionStart", "hookEvent": "SessionStart",
+            "content": [text],
+        },
+    });
+    let mut file = std::fs::OpenOptions::new()
+        .append(true)
+        .open(&growing.path)
+        .unwrap();
+    writeln!(file, "{attached}").unwrap();
+    hook(&home, &[], &event("Stop", &growing.path, &growing.session));
+    let after = home.json(&["sessions"]);
+    assert_eq!(
+        before["sessions"][0]["tokens"],
+        after["sessions"][0]["tokens"]
+    );
+    let words = "agent-memory's log of all its messages";
+    let found = home.ok(&["grep", &growing.session, words]);
+    found.shows("nothing has all words of the pattern");
+    assert!(home.ok(&["export", &growing.session]).out.contains(words));
+}
+
+#[test]
+fn claude_codes_mod_gets_a_shorter_conversation_with_all_pairs() {
+    let home = Home::new();
+    let growing = Growing::new(&home, RELEASE);
+    growing.grow(growing.lines.len());
+    let messages = growing.messages();
+    let mut compact = event("session.compact", &growing.path, &growing.session);
+    for budget in ["1000", "4000", "16000"] {
+        compact["messages"] = messages.clone().into();
+        let answer = hook(&home, &["--budget", budget], &compact).json();
+        let list = answer["messages"]
+            .as_array()
+            .unwrap_or_else(|| panic!("{answer}"));
+        let whole = |message: &Value| match message["keep"].as_u64() {
+            Some(at) => messages[at as usize].clone(),
+            None => message.clone(),
+        };
+        let list: Vec<Value> = list.iter().map(whole).collect();
+        // Each call has its result behind it, and each result its call before it.
+        let ids = |message: &Value, key: &str| -> Vec<String> {
+            let list = message[key].as_array().cloned().unwrap_or_default();
+            list.iter()
+                .map(|one| one["tool_use_id"].as_str().unwrap().to_owned())
+                .collect()
+        };
+        let mut open = BTreeSet::new();
+        for message in &list {
+            open.extend(ids(message, "toolUses"));
+            for id in ids(message, "toolResults") {
+                assert!(open.remove(&id), "{id}");
+            }
+        }
+        assert!(open.is_empty(), "{open:?}");
+        // The user's last request is there word for word, and the messages that stay are in order.
+        let is_request =
+            |message: &&Value| message["role"] == "user" && message.get("toolResults").is_none();
+        let request = messages.iter().rfind(is_request).unwrap()["text"]
+            .as_str()
+            .unwrap();
+        let all = Value::from(list.clone()).to_string();
+        let quoted = Value::from(request).to_string();
+        assert!(all.contains(quoted.trim_matches('"')), "{request}");
+        let kept = answer["messages"].as_array().unwrap().iter();
+        let kept: Vec<u64> = kept
+            .filter_map(|message| message["keep"].as_u64())
+            .collect();
+        assert!(kept.is_sorted());
+        let (after, before) = (&answer["tokens_after"], &answer["tokens_before"]);
+        assert!(
+            after.as_u64().unwrap() <= before.as_u64().unwrap() / 2,
+            "{after} of {before}"
+        );
+        // The outline is in these messages already.
+        let mut start = event("SessionStart", &growing.path, &growing.session);
+        start["source"] = "compact".into();
+        assert_eq!(hook(&home, &[], &start).out, "");
+        assert!(!hook(&home, &[], &start).out.is_empty());
+    }
+    // A message that the transcript does not have yet stays.
+    let newest =
+        json!({"role": "user", "text": "and one more thing", "toolUses": [], "handle": "new"});
+    compact["messages"].as_array_mut().unwrap().push(newest);
+    let answer = hook(&home, &[], &compact).json();
+    let last = answer["messages"]
+        .as_array()
+        .unwrap()
+        .last()
+        .unwrap()
+        .clone();
+    assert_eq!(last, json!({"keep": messages.len()}));
+    // A result whose call is elsewhere, and no transcript at all: Claude Code compacts by itself.
+    compact["transcript_path"] = Value::Null;
+    compact["session_id"] = "../../etc/passwd".into();
+    let answer = hook(&home, &[], &compact).json();
+    assert!(answer["fallback"].is_string(), "{answer}");
+}
+
+#[test]
+fn pis_extension_gets_a_text_in_place_of_older_entries() {
+    let home = Home::new();
+    let path = agents("pi/2026-11-25T22-52-43-386Z_01a214e9-4bfa-75ce-b04b-165d0dd952bc.jsonl");
+    let text = std::fs::read_to_string(&path).unwrap();
+    let entries: Vec<Value> = text
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    let messages: Vec<&Value> = entries
+        .iter()
+        .filter(|entry| entry["type"] == "message")
+        .collect();
+    let first = messages[messages.len() * 2 / 3]["id"].as_str().unwrap();
+    let key = entries[0]["id"].as_str().unwrap();
+    let mut event = event("session_before_compact", &path, key);
+    event["first_kept_entry_id"] = first.into();
+    event["tokens_before"] = 9_000.into();
+    let answer = hook(&home, &["pi", "--budget", "1000"], &event).json();
+    assert_eq!(answer["firstKeptEntryId"], first);
+    assert_eq!(answer["tokensBefore"], 9_000);
+    let summary = answer["summary"].as_str().unwrap();
+    assert!(summary.starts_with("<agent-memory>\n"), "{summary}");
+    assert!(summary.len() < 9_000, "{}", summary.len());
+    event["first_kept_entry_id"] = "none-such".into();
+    assert_eq!(hook(&home, &["pi"], &event).out, "");
+}
+
+#[test]
+fn opencodes_plugin_gets_the_same_bytes_until_the_history_is_cut_again() {
+    let home = Home::new();
+    let text = std::fs::read_to_string(agents("opencode/ses_deb12effdffeQSjchDFQuauHbM.json"));
+    let session: Value = serde_json::from_str(&text.unwrap()).unwrap();
+    let key = session["info"]["id"].as_str().unwrap();
+    let once = session["messages"].as_array().unwrap();
+    // The same conversation several times, with other ids.
+    let again = |n: usize| {
+        once.iter().map(move |message| {
+            let text = message.to_string();
+            let text = text
+                .replace("msg_", &format!("msg_{n}x"))
+                .replace("prt_", &format!("prt_{n}x"));
+            serde_json::from_str::<Value>(&text).unwrap()
+        })
+    };
+    let messages: Vec<Value> = (0..12).flat_map(again).collect();
+    let rewrite = |count: usize| {
+        let event = json!({
+            "hook_event_name": "chat.messages.transform", "session_id": key, "cwd": "/work/tide",
+            "messages": messages[..count],
+        });
+        hook(&home, &["opencode", "--budget", "500"], &event).out
+    };
+    assert_eq!(rewrite(2), "");
+    let mut cuts = Vec::new();
+    for count in (2..=messages.len()).step_by(3) {
+        let out = rewrite(count);
+        assert_eq!(out, rewrite(count));
+        if out.is_empty() {
+            assert!(cuts.is_empty());
+            continue;
+        }
+        let answer: Value = serde_json::from_str(&out).unwrap();
+        let list = answer["messages"].as_array().unwrap();
+        let text = list[0]["text"].as_str().unwrap().to_owned();
+        let kept: Vec<u64> = list[1..]
+            .iter()
+            .map(|one| one["keep"].as_u64().unwrap())
+            .collect();
+        assert_eq!(kept, (kept[0]..count as u64).collect::<Vec<_>>());
+        if cuts.last() != Some(&(kept[0], text.clone())) {
+            // A later cut is behind an earlier one.
+            assert!(cuts.last().is_none_or(|(at, _)| *at < kept[0]));
+            cuts.push((kept[0], text));
+        }
+    }
+    assert!((2..12).contains(&cuts.len()), "{}", cuts.len());
+    // The user takes messages back that the text stands for: the history is whole again, or cut elsewhere.
+    let back = usize::try_from(cuts.last().unwrap().0).unwrap() - 1;
+    let out = rewrite(back);
+    assert!(out.is_empty() || serde_json::from_str::<Value>(&out).unwrap()["messages"].is_array());
+    let found = home.ok(&["sessions"]);
+    found.shows(key);
+}
+
+#[test]
+fn twenty_events_at_once_and_killed_ones_lose_and_double_nothing() {
+    let home = Home::new();
+    let growing = Growing::new(&home, RELEASE);
+    let stop = event("Stop", &growing.path, &growing.session).to_string();
+    for part in 1..=4 {
+        growing.grow(growing.lines.len() * part / 4);
+        let mut children: Vec<Child> = (0..20).map(|_| start(&home, &[], &stop)).collect();
+        for child in children.iter_mut().step_by(3) {
+            let _ = child.kill();
+        }
+        for child in children {
+            child.wait_with_output().unwrap();
+        }
+    }
+    hook(&home, &[], &event("Stop", &growing.path, &growing.session));
+    let alone = Home::new();
+    alone.ok(&["import", &fixture(RELEASE)]);
+    let export = |home: &Home| home.ok(&["export", &growing.session]).out;
+    assert_eq!(export(&home), export(&alone));
+    home.ok(&["verify"]);
+}
