@@ -391,6 +391,9 @@ pub(crate) struct Import {
     /// Also publish the summaries that transcripts hold, such as pi's compactions, in the view of handoffs
     #[arg(long)]
     pub(crate) summaries: bool,
+    /// Also keep the transcripts themselves, in a folder next to the database: `export --transcript` prints one
+    #[arg(long)]
+    pub(crate) keep_transcripts: bool,
     /// Exit with code 8 if a line or file was skipped, after importing the rest
     #[arg(long)]
     pub(crate) strict: bool,
@@ -405,6 +408,13 @@ pub(crate) struct Hook {
     /// Size of what replaces the older messages in a compaction, in tokens
     #[arg(long, value_name = "TOKENS", default_value_t = 16_000, value_parser = clap::value_parser!(u64).range(500..))]
     pub(crate) budget: u64,
+    /// Remove kept transcripts that the agent has deleted and that were last written to before this number of days
+    /// [default: keep them]
+    #[arg(long, value_name = "DAYS")]
+    pub(crate) transcript_days: Option<u32>,
+    /// Remove the oldest kept transcripts that the agent has deleted if they have more MiB together [default: keep them]
+    #[arg(long, value_name = "MIB")]
+    pub(crate) transcript_mib: Option<u32>,
     /// Do the work of the event
     #[arg(long, hide = true)]
     pub(crate) worker: bool,
@@ -599,6 +609,9 @@ pub(crate) struct Export {
     /// summaries, summary_messages, summary_parents, context_items
     #[arg(long, value_name = "FILE")]
     pub(crate) sqlite: Option<PathBuf>,
+    /// Print the agent's own transcript, as it was kept, byte for byte
+    #[arg(long, conflicts_with_all = ["sqlite", "redact", "session_file"])]
+    pub(crate) transcript: bool,
     /// Print a session file for pi: the summary of the handoff, and the messages since
     #[arg(long, conflicts_with = "sqlite")]
     pub(crate) session_file: bool,

@@ -101,6 +101,12 @@ fn start(app: &App, args: &Hook) -> std::io::Result<Child> {
     let mut command = Command::new(std::env::current_exe()?);
     command.args(app.global_arguments());
     command.args(["hook", "--worker", "--budget", &args.budget.to_string()]);
+    for (option, value) in [
+        ("--transcript-days", args.transcript_days),
+        ("--transcript-mib", args.transcript_mib),
+    ] {
+        command.args(value.map(|value| format!("{option}={value}")));
+    }
     command.args(&args.agent);
     #[cfg(unix)]
     std::os::unix::process::CommandExt::process_group(&mut command, 0);

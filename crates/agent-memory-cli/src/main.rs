@@ -6,6 +6,7 @@ mod commands;
 mod config;
 mod error;
 mod hook;
+mod kept;
 mod output;
 mod page;
 mod place;

@@ -11,6 +11,7 @@ use serde::Serialize;
 use crate::app::App;
 use crate::args::{Delete, Erase};
 use crate::error::{Failure, Kind};
+use crate::kept::KeptTranscripts;
 use crate::output::count;
 
 #[derive(Debug, Serialize)]
@@ -26,6 +27,13 @@ struct EraseReport {
     /// Number, cost and age of the erased archived messages. `None` without `--archived`.
     #[serde(skip_serializing_if = "Option::is_none")]
     archived: Option<Archived>,
+    /// Number of kept transcripts that were removed because they may have the words.
+    #[serde(skip_serializing_if = "is_zero")]
+    transcripts: u64,
+}
+
+fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 /// Number, cost in tokens, and earliest and latest time of the archived messages that are at least as old as requested.
@@ -83,7 +91,8 @@ pub(crate) async fn erase(app: &mut App, args: &Erase) -> anyhow::Result<()> {
     let erased = session
         .erase(range, reason(args.dry_run, &args.reason))
         .await?;
-    print(app, &session, &erased, None, args.dry_run)
+    let copies = remove_copies(app, &session, &erased, args.dry_run).await?;
+    print(app, &session, &erased, None, copies, args.dry_run)
 }
 
 /// Erases the archived messages, which contexts do not show verbatim, and prints their number, cost and times.
@@ -93,7 +102,15 @@ async fn purge(app: &mut App, session: &Session, args: &Erase) -> anyhow::Result
         .purge(age, reason(args.dry_run, &args.reason))
         .await?;
     let archived = Archived::from(&purged);
-    print(app, session, &purged.erased, Some(archived), args.dry_run)
+    let copies = remove_copies(app, session, &purged.erased, args.dry_run).await?;
+    print(
+        app,
+        session,
+        &purged.erased,
+        Some(archived),
+        copies,
+        args.dry_run,
+    )
 }
 
 /// Returns the reason of an erasure; `None` for a dry run.
@@ -105,7 +122,24 @@ pub(crate) async fn delete(app: &mut App, args: &Delete) -> anyhow::Result<()> {
     let memory = app.open_to_change().await?;
     let session = app.session_to_erase(&memory, &args.session).await?;
     let erased = session.delete(reason(args.dry_run, &args.reason)).await?;
-    print(app, &session, &erased, None, args.dry_run)
+    let copies = remove_copies(app, &session, &erased, args.dry_run).await?;
+    print(app, &session, &erased, None, copies, args.dry_run)
+}
+
+/// Removes the kept transcripts that may have the erased words. Returns their number.
+async fn remove_copies(
+    app: &App,
+    session: &Session,
+    erased: &Erased,
+    dry_run: bool,
+) -> anyhow::Result<u64> {
+    if dry_run || erased.entries == 0 {
+        return Ok(0);
+    }
+    let conversation = session.info().await?.conversation;
+    KeptTranscripts::of(app)?
+        .remove(session.memory(), &conversation)
+        .await
 }
 
 fn print(
@@ -113,6 +147,7 @@ fn print(
     session: &Session,
     erased: &Erased,
     archived: Option<Archived>,
+    transcripts: u64,
     dry_run: bool,
 ) -> anyhow::Result<()> {
     let answer = EraseReport {
@@ -125,6 +160,7 @@ fn print(
         seen_by: erased.seen_by.iter().map(SessionRange::from).collect(),
         copies: erased.copies.iter().map(SessionRange::from).collect(),
         archived,
+        transcripts,
     };
     if app.json {
         return Ok(app.out.json(&answer)?);
@@ -172,6 +208,12 @@ fn print(
         app.out.line(
             "positions, sizes, ids and hashes stay: a guess of a short text can be checked against its hash",
         )?;
+    }
+    if answer.transcripts > 0 {
+        app.out.line(&format!(
+            "removed {} of the session and its forks; the agent's own files are not changed",
+            count(answer.transcripts, "kept transcript", "kept transcripts")
+        ))?;
     }
     if !dry_run && answer.summaries > 0 {
         app.out

@@ -2,11 +2,13 @@
 
 use std::path::Path;
 
+use agent_memory::Session;
 use serde_json::json;
 
 use crate::app::App;
 use crate::args::Export;
 use crate::error::{Failure, Kind};
+use crate::kept::KeptTranscripts;
 use crate::output::{count, note};
 use crate::redact::{self, Redactor};
 
@@ -30,6 +32,9 @@ pub(crate) async fn run(app: &mut App, args: &Export) -> anyhow::Result<()> {
     let redactor = args.redact.then(Redactor::new).transpose()?;
     let memory = app.open().await?;
     let session = app.session(&memory, session).await?;
+    if args.transcript {
+        return transcript(app, &session);
+    }
     if args.session_file {
         for line in session.session_file().await?.split_inclusive('\n') {
             app.out.text(&redact::shown(redactor.as_ref(), line))?;
@@ -54,6 +59,28 @@ pub(crate) async fn run(app: &mut App, args: &Export) -> anyhow::Result<()> {
         note(&redactor.report());
     }
     Ok(())
+}
+
+/// Prints the kept transcript of a session. If there are several files, all but the last that was written are only named.
+fn transcript(app: &mut App, session: &Session) -> anyhow::Result<()> {
+    let copies = KeptTranscripts::of(app)?.of_session(session.key())?;
+    let Some(last) = copies.last() else {
+        let text = format!("no transcript of the session {} is kept", session.key());
+        return Err(Failure::new(Kind::NotFound, text)
+            .hint("transcripts are kept by `agent-memory hook` and `agent-memory import --keep-transcripts`")
+            .into());
+    };
+    for copy in copies.iter().rev().skip(1) {
+        note(&format!("another transcript: {}", copy.path.display()));
+    }
+    let mut file = std::fs::File::open(&last.path)?;
+    let mut bytes = vec![0; 1 << 16];
+    loop {
+        match std::io::Read::read(&mut file, &mut bytes)? {
+            0 => return Ok(()),
+            read => app.out.raw(bytes.get(..read).unwrap_or_default())?,
+        }
+    }
 }
 
 async fn plain(app: &mut App, args: &Export, path: &Path) -> anyhow::Result<()> {

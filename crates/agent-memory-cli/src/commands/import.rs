@@ -14,6 +14,7 @@ use serde::Serialize;
 use crate::app::App;
 use crate::args::Import;
 use crate::error::{Failure, Kind, from_format};
+use crate::kept::KeptTranscripts;
 use crate::output::{clip, count, note, number, one_line, table};
 use crate::progress::Progress;
 
@@ -339,7 +340,14 @@ pub(crate) async fn run(app: &mut App, args: &Import) -> anyhow::Result<()> {
             None => memory.insert(app.open_for_writing(&progress, |builder| builder).await?),
         };
         progress.say(&format!("importing {file} ({number} of {files})"));
-        answer.take(memory, &file, &transcript).await?;
+        let main = answer.take(memory, &file, &transcript).await?;
+        if args.keep_transcripts
+            && is_regular(&path)
+            && let Some(key) = &main
+        {
+            let session = memory.get_session(key.clone()).await?;
+            KeptTranscripts::of(app)?.keep(&session, &path).await?;
+        }
         if args.summaries {
             answer
                 .summaries

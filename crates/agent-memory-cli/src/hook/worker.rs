@@ -17,6 +17,7 @@ use super::{appended, claude, opencode, pi};
 use crate::app::App;
 use crate::args::Hook;
 use crate::commands::import;
+use crate::kept::KeptTranscripts;
 use crate::progress::Progress;
 use crate::scope;
 
@@ -80,9 +81,13 @@ async fn work(app: &mut App, args: &Hook, event: &Event, began: Instant) -> anyh
     if event.name == "chat.messages.transform" {
         opencode::store(app, &memory, event).await?;
     }
+    let kept = keep(app, &memory, event, args).await?;
     // Compactions of several processes share their work without this lock.
     lock.unlock()?;
     let mut detail = format!("answered in {took} ms with {} bytes", text.len());
+    if let Some(kept) = kept {
+        detail.push_str(&format!("; {kept}"));
+    }
     if let Some(session) = memory.find_session(event.session_id.as_str()).await? {
         let done = session.compact(CompactRequest::from(Mode::Full)).await?;
         if let made @ 1.. = done.published.total() {
@@ -90,6 +95,36 @@ async fn work(app: &mut App, args: &Hook, event: &Event, began: Instant) -> anyh
         }
     }
     Ok(detail)
+}
+
+/// Keeps an event's transcript, and removes old ones at the end of a session. Returns details for the log.
+async fn keep(
+    app: &App,
+    memory: &Memory,
+    event: &Event,
+    args: &Hook,
+) -> anyhow::Result<Option<String>> {
+    let transcripts = KeptTranscripts::of(app)?;
+    let path = event
+        .transcript_path
+        .as_deref()
+        .filter(|path| path.is_file());
+    let session = memory.find_session(event.session_id.as_str()).await?;
+    if let (Some(path), Some(session)) = (path, session) {
+        transcripts.keep(&session, path).await?;
+    }
+    if event.name != "SessionEnd" || (args.transcript_days, args.transcript_mib) == (None, None) {
+        return Ok(None);
+    }
+    let day = Duration::from_secs(24 * 60 * 60);
+    let age = args.transcript_days.map(|days| day.saturating_mul(days));
+    let bytes = args.transcript_mib.map(|mib| u64::from(mib) << 20);
+    let removed = transcripts.limit(age, bytes)?;
+    let names = removed
+        .iter()
+        .map(|copy| format!("{} ({} bytes)", copy.path.display(), copy.bytes));
+    let names: Vec<String> = names.collect();
+    Ok((!names.is_empty()).then(|| format!("removed kept transcripts: {}", names.join(", "))))
 }
 
 /// Waits for the lock, up to a limit. The lock only saves work: without it, two imports store the same entries once.

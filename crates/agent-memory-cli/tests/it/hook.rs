@@ -426,3 +426,67 @@ fn twenty_events_at_once_and_killed_ones_lose_and_double_nothing() {
     assert_eq!(export(&home), export(&alone));
     home.ok(&["verify"]);
 }
+
+#[test]
+fn transcripts_outlive_the_agents_own_files_and_go_with_their_session() {
+    let home = Home::new();
+    let growing = Growing::new(&home, RELEASE);
+    let session = growing.session.clone();
+    let transcript = || home.ok(&["export", &session, "--transcript"]).out;
+    let stop = event("Stop", &growing.path, &session);
+    let half = growing.lines.len() / 2;
+    growing.grow(half);
+    hook(&home, &[], &stop);
+    // The log says that the event is done, also after its answer.
+    let events = |count: usize| {
+        while log(&home).len() < count {
+            std::thread::yield_now();
+        }
+    };
+    events(1);
+    assert_eq!(transcript(), growing.lines[..half].concat());
+    growing.grow(growing.lines.len());
+    hook(&home, &[], &stop);
+    events(2);
+    assert_eq!(transcript(), growing.lines.concat());
+    std::fs::remove_file(&growing.path).unwrap();
+    assert_eq!(transcript(), growing.lines.concat());
+    // Another file with the same name does not take the place of the first.
+    let mut other = growing.lines.clone();
+    other.remove(1);
+    std::fs::write(&growing.path, other.concat()).unwrap();
+    hook(&home, &[], &stop);
+    events(3);
+    let ran = home.ok(&["export", &session, "--transcript"]);
+    ran.says("another transcript: ");
+    let end = json!({
+        "hook_event_name": "SessionEnd", "session_id": session, "transcript_path": growing.path,
+    });
+    let limits = [
+        "claude-code",
+        "--transcript-days",
+        "36500",
+        "--transcript-mib",
+        "0",
+    ];
+    hook(&home, &limits, &end);
+    events(4);
+    // Copies of files that the agent still has cost nothing, and stay.
+    let detail = log(&home)[3]["detail"].as_str().unwrap().to_owned();
+    assert_eq!(detail.matches(".jsonl (").count(), 1, "{detail}");
+    assert_eq!(transcript(), other.concat());
+    // Erased words are in no copy, and do not come back.
+    let erased = home.ok(&["erase", &session, "--from", "3", "--reason", "test"]);
+    erased.shows("removed 1 kept transcript");
+    home.fails(&["export", &session, "--transcript"], 3);
+    hook(&home, &[], &stop);
+    events(5);
+    home.fails(&["export", &session, "--transcript"], 3);
+    // So do other imports keep them, if they are told.
+    let home = Home::new();
+    home.ok(&["import", "--keep-transcripts", &fixture(RELEASE)]);
+    assert_eq!(
+        home.ok(&["export", &session, "--transcript"]).out,
+        std::fs::read_to_string(fixture(RELEASE)).unwrap()
+    );
+}

@@ -1,0 +1,250 @@
+//! Copies of agents' transcripts, which stay when the agents delete their own.
+//!
+//! A copy is a hard link where the file system permits it. It then costs no space while the agent keeps its own file, and
+//! grows with it. The copies of a session are in a folder of their own next to the database.
+
+use std::fs::Metadata;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use agent_memory::model::{Clock as _, SystemClock};
+use agent_memory::store::{Conversation, ConversationFilter, read_conversations};
+use agent_memory::{Memory, Session, SessionKey};
+use sha2::{Digest as _, Sha256};
+
+use crate::app::App;
+
+/// The copies next to a database.
+#[derive(Debug, Clone)]
+pub(crate) struct KeptTranscripts {
+    folder: PathBuf,
+}
+
+/// A copy of a transcript.
+#[derive(Debug)]
+pub(crate) struct Copy {
+    pub(crate) path: PathBuf,
+    /// Size in bytes.
+    pub(crate) bytes: u64,
+    /// Time of the last write.
+    written: SystemTime,
+    /// Whether the agent's own file is gone, or is another file, so that the copy costs space.
+    pub(crate) is_alone: bool,
+}
+
+impl Copy {
+    fn new(path: PathBuf, meta: &Metadata) -> Self {
+        Self {
+            path,
+            bytes: meta.len(),
+            written: meta.modified().unwrap_or(SystemTime::UNIX_EPOCH),
+            is_alone: is_alone(meta),
+        }
+    }
+}
+
+#[cfg(unix)]
+fn is_alone(meta: &Metadata) -> bool {
+    std::os::unix::fs::MetadataExt::nlink(meta) < 2
+}
+
+#[cfg(not(unix))]
+fn is_alone(_: &Metadata) -> bool {
+    true
+}
+
+impl KeptTranscripts {
+    /// Returns the copies next to the database of this run.
+    pub(crate) fn of(app: &App) -> anyhow::Result<Self> {
+        let mut folder = app.place()?.path.into_os_string();
+        folder.push("-transcripts");
+        Ok(Self {
+            folder: PathBuf::from(folder),
+        })
+    }
+
+    /// Returns the folder of a session's copies. Its name is made from the session's key, which may be any text.
+    fn folder(&self, key: &SessionKey) -> PathBuf {
+        let hash = Sha256::digest(key.as_str().as_bytes());
+        let name: String = hash
+            .iter()
+            .take(16)
+            .map(|byte| format!("{byte:02x}"))
+            .collect();
+        self.folder.join(name)
+    }
+
+    /// Keeps a transcript of a session. The transcript of a session with erased words is not kept, because it has the
+    /// words.
+    pub(crate) async fn keep(&self, session: &Session, path: &Path) -> anyhow::Result<()> {
+        let (Some(name), false) = (path.file_name(), path.is_symlink()) else {
+            return Ok(());
+        };
+        if session.info().await?.conversation.erasures > 0 {
+            return Ok(());
+        }
+        let folder = self.folder(session.key());
+        private(&folder)?;
+        let mut copy = folder.join(name);
+        for number in 2.. {
+            let Ok(meta) = std::fs::metadata(&copy) else {
+                break;
+            };
+            if is_same(path, &meta)? || continues(path, &copy)? {
+                break;
+            }
+            // The agent has begun another file with this name.
+            copy = folder.join(format!("{number}-{}", name.to_string_lossy()));
+        }
+        match std::fs::metadata(&copy) {
+            Ok(meta) if is_same(path, &meta)? => return Ok(()),
+            // A file that the agent has written anew, or a copy on another file system.
+            Ok(_) => replace(path, &copy)?,
+            Err(_) => link(path, &copy)?,
+        }
+        Ok(())
+    }
+
+    /// Returns the copies of a session, by name.
+    pub(crate) fn of_session(&self, key: &SessionKey) -> io::Result<Vec<Copy>> {
+        copies(&self.folder(key))
+    }
+
+    /// Returns all copies, those that were written to last first.
+    pub(crate) fn all(&self) -> io::Result<Vec<Copy>> {
+        let mut all = Vec::new();
+        for folder in entries(&self.folder)? {
+            all.extend(copies(&folder)?);
+        }
+        all.sort_by_key(|copy| std::cmp::Reverse(copy.written));
+        Ok(all)
+    }
+
+    /// Removes the copies of a session and of its forks and sub-agents, which may have the same words. Returns their
+    /// number.
+    pub(crate) async fn remove(
+        &self,
+        memory: &Memory,
+        session: &Conversation,
+    ) -> anyhow::Result<u64> {
+        let mut filter = ConversationFilter::default();
+        (filter.archived, filter.family) = (true, Some(session.family));
+        let mut removed = 0;
+        for one in read_conversations(&**memory.store(), &filter).await? {
+            let folder = self.folder(&one.key);
+            removed += copies(&folder)?.len() as u64;
+            if folder.is_dir() {
+                std::fs::remove_dir_all(folder)?;
+            }
+        }
+        Ok(removed)
+    }
+
+    /// Removes copies that are older than `age`, and then the oldest until the others have at most `bytes`. Only copies
+    /// count that cost space. Returns the removed ones.
+    pub(crate) fn limit(&self, age: Option<Duration>, bytes: Option<u64>) -> io::Result<Vec<Copy>> {
+        let micros = u64::try_from(SystemClock.now().0).unwrap_or(0);
+        let now = SystemTime::UNIX_EPOCH + Duration::from_micros(micros);
+        let (mut sum, mut removed) = (0_u64, Vec::new());
+        for copy in self.all()?.into_iter().filter(|copy| copy.is_alone) {
+            sum += copy.bytes;
+            let old = now.duration_since(copy.written).unwrap_or_default();
+            if age.is_some_and(|age| old > age) || bytes.is_some_and(|most| sum > most) {
+                std::fs::remove_file(&copy.path)?;
+                removed.push(copy);
+            }
+        }
+        Ok(removed)
+    }
+}
+
+fn entries(folder: &Path) -> io::Result<Vec<PathBuf>> {
+    let entries = match std::fs::read_dir(folder) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        entries => entries?,
+    };
+    let mut paths = Vec::new();
+    for entry in entries {
+        paths.push(entry?.path());
+    }
+    paths.sort();
+    Ok(paths)
+}
+
+fn copies(folder: &Path) -> io::Result<Vec<Copy>> {
+    let mut found = Vec::new();
+    for path in entries(folder)? {
+        let meta = std::fs::metadata(&path)?;
+        if meta.is_file() {
+            found.push(Copy::new(path, &meta));
+        }
+    }
+    Ok(found)
+}
+
+/// Returns whether a copy and a transcript are the same file, or copies that do not differ in size and time.
+fn is_same(path: &Path, copy: &Metadata) -> io::Result<bool> {
+    let meta = std::fs::metadata(path)?;
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::MetadataExt as _;
+        if (meta.dev(), meta.ino()) == (copy.dev(), copy.ino()) {
+            return Ok(true);
+        }
+    }
+    Ok(meta.len() == copy.len() && meta.modified()? == copy.modified()?)
+}
+
+/// Returns whether a transcript begins with all bytes of a copy.
+fn continues(path: &Path, copy: &Path) -> io::Result<bool> {
+    let (mut one, mut other) = (std::fs::File::open(path)?, std::fs::File::open(copy)?);
+    let (mut left, mut right) = (vec![0; 1 << 16], vec![0; 1 << 16]);
+    loop {
+        let read = io::Read::read(&mut other, &mut right)?;
+        if read == 0 {
+            return Ok(true);
+        }
+        let same = left.get_mut(..read);
+        let Some(same) = same else {
+            return Ok(false);
+        };
+        match io::Read::read_exact(&mut one, same) {
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(false),
+            done => done?,
+        }
+        if right.get(..read) != Some(same) {
+            return Ok(false);
+        }
+    }
+}
+
+/// Creates the copy of a transcript.
+fn link(path: &Path, copy: &Path) -> io::Result<()> {
+    match std::fs::hard_link(path, copy) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+        Ok(()) => Ok(()),
+        Err(_) => replace(path, copy),
+    }
+}
+
+/// Puts a transcript in the place of an older copy, at once.
+fn replace(path: &Path, copy: &Path) -> io::Result<()> {
+    let folder = copy.parent().unwrap_or(Path::new("."));
+    let mut new = tempfile::NamedTempFile::new_in(folder)?;
+    let mut file = std::fs::File::open(path)?;
+    io::copy(&mut file, &mut new)?;
+    new.flush()?;
+    new.as_file().set_modified(file.metadata()?.modified()?)?;
+    new.persist(copy)?;
+    Ok(())
+}
+
+/// Creates a folder that only the user may read.
+fn private(folder: &Path) -> io::Result<()> {
+    let mut builder = std::fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(folder)
+}
