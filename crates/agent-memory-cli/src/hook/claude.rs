@@ -33,7 +33,7 @@ pub(super) async fn compact(
     let session = memory.get_session(key).await?;
     session.compact(CompactRequest::from(Mode::Full)).await?;
     let view = session.current_view().await?;
-    let before = view.measure().tokens;
+    let before = rendering::cost(&event.messages);
     let budget = rendering::budget(budget, before);
     let context = view.assemble(rendering::request(&session, budget)).await?;
     let list = Replacement::new(app, &view, event, &context.messages).await?;

@@ -19,9 +19,6 @@ use crate::scope;
 /// The history is cut if it costs more than this number of budgets.
 const MOST: u64 = 4;
 
-/// Bytes of an estimated token in a message's JSON text.
-const BYTES: u64 = 4;
-
 /// The place of the cut, and all that its text is made from.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Rewriting {
@@ -42,7 +39,9 @@ pub(super) async fn rewrite(
     event: &Event,
     budget: u64,
 ) -> anyhow::Result<Option<Value>> {
-    let costs: Vec<u64> = event.messages.iter().map(cost).collect();
+    let one =
+        |message: &Value| rendering::cost(message.get("parts").map_or(&[], std::slice::from_ref));
+    let costs: Vec<u64> = event.messages.iter().map(one).collect();
     let known = match memory.find_session(event.session_id.as_str()).await? {
         Some(session) => Door::of(&session)
             .await?
@@ -180,9 +179,4 @@ fn index_of(event: &Event, first: &str) -> Option<usize> {
 
 fn id(message: &Value) -> Option<&str> {
     message.pointer("/info/id")?.as_str()
-}
-
-fn cost(message: &Value) -> u64 {
-    let parts = message.get("parts").map(Value::to_string);
-    parts.map_or(0, |parts| parts.len() as u64) / BYTES
 }

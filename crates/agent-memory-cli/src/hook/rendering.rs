@@ -5,6 +5,8 @@ use agent_memory::model::{Accounting as _, ResultContent};
 use agent_memory::view::ViewAtVersion;
 use agent_memory::{Budget, Part, Role, Seq, Session};
 
+use serde_json::Value;
+
 use super::answer;
 use crate::app::App;
 
@@ -13,6 +15,17 @@ const SHARE: u64 = 4;
 
 /// Minimum budget of a replacement, in tokens.
 const LEAST: u64 = 1_000;
+
+/// Bytes of an estimated token in an agent's messages as JSON.
+const BYTES: u64 = 4;
+
+/// Returns the estimated cost of an agent's messages, in tokens.
+pub(super) fn cost(messages: &[Value]) -> u64 {
+    let bytes = messages
+        .iter()
+        .map(|message| message.to_string().len() as u64);
+    bytes.sum::<u64>() / BYTES
+}
 
 /// Returns the budget for the replacement of messages that cost `before` tokens.
 pub(super) fn budget(most: u64, before: u64) -> u64 {
