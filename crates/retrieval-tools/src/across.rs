@@ -14,7 +14,7 @@ use crate::grep::{GrepAnswer, GrepArgs, GrepHit};
 use crate::retrieval::Retrieval;
 use crate::set::RetrievalSet;
 use crate::text::{go_on, short};
-use crate::tools::{echo, no_tool};
+use crate::tools::no_tool;
 
 /// A hit of a search over several sessions (conversations), with the session that contains it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -306,11 +306,7 @@ impl RetrievalSet {
             // The session of each hit in the answer, in order.
             let mut taken = Vec::new();
             let mut room = first.room(limits.answer_tokens);
-            if room.reply.is_some() {
-                echo(&mut answer.pattern);
-            }
             let frame = room.clone();
-            room.spend("", &answer);
             while answer.hits.len() < limit
                 && let Some(at) = next_of(&found, args.order)
                 && let (Some((key, _)), Some(one)) = (members.get(at), found.get_mut(at))
@@ -322,7 +318,7 @@ impl RetrievalSet {
                 };
                 let mut line = String::from("100. ");
                 hit.write(&mut line);
-                if !room.take(&line, &hit) && !answer.hits.is_empty() {
+                if !room.take(&line) && !answer.hits.is_empty() {
                     break;
                 }
                 one.taken += 1;
@@ -334,7 +330,7 @@ impl RetrievalSet {
                 answer.complete = next.iter().all(|place| *place == SessionPosition::Done);
                 answer.cursor = (!answer.complete).then(|| write_cursor(stage, &next));
                 // The cursor of many sessions can be long.
-                if frame.reply.is_none() || frame.holds(&answer.to_text(), &answer) {
+                if first.reply.is_none() || frame.holds(&answer.to_text()) {
                     break;
                 }
                 let Some(at) = taken.pop().filter(|_| !taken.is_empty()) else {

@@ -127,7 +127,7 @@ impl Description {
     /// Shortens the answer until it fits in the room. `meta` and the lists of ids are reduced first, if they take more
     /// than half of the room. Then the content is cut.
     pub(crate) fn within(mut self, room: &Room<'_>) -> Self {
-        let fits = |room: &Room<'_>, answer: &Self| room.holds(&answer.to_text(), answer);
+        let fits = |room: &Room<'_>, answer: &Self| room.holds(&answer.to_text());
         if fits(room, &self) {
             return self;
         }

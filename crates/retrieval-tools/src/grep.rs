@@ -504,10 +504,10 @@ impl GrepAnswer {
             snippet: String::new(),
             ..hit.clone()
         }));
-        room.spend(&self.to_text(), self);
+        room.spend(&self.to_text());
         self.cursor = cursor;
         let mut left = room.clone();
-        let held = hits.iter().take_while(|hit| left.take(&hit.line(), hit));
+        let held = hits.iter().take_while(|hit| left.take(&hit.line()));
         let count = held.count().max(1);
         if count < hits.len() {
             hits.truncate(count);
@@ -515,7 +515,7 @@ impl GrepAnswer {
             (self.complete, self.stopped) = (false, false);
         }
         if let [only] = hits.as_mut_slice() {
-            only.shorten(|hit| room.holds(&hit.line(), hit));
+            only.shorten(|hit| room.holds(&hit.line()));
         }
         self.hits = hits;
     }

@@ -5,8 +5,9 @@
 //! It therefore supports the revisions of the protocol with a handshake (2024-11-05 to 2025-11-25) and the revision
 //! without one (2026-07-28).
 //!
-//! Every reply is bounded. By default, its text and its structured content together have fewer than 10,000 tokens. A
-//! cursor leads to the rest.
+//! Every reply is bounded: by default, its text has fewer than 10,000 tokens. A cursor leads to the rest. A reply has no
+//! structured content, because some clients show it to the model in place of the text, and others show both. Without it,
+//! the model gets the text once, from every client. The protocol does not require it: no tool declares an output schema.
 //!
 //! Every request gets an answer, even one that cannot be parsed. Calls run on separate threads, at most four at once,
 //! so that they do not block each other. A call that takes longer than 10 seconds returns its results so far. A call
@@ -222,7 +223,7 @@ impl MemoryServer {
             let tools = server.tools.clone().within(server.reply_tokens - 1, &stop);
             let answer = tools.answer(&name, arguments).await;
             let answer = answer.unwrap_or_else(ToolAnswer::from);
-            if answer.is_error || server.fits(&[&answer.text, &answer.json.to_string()]) {
+            if answer.is_error || server.fits(&answer.text) {
                 return answer;
             }
             ToolAnswer::from(Error::invalid(format!(
@@ -232,12 +233,10 @@ impl MemoryServer {
         });
         let answer = answered.await?;
         let content = vec![ContentBlock::text(answer.text)];
-        let mut result = match answer.is_error {
+        Ok(match answer.is_error {
             true => CallToolResult::error(content),
             false => CallToolResult::success(content),
-        };
-        result.structured_content = Some(answer.json);
-        Ok(result)
+        })
     }
 
     /// Returns the latest messages of each conversation, as text.
@@ -253,7 +252,7 @@ impl MemoryServer {
                     None => out.push_str("no messages\n"),
                 }
             }
-            if self.fits(&[&out]) {
+            if self.fits(&out) {
                 return Ok(out);
             }
             if each == 0 {
@@ -285,7 +284,7 @@ impl MemoryServer {
             let text = serde_json::to_string(&all).map_err(|error| {
                 Error::invalid(format!("the figures cannot be written as JSON: {error}"))
             })?;
-            if self.fits(&[&text]) || all.sessions.is_empty() {
+            if self.fits(&text) || all.sessions.is_empty() {
                 return Ok(text);
             }
             let left = all.sessions.len() / 2;
@@ -294,13 +293,10 @@ impl MemoryServer {
         }
     }
 
-    /// Returns whether these texts fit together in a reply.
-    fn fits(&self, texts: &[&str]) -> bool {
-        let Some((_, tools)) = self.tools.members().next() else {
-            return true;
-        };
-        let tokens = texts.iter().map(|text| tools.accounting.text(text));
-        tokens.sum::<u64>() < self.reply_tokens
+    /// Returns whether a text fits in a reply.
+    fn fits(&self, text: &str) -> bool {
+        let first = self.tools.members().next();
+        first.is_none_or(|(_, tools)| tools.accounting.text(text) < self.reply_tokens)
     }
 }
 

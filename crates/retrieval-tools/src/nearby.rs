@@ -46,7 +46,7 @@ impl Retrieval {
         let Some(all) = self.visible().await? else {
             return Ok(());
         };
-        room.spend(&answer.to_text(), answer);
+        room.spend(&answer.to_text());
         let mut shown: BTreeSet<Seq> = answer.hits.iter().filter_map(|hit| hit.seq).collect();
         for hit in &mut answer.hits {
             let Some(seq) = hit.seq else { continue };
@@ -67,7 +67,7 @@ impl Retrieval {
                     true => (BEFORE, &mut hit.before),
                     false => (AFTER, &mut hit.after),
                 };
-                if !room.take(&message.line(label), &message) {
+                if !room.take(&message.line(label)) {
                     return Ok(());
                 }
                 shown.insert(entry.seq);
@@ -133,7 +133,7 @@ impl Retrieval {
             .map(|one| read(&one.snippet, Some(one.role), is_agent));
         let texts = texts.collect();
         let changes = Changes::new(texts, &args.pattern);
-        room.spend(&answer.to_text(), answer);
+        room.spend(&answer.to_text());
         for hit in &mut answer.hits {
             let place = said.keys().position(|seq| Some(*seq) == hit.seq);
             let changes = place.map(|place| changes.of(place)).unwrap_or_default();
@@ -148,7 +148,7 @@ impl Retrieval {
                 snippet: change.statement.to_owned(),
                 ..by.clone()
             };
-            if room.take(&later.line(LATER), &later) {
+            if room.take(&later.line(LATER)) {
                 hit.later = Some(later);
             }
         }

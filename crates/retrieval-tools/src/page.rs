@@ -122,7 +122,7 @@ impl Page<'_> {
             let mut text = String::new();
             child.write(&mut text);
             // The smallest possible piece is always included, so that each answer makes progress.
-            if !self.room.take(&text, &child) && (cap > 1 || !first) {
+            if !self.room.take(&text) && (cap > 1 || !first) {
                 if !first {
                     return Ok(Some(ExpandCursor::at(seq)));
                 }

@@ -16,7 +16,6 @@ use crate::renewing::renew;
 use crate::retrieval::{BATCH, Retrieval};
 use crate::room::{Room, longest};
 use crate::text::clip;
-use crate::tools::echo;
 
 /// Maximum number of messages that get a higher score because they contain the exact words of the query.
 const EXACT: usize = 32;
@@ -124,7 +123,7 @@ impl Retrieval {
             ..RecallAnswer::default()
         };
         let mut room = self.room(most);
-        room.spend(&ending(None), &answer);
+        room.spend(&ending(None));
         self.add(
             &mut answer,
             Passage::of_entry(entry, path, 1.0),
@@ -151,8 +150,8 @@ impl Retrieval {
         }
         let written = passage.to_text(before);
         if before.is_none() {
-            room.spend(&written, &passage);
-        } else if passage.text.len() < whole.min(SHORTEST_CUT) || !room.take(&written, &passage) {
+            room.spend(&written);
+        } else if passage.text.len() < whole.min(SHORTEST_CUT) || !room.take(&written) {
             return false;
         }
         answer.tokens = answer.tokens.saturating_add(passage.tokens);
@@ -162,11 +161,11 @@ impl Retrieval {
 
     /// Cuts the text of a passage until text and citation fit in the room, and counts its tokens.
     fn shorten(&self, passage: &mut Passage, before: Option<&Passage>, room: &Room<'_>) {
-        if !room.holds(&passage.to_text(before), passage) {
+        if !room.holds(&passage.to_text(before)) {
             let words = std::mem::take(&mut passage.text);
             let end = longest(&words, |cut| {
                 passage.text = format!("{cut}…");
-                room.holds(&passage.to_text(before), passage)
+                room.holds(&passage.to_text(before))
             });
             passage.text = format!("{}…", words.get(..end).unwrap_or_default());
             passage.tokens = self.accounting.text(&passage.text);
@@ -199,14 +198,10 @@ impl Retrieval {
         let binding = self.binding(&question).await?;
         let cursor_at = |next: usize| binding.cursor(&format!("r{next}/{}", position.head));
         let mut room = self.room(most);
-        if room.reply.is_some() {
-            answer.query.as_mut().into_iter().for_each(echo);
-        }
         let least = most / LEAST_LEFT;
         // More passages may follow: the answer then ends with a cursor.
         let last = cursor_at(position.skip.saturating_add(CANDIDATES));
-        room.spend(&(answer.beginning() + &ending(Some(&last))), &answer);
-        room.spend("", &last);
+        room.spend(&(answer.beginning() + &ending(Some(&last))));
         for passage in found.into_iter().skip(position.skip) {
             if !self.add(&mut answer, passage, &mut room, least) {
                 answer.cursor = Some(cursor_at(position.skip + answer.passages.len()));

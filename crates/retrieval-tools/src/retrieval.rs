@@ -42,8 +42,7 @@ pub struct Retrieval {
     pub(crate) identity: Option<IdentityFiles>,
     /// Condition that ends searches early.
     pub(crate) stop: Option<SearchStop>,
-    /// Maximum number of tokens that the text and the JSON of an answer may have together. `None` if only one of them
-    /// is sent.
+    /// Maximum number of tokens in the text of a reply. `None` without such a limit.
     pub(crate) reply: Option<u64>,
     pub(crate) limits: RetrievalLimits,
     /// The limits of the tool set from which this one was derived.
@@ -158,8 +157,7 @@ impl Retrieval {
     pub(crate) fn room(&self, text: u64) -> Room<'_> {
         Room {
             accounting: &*self.accounting,
-            text,
-            reply: self.reply,
+            text: self.reply.map_or(text, |reply| text.min(reply)),
         }
     }
 

@@ -11,7 +11,6 @@ use crate::arguments::Arguments as _;
 use crate::error::{Error, Result};
 use crate::grep::{EchoCount, GrepAnswer, GrepArgs, UndatedCount, WiderSearch};
 use crate::retrieval::Retrieval;
-use crate::tools::echo;
 
 /// Maximum number of hits that a wider search counts.
 const COUNTED: usize = 100;
@@ -65,9 +64,6 @@ impl Retrieval {
         let hits = self.hits(args, limits.hits(args.limit)).await?;
         let mut answer = GrepAnswer::new(args, hits);
         answer.undated = self.undated(args).await?;
-        if room.reply.is_some() {
-            echo(&mut answer.pattern);
-        }
         // The rest of the room is for messages that are shown with the hits.
         let share = match (args.around, args.shows_corrections()) {
             (1.., _) => room.without(2),

@@ -98,14 +98,14 @@ impl RetrievalSet {
         }
     }
 
-    /// Returns the same tools with two limits: `stop` ends searches early, and the text and JSON of an answer together
-    /// have at most `reply` tokens.
+    /// Returns the same tools with two limits: `stop` ends searches early, and the text of an answer has at most `reply`
+    /// tokens. A fifth of them is kept for the lines around the content of `expand`.
     #[cfg(feature = "mcp")]
     pub(crate) fn within(mut self, reply: u64, stop: &SearchStop) -> Self {
         for (_, tools) in &mut self.members {
             tools.reply = Some(reply);
             tools.stop = Some(stop.clone());
-            tools.limits.expand_tokens = tools.limits.expand_tokens.min(reply / 3);
+            tools.limits.expand_tokens = tools.limits.expand_tokens.min(reply / 5 * 4);
         }
         self
     }

@@ -96,7 +96,7 @@ impl Call for IdentityArgs {
                 _ => format!("{name}:\n{content}"),
             };
             let answer = ToolAnswer::new(text, &json!({"content": content, "file": name}))?;
-            match tools.room(u64::MAX).holds(&answer.text, &answer.json) {
+            match tools.room(u64::MAX).holds(&answer.text) {
                 true => Ok(answer),
                 false => Err(Error::invalid(format!(
                     "{name} is too long for an answer: {advice}"

@@ -10,7 +10,6 @@ use crate::arguments::Arguments as _;
 use crate::error::Result;
 use crate::files::{FileUse, FilesAnswer, FilesArgs, UseFilter, UseOutcome};
 use crate::retrieval::Retrieval;
-use crate::tools::echo;
 
 /// Number of messages after the position of a cursor that are searched for results of the calls before it.
 const RESULTS_BEHIND: u32 = 1_024;
@@ -80,14 +79,10 @@ impl Retrieval {
         }
         let wanted = UseFilter::new(&args);
         let mut room = self.room(spending.taken);
-        if room.reply.is_some() {
-            answer.path.as_mut().into_iter().for_each(echo);
-            answer.command.as_mut().into_iter().for_each(echo);
-        }
         // The text around the listed calls, with a long cursor.
         let more =
             "There are earlier ones: repeat the call with cursor \"f1000000+100@01234567\".\n";
-        room.spend(more, &(&answer, "f1000000+100@01234567"));
+        room.spend(more);
         let mut rest = match position {
             Some(position) => SeqRange::new(seen.first, position.seq.min(seen.last)),
             None => Some(seen),
@@ -107,9 +102,9 @@ impl Retrieval {
                         continue;
                     }
                     if answer.uses.is_empty() {
-                        one.shorten(|one| room.holds(&one.line(), one));
-                        room.spend(&one.line(), &one);
-                    } else if answer.uses.len() >= limit || !room.take(&one.line(), &one) {
+                        one.shorten(|one| room.holds(&one.line()));
+                        room.spend(&one.line());
+                    } else if answer.uses.len() >= limit || !room.take(&one.line()) {
                         next = Some(format!("f{}+{given}", entry.seq));
                         break 'log;
                     }

@@ -208,8 +208,8 @@ fn identity_files_are_edited_only_where_an_option_names_their_folder() {
     let options = ["--identity", me, "--project", crumb];
     let told = replies(&home, &options, &[list, read, write]);
     assert!(told[0].to_string().contains("memory_identity"), "{told:?}");
-    let content = &told[1]["result"]["structuredContent"]["content"];
-    assert_eq!(content, "You are terse.");
+    let text = &told[1]["result"]["content"][0]["text"];
+    assert_eq!(text, "SOUL.md:\nYou are terse.");
     assert_eq!(told[2]["result"]["isError"], false, "{told:?}");
     assert_eq!(std::fs::read_to_string(&user).unwrap(), "Ada, of crumb.");
     // A session that is named twice is one session, and has the tool as well.
