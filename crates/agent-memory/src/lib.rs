@@ -177,15 +177,16 @@ pub mod providers {
     pub use message_formats::providers::{Provider, anthropic, gemini, openai, responses};
 }
 
-/// The retrieval tools: grep, recall, files, describe and expand.
+/// The retrieval tools: grep, recall, files, requests, describe and expand.
 pub mod retrieval {
     #[cfg(feature = "mcp")]
     pub use retrieval_tools::mcp;
     pub use retrieval_tools::{
         Description, Error, ErrorKind, ExpandAnswer, ExpandArgs, ExpandedChild, ExpandedMessage,
         ExpandedSummary, FileUse, FilesAnswer, FilesArgs, GrepAnswer, GrepArgs, GrepHit, HitKind,
-        Passage, PassageChange, RecallAnswer, RecallArgs, RetrievalLimits, RetrievalSet,
-        SessionHit, SessionsAnswer, Target, Tool, ToolAnswer, UseKind, UseOutcome,
+        ListedMessage, Passage, PassageChange, RecallAnswer, RecallArgs, RequestsAnswer,
+        RequestsArgs, RetrievalLimits, RetrievalSet, SessionHit, SessionsAnswer, Target, Tool,
+        ToolAnswer, UseKind, UseOutcome,
     };
 }
 

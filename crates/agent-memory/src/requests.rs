@@ -1,6 +1,6 @@
 //! The running request of each session: the messages that the user typed since the last completed turn.
 
-use memory_model::conventions::AgentConventions;
+use memory_model::conventions::{AgentConventions, request};
 use memory_model::{ConversationId, EntryKind, Message, Part, Role, Seq};
 
 use crate::per_session::PerSession;
@@ -26,7 +26,8 @@ impl Said {
     pub(crate) fn of(message: &Message, conventions: &dyn AgentConventions) -> Self {
         match message.role {
             _ if message.kind == EntryKind::Note => Self::Other,
-            Role::User => typed(message, conventions).map_or(Self::Other, Self::Request),
+            Role::User => request(message, conventions)
+                .map_or(Self::Other, |typed| Self::Request(typed.chars().count())),
             Role::Assistant if ends_turn(message) => Self::Reply,
             _ => Self::Other,
         }
@@ -107,22 +108,6 @@ impl Requests {
             _ => {}
         }
     }
-}
-
-/// Returns the number of characters that the user typed; `None` if the message is not a request.
-fn typed(message: &Message, conventions: &dyn AgentConventions) -> Option<usize> {
-    let texts = message.parts.iter().filter_map(|part| match part {
-        Part::Text { text } => Some(text.as_str()),
-        _ => None,
-    });
-    let said = texts.collect::<Vec<_>>().join("\n");
-    let text = conventions.user_text(&said, message.meta.as_ref());
-    let typed = text.typed.trim();
-    let is_mark = !typed.contains('\n')
-        && (typed.starts_with('[') && typed.ends_with(']')
-            || typed.starts_with('/') && !typed.contains(' '));
-    let asks = !text.is_document && !is_mark && typed.chars().any(char::is_alphanumeric);
-    asks.then(|| typed.chars().count())
 }
 
 /// Returns whether a message has text and no tool call.

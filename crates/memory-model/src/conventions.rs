@@ -9,7 +9,7 @@ use std::fmt::Debug;
 
 use serde_json::Value;
 
-use crate::RawJson;
+use crate::{EntryKind, Message, Part, RawJson, Role};
 
 /// Knowledge of an agent program's conventions: the effects of its tools, and the texts that it adds to messages.
 ///
@@ -213,6 +213,27 @@ pub struct UserText<'a> {
     pub is_document: bool,
 }
 
+/// Returns the request in a user's message: the words that a person typed. Returns `None` for a note, a message of
+/// another role, a document such as a summary, a mark in brackets, a command without arguments, and a text without a
+/// letter or digit.
+pub fn request(message: &Message, conventions: &dyn AgentConventions) -> Option<String> {
+    if message.kind == EntryKind::Note || message.role != Role::User {
+        return None;
+    }
+    let texts = message.parts.iter().filter_map(|part| match part {
+        Part::Text { text } => Some(text.as_str()),
+        _ => None,
+    });
+    let said = texts.collect::<Vec<_>>().join("\n");
+    let text = conventions.user_text(&said, message.meta.as_ref());
+    let typed = text.typed.trim();
+    let is_mark = !typed.contains('\n')
+        && (typed.starts_with('[') && typed.ends_with(']')
+            || typed.starts_with('/') && !typed.contains(' '));
+    let asks = !text.is_document && !is_mark && typed.chars().any(char::is_alphanumeric);
+    asks.then(|| typed.to_owned())
+}
+
 /// Names of the tools with which a model searches its memory. Their results repeat earlier messages, so a search skips
 /// these calls and results unless the caller requests them.
 pub const MEMORY_TOOLS: &[&str] = &[
@@ -221,6 +242,11 @@ pub const MEMORY_TOOLS: &[&str] = &[
     "memory_expand",
     "memory_recall",
     "memory_files",
+    "memory_requests",
+    "history_list_windows",
+    "history_list_items",
+    "history_read_item",
+    "history_search_contents",
 ];
 
 /// Returns whether `called`, the name in a tool call, names the tool `tool`. The two names are equal, or `called` has
@@ -494,6 +520,7 @@ mod tests {
             "mcp_agent-memory_memory_recall",
             "agent-memory.memory_expand",
             "memory/memory_files",
+            "mcp__memory__history_read_item",
         ] {
             assert!(is_memory_tool(name), "{name}");
         }

@@ -16,6 +16,7 @@ use crate::files::FilesArgs;
 use crate::grep::GrepArgs;
 use crate::identity::{IdentityArgs, IdentityFiles};
 use crate::recall::RecallArgs;
+use crate::requests::RequestsArgs;
 use crate::retrieval::Retrieval;
 use crate::text::{clip, short};
 
@@ -33,6 +34,7 @@ static TOOLS: LazyLock<Vec<Tool>> = LazyLock::new(|| {
         Tool::of::<ExpandArgs>(),
         Tool::of::<RecallArgs>(),
         Tool::of::<FilesArgs>(),
+        Tool::of::<RequestsArgs>(),
     ]
 });
 
@@ -80,6 +82,13 @@ impl Call for FilesArgs {
         let mut answer = tools.files(self).await?;
         answer.path.as_mut().into_iter().for_each(echo);
         answer.command.as_mut().into_iter().for_each(echo);
+        ToolAnswer::new(answer.to_text(), &answer)
+    }
+}
+
+impl Call for RequestsArgs {
+    async fn answer(self, tools: &Retrieval) -> Result<ToolAnswer> {
+        let answer = tools.requests(self).await?;
         ToolAnswer::new(answer.to_text(), &answer)
     }
 }

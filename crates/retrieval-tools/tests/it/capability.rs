@@ -187,6 +187,7 @@ fn arguments(family: &Family, tool: &str, pick: [usize; 6], cursor: Option<&str>
             "path": if pick[1].is_multiple_of(2) { json!("main.rs") } else { Value::Null },
             "limit": pick[4] % 5,
         }),
+        "memory_requests" => json!({"limit": pick[4] % 9}),
         "memory_describe" => json!({"summary_id": targets[pick[4] % 2]}),
         "memory_expand" => json!({"summary_id": targets[pick[4] % 4], "token_cap": pick[5] % 200}),
         tool => panic!("no arguments for {tool}"),

@@ -15,6 +15,7 @@ mod mcp;
 #[cfg(feature = "mcp-http")]
 mod mcp_http;
 mod recall;
+mod requests;
 mod time;
 mod tools;
 mod world;

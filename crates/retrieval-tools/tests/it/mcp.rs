@@ -353,6 +353,7 @@ async fn no_reply_reaches_its_limit() {
             ("memory_recall", json!({"query": "word", "budget": 999_999})),
             ("memory_recall", json!({"turn": 1, "budget": 999_999})),
             ("memory_files", json!({"path": "x".repeat(9_000)})),
+            ("memory_requests", json!({"limit": 1_000})),
             ("x".repeat(9_000).as_str(), json!({})),
         ] {
             let answer = client.call(name, arguments).await;
