@@ -184,7 +184,7 @@ pub mod retrieval {
     pub use retrieval_tools::{
         Description, Error, ErrorKind, ExpandAnswer, ExpandArgs, ExpandedChild, ExpandedMessage,
         ExpandedSummary, FileUse, FilesAnswer, FilesArgs, GrepAnswer, GrepArgs, GrepHit, HitKind,
-        ListedMessage, Passage, PassageChange, RecallAnswer, RecallArgs, RequestsAnswer,
+        ListedMessage, Notes, Passage, PassageChange, RecallAnswer, RecallArgs, RequestsAnswer,
         RequestsArgs, RetrievalLimits, RetrievalSet, SessionHit, SessionsAnswer, Target, Tool,
         ToolAnswer, UseKind, UseOutcome,
     };

@@ -14,7 +14,7 @@ use crate::grep::{GrepAnswer, GrepArgs, GrepHit};
 use crate::retrieval::Retrieval;
 use crate::set::RetrievalSet;
 use crate::text::{go_on, short};
-use crate::tools::no_tool;
+use crate::tools::{Extra, no_tool};
 
 /// A hit of a search over several sessions (conversations), with the session that contains it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -230,7 +230,7 @@ impl RetrievalSet {
             .filter(|(_, tools)| tools.grant.allows(GrepArgs::NAME))
             .collect();
         let Some((_, first)) = members.first() else {
-            return Err(no_tool(GrepArgs::NAME, false));
+            return Err(no_tool(GrepArgs::NAME, Extra::default()));
         };
         let (only, places) = match &args.cursor {
             Some(cursor) => {

@@ -18,6 +18,20 @@ pub(crate) trait Arguments: DeserializeOwned + JsonSchema + Send + 'static {
     const NAME: &'static str;
     const TITLE: &'static str;
     const DESCRIPTION: &'static str;
+    const REACH: Reach = Reach::Session;
+    /// Whether the tool changes data.
+    const WRITES: bool = false;
+}
+
+/// The conversations of a set that a tool answers from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Reach {
+    /// The conversation that the argument `session` selects.
+    Session,
+    /// The conversation that the argument `agent_name` selects.
+    Agent,
+    /// None of them: the tool has data of the whole set.
+    Set,
 }
 
 /// Declaration of a tool's arguments.
@@ -40,8 +54,14 @@ pub(crate) fn read<T: DeserializeOwned>(
         let is_required = tool.required.contains(name);
         let value = match given.remove(name) {
             // A missing required value is empty here, and gets its own error later.
-            None | Some(Value::Null) => is_required.then(|| "".into()),
-            Some(Value::String(text)) if !is_required && text.trim().is_empty() => None,
+            None | Some(Value::Null) => {
+                (is_required && schema["type"] == "string").then(|| "".into())
+            }
+            Some(Value::String(text))
+                if !is_required && text.trim().is_empty() && schema["format"] != "text" =>
+            {
+                None
+            }
             Some(value) => Some(meant(name, schema, value)?),
         };
         read.extend(value.map(|value| (name.clone(), value)));
@@ -147,6 +167,18 @@ fn meant(name: &str, schema: &Value, value: Value) -> Result<Value> {
                 one => vec![one],
             };
             let (one, texts) = (name.trim_end_matches('s'), names(&schema["items"]));
+            if schema["items"]["type"] == "integer" {
+                let number = |item: &Value| {
+                    let text = item
+                        .as_str()
+                        .map_or_else(|| item.to_string(), str::to_owned);
+                    let number = text.trim().parse::<i64>().ok().map(Value::from);
+                    number.ok_or_else(|| {
+                        Error::invalid(format!("{name} has {}: give whole numbers", kind(item)))
+                    })
+                };
+                return list.iter().map(number).collect();
+            }
             let item = |item: &Value| match item {
                 Value::String(text) => named(one, text, &texts),
                 other => Err(Error::invalid(format!(

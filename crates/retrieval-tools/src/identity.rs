@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use tempfile::NamedTempFile;
 
-use crate::arguments::{Arguments, or};
+use crate::arguments::{Arguments, Reach, or};
 use crate::error::{Error, Result};
 use crate::text::short;
 
@@ -184,4 +184,6 @@ impl Arguments for IdentityArgs {
     const DESCRIPTION: &'static str = "Reads or writes a file that begins every later context: SOUL.md (who you are, \
         your tone), USER.md (whom you serve and what they prefer), MEMORY.md (facts to remember). The new content \
         takes the place of the whole file, so keep what still holds.";
+    const REACH: Reach = Reach::Set;
+    const WRITES: bool = true;
 }

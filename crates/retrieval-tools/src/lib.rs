@@ -1,7 +1,9 @@
 #![doc = include_str!("../README.md")]
 
 mod across;
+mod anthropic;
 mod arguments;
+mod codex;
 mod cursor;
 mod describe;
 mod error;
@@ -14,6 +16,7 @@ mod limits;
 pub mod mcp;
 mod narrowing;
 mod nearby;
+mod notes;
 #[cfg(feature = "mcp")]
 mod overview;
 mod page;
@@ -45,6 +48,7 @@ pub use identity::IdentityFiles;
 pub use limits::RetrievalLimits;
 pub use memory_search::{Fallback, HitOrder, SearchMode, SearchScope};
 pub use narrowing::Narrowing;
+pub use notes::{Notes, ToolNames};
 pub use recall::{Passage, PassageChange, RecallAnswer, RecallArgs};
 pub use requests::{ListedMessage, RequestsAnswer, RequestsArgs};
 pub use retrieval::Retrieval;

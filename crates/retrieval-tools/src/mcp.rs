@@ -46,7 +46,9 @@ pub use token::AccessToken;
 
 use lines::Lines;
 
+use crate::anthropic::MemoryArgs;
 use crate::arguments::Arguments as _;
+use crate::codex::WriteNoteArgs;
 use crate::error::{Error, ErrorKind, Result};
 use crate::expand::ExpandArgs;
 use crate::grep::GrepArgs;
@@ -80,6 +82,10 @@ const INSTRUCTIONS: &str = "The memory of earlier and longer conversations: ever
 
 /// Additional instructions if the set edits identity files.
 const EDITING: &str = " memory_identity reads and writes the files that begin every later context.";
+
+/// Additional instructions if the set has notes.
+const NOTING: &str = " Your notes outlast every compaction and session: read them before you begin, and write down \
+    what later work needs.";
 
 /// A server of the Model Context Protocol (MCP) that offers the retrieval tools of a [`RetrievalSet`] to one client or,
 /// with `HttpServer`, to several.
@@ -327,11 +333,16 @@ impl ServerHandler for MemoryServer {
             .build();
         let implementation = Implementation::new("agent-memory", self.version.as_str());
         let tools = self.tools.tools();
-        let edits = tools.iter().any(|tool| tool.name == IdentityArgs::NAME);
-        let editing = if edits { EDITING } else { "" };
+        let has = |name: &str| tools.iter().any(|tool| tool.name == name);
+        let editing = if has(IdentityArgs::NAME) { EDITING } else { "" };
+        let noting = if has(MemoryArgs::NAME) || has(WriteNoteArgs::NAME) {
+            NOTING
+        } else {
+            ""
+        };
         ServerConfig::new(capabilities)
             .with_server_info(implementation)
-            .with_instructions(format!("{INSTRUCTIONS}{editing}"))
+            .with_instructions(format!("{INSTRUCTIONS}{editing}{noting}"))
     }
 
     async fn list_tools(
@@ -344,11 +355,10 @@ impl ServerHandler for MemoryServer {
                 Value::Object(schema) => schema,
                 _ => Map::new(),
             };
-            let writes = tool.name == IdentityArgs::NAME;
             let annotations = ToolAnnotations::with_title(tool.title)
-                .read_only(!writes)
-                .destructive(writes)
-                .idempotent(true)
+                .read_only(!tool.writes)
+                .destructive(tool.writes)
+                .idempotent(!tool.writes)
                 .open_world(false);
             McpTool::new(tool.name, tool.description, schema)
                 .with_title(tool.title)

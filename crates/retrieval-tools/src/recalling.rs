@@ -433,7 +433,7 @@ impl Retrieval {
     }
 
     /// Returns the view with the summaries for [`Passage::path`]. `None` if there is no view.
-    async fn lineage_view(&self) -> Result<Option<ViewName>> {
+    pub(crate) async fn lineage_view(&self) -> Result<Option<ViewName>> {
         if let Some(view) = &self.view {
             return Ok(Some(view.clone()));
         }

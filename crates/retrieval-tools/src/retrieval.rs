@@ -18,8 +18,10 @@ use crate::grep::GrepArgs;
 use crate::identity::IdentityFiles;
 use crate::limits::RetrievalLimits;
 use crate::narrowing::{Grant, Narrowing};
+use crate::notes::{Notes, ToolNames};
 use crate::room::Room;
 use crate::text::short;
+use crate::tools::no_tool;
 
 /// Number of log entries, or of summaries, that are read at once.
 pub(crate) const BATCH: usize = 64;
@@ -40,6 +42,8 @@ pub struct Retrieval {
     pub(crate) grant: Grant,
     /// Files that the tool `memory_identity` edits; without them the tool set does not have it.
     pub(crate) identity: Option<IdentityFiles>,
+    /// Notes for the tools of these names; without them the tool set does not have those tools.
+    pub(crate) notes: Option<(ToolNames, Notes)>,
     /// Condition that ends searches early.
     pub(crate) stop: Option<SearchStop>,
     /// Maximum number of tokens in the text of a reply. `None` without such a limit.
@@ -68,6 +72,7 @@ impl Retrieval {
             view: None,
             grant: Grant::default(),
             identity: None,
+            notes: None,
             stop: None,
             reply: None,
             limits: RetrievalLimits::default(),
@@ -94,6 +99,19 @@ impl Retrieval {
     pub fn with_identity(mut self, files: IdentityFiles) -> Self {
         self.identity = Some(files);
         self
+    }
+
+    /// Adds the tools of a vendor, which read the conversation and write these notes. A tool set that
+    /// [`narrow`](Self::narrow) derives does not have the tools.
+    pub fn with_names(mut self, names: ToolNames, notes: Notes) -> Self {
+        self.notes = Some((names, notes));
+        self
+    }
+
+    /// Returns the notes for a tool.
+    pub(crate) fn notes(&self, tool: &str) -> Result<&Notes> {
+        let notes = self.notes.as_ref().map(|(_, notes)| notes);
+        notes.ok_or_else(|| no_tool(tool, self.extra()))
     }
 
     /// Sets the view for [`Passage::path`](crate::Passage::path). A view is a named list of the summaries and messages
@@ -149,6 +167,7 @@ impl Retrieval {
         let mut narrowed = self.clone();
         narrowed.grant = self.grant.narrowed(by, range)?;
         narrowed.identity = None;
+        narrowed.notes = None;
         narrowed.ceiling = self.limits();
         Ok(narrowed)
     }

@@ -6,17 +6,18 @@ use memory_search::SearchStop;
 
 use serde_json::{Value, json};
 
-use crate::arguments::Arguments as _;
-use crate::arguments::{or, read, take_text};
+use crate::arguments::{Arguments as _, Reach, or, read, take_text};
 use crate::error::{Error, ErrorKind, Result};
 use crate::grep::GrepArgs;
-use crate::identity::IdentityArgs;
 use crate::retrieval::Retrieval;
 use crate::text::short;
-use crate::tools::{self, Tool, ToolAnswer, echo};
+use crate::tools::{self, Extra, Tool, ToolAnswer, echo};
 
 /// Name of the argument that selects a conversation of a set.
 const SESSION: &str = "session";
+
+/// Name of the argument that selects the conversation of an agent.
+const AGENT: &str = "agent_name";
 
 /// Maximum number of sessions that an error message lists.
 const NAMED: usize = 10;
@@ -27,6 +28,8 @@ const NAMED: usize = 10;
 #[derive(Debug, Clone)]
 pub struct RetrievalSet {
     members: Vec<(SessionKey, Retrieval)>,
+    /// Conversations that only the argument `agent_name` selects.
+    agents: Vec<(SessionKey, Retrieval)>,
 }
 
 impl RetrievalSet {
@@ -35,6 +38,7 @@ impl RetrievalSet {
     pub fn new(key: impl Into<SessionKey>, tools: Retrieval) -> Self {
         Self {
             members: vec![(key.into(), tools)],
+            agents: Vec::new(),
         }
     }
 
@@ -46,7 +50,14 @@ impl RetrievalSet {
         self
     }
 
-    /// Returns the key and the tools of each conversation.
+    /// Adds the conversation of a sub-agent. Only tools with the argument `agent_name` can read it, see
+    /// [`ToolNames::Codex`](crate::ToolNames::Codex).
+    pub fn with_agent(mut self, key: impl Into<SessionKey>, tools: Retrieval) -> Self {
+        self.agents.push((key.into(), tools));
+        self
+    }
+
+    /// Returns the key and the tools of each conversation, without the sub-agents.
     pub fn members(&self) -> impl Iterator<Item = (&SessionKey, &Retrieval)> {
         self.members.iter().map(|(key, tools)| (key, tools))
     }
@@ -59,7 +70,7 @@ impl RetrievalSet {
                 .iter()
                 .any(|(_, tools)| tools.grant.allows(tool.name))
         };
-        let tools = tools::offered(self.editor().is_some()).filter(offered);
+        let tools = tools::offered(self.extra()).filter(offered);
         tools.map(|tool| self.declare(tool)).collect()
     }
 
@@ -72,23 +83,29 @@ impl RetrievalSet {
 
     /// Answers a call. `given` is a JSON object with the arguments, or a JSON string that contains one.
     pub(crate) async fn answer(&self, name: &str, given: Value) -> Result<ToolAnswer> {
-        let editor = self.editor();
-        let tool = self.declare(tools::tool(name, editor.is_some())?);
+        let tool = self.declare(tools::tool(name, self.extra())?);
         let mut given = tool.declared.object(given)?;
+        tool.declared.check(&given)?;
+        if tool.reach == Reach::Agent {
+            let agent = take_text(&mut given, AGENT)?.unwrap_or_default();
+            return self.agent(&agent)?.answer(&tool, given).await;
+        }
         if let [(_, only)] = self.members.as_slice() {
             return only.answer(&tool, given).await;
         }
-        if let Some(editor) = editor.filter(|_| name == IdentityArgs::NAME) {
-            return editor.answer(&tool, given).await;
+        let mut members = self.members.iter().map(|(_, tools)| tools);
+        if tool.reach == Reach::Set
+            && let Some(one) = members.find(|one| one.has_tool(name))
+        {
+            return one.answer(&tool, given).await;
         }
-        tool.declared.check(&given)?;
         let Some(session) = take_text(&mut given, SESSION)? else {
             if name == GrepArgs::NAME {
                 let mut answer = self.grep(read::<GrepArgs>(&tool.declared, given)?).await?;
                 echo(&mut answer.pattern);
                 return ToolAnswer::new(answer.to_text(), &answer);
             }
-            let message = format!("session is required: give {}", self.names());
+            let message = format!("session is required: give {}", names(self.members.iter()));
             return Err(Error::invalid(message));
         };
         let mut members = self.members.iter();
@@ -102,7 +119,7 @@ impl RetrievalSet {
     /// tokens. A fifth of them is kept for the lines around the content of `expand`.
     #[cfg(feature = "mcp")]
     pub(crate) fn within(mut self, reply: u64, stop: &SearchStop) -> Self {
-        for (_, tools) in &mut self.members {
+        for (_, tools) in self.members.iter_mut().chain(&mut self.agents) {
             tools.reply = Some(reply);
             tools.stop = Some(stop.clone());
             tools.limits.expand_tokens = tools.limits.expand_tokens.min(reply / 5 * 4);
@@ -110,41 +127,103 @@ impl RetrievalSet {
         self
     }
 
-    /// Returns the first tool set that edits identity files. The files do not depend on the conversation.
-    fn editor(&self) -> Option<&Retrieval> {
-        let mut tools = self.members.iter().map(|(_, tools)| tools);
-        tools.find(|tools| tools.identity.is_some())
+    /// Returns the tools that the set has in addition to the retrieval tools.
+    fn extra(&self) -> Extra {
+        let extra = self.members.iter().map(|(_, tools)| tools.extra());
+        extra.fold(Extra::default(), |all, one| Extra {
+            identity: all.identity || one.identity,
+            names: all.names.or(one.names),
+        })
+    }
+
+    /// Returns the tools of the conversation of an agent, named by its key or by the end of it. The first conversation
+    /// of the set is the one of `root`, and of an empty name.
+    fn agent(&self, name: &str) -> Result<&Retrieval> {
+        let name = name.trim().trim_matches('/');
+        let mut all = self.members.iter().chain(&self.agents);
+        let found = match name {
+            "" | "root" => all.next(),
+            _ => {
+                let ends = |key: &str| {
+                    let rest = key.strip_suffix(name);
+                    rest.is_some_and(|rest| rest.is_empty() || rest.ends_with(['/', '-', ':']))
+                };
+                let same = all.clone().find(|(key, _)| key.as_str() == name);
+                same.or_else(|| all.find(|(key, _)| ends(key.as_str())))
+            }
+        };
+        let found = found.map(|(_, tools)| tools);
+        found.ok_or_else(|| {
+            let message = format!(
+                "there is no agent {}: give {}",
+                short(name),
+                self.agent_names()
+            );
+            Error::new(ErrorKind::NotFound, message)
+        })
+    }
+
+    fn agent_names(&self) -> String {
+        names(self.members.iter().chain(&self.agents))
     }
 
     fn declare(&self, tool: &Tool) -> Tool {
         let mut tool = tool.clone();
-        if self.members.len() > 1 && tool.name != IdentityArgs::NAME {
-            let keys: Vec<&str> = self.members.iter().map(|(key, _)| key.as_str()).collect();
-            let all = match tool.name {
-                GrepArgs::NAME => "; all if not given",
-                _ => {
+        let mut add = |name: &str, description: String, keys: Option<Vec<&str>>| {
+            let mut schema = json!({"description": description, "type": "string"});
+            if let Some(keys) = keys {
+                schema["enum"] = keys.into();
+            }
+            tool.declared.arguments.insert(name.to_owned(), schema);
+        };
+        match tool.reach {
+            Reach::Agent => {
+                let agents = self.agent_names();
+                add(
+                    AGENT,
+                    format!("The agent: {agents}; the first if not given."),
+                    None,
+                );
+            }
+            Reach::Session if self.members.len() > 1 => {
+                let keys = self.members.iter().map(|(key, _)| key.as_str()).collect();
+                let all = match tool.name {
+                    GrepArgs::NAME => "; all if not given",
+                    _ => "",
+                };
+                add(
+                    SESSION,
+                    format!("The session to look into{all}."),
+                    Some(keys),
+                );
+                if all.is_empty() {
                     tool.declared.required.insert(0, SESSION.to_owned());
-                    ""
                 }
-            };
-            let description = format!("The session to look into{all}.");
-            let schema = json!({"description": description, "enum": keys, "type": "string"});
-            tool.declared.arguments.insert(SESSION.to_owned(), schema);
+            }
+            Reach::Session | Reach::Set => {}
         }
         tool
     }
 
-    fn names(&self) -> String {
-        let named = self.members.iter().take(NAMED);
-        let mut keys: Vec<String> = named.map(|(key, _)| short(key.as_str())).collect();
-        if self.members.len() > NAMED {
-            keys.push(format!("one of {} more", self.members.len() - NAMED));
-        }
-        or(&keys.iter().map(String::as_str).collect::<Vec<_>>())
-    }
-
     fn no_session(&self, key: &str) -> Error {
-        let message = format!("there is no session {}: give {}", short(key), self.names());
+        let message = format!(
+            "there is no session {}: give {}",
+            short(key),
+            names(self.members.iter())
+        );
         Error::new(ErrorKind::NotFound, message)
     }
+}
+
+/// Returns the first keys, for an error message.
+fn names<'a>(members: impl Iterator<Item = &'a (SessionKey, Retrieval)> + Clone) -> String {
+    let count = members.clone().count();
+    let mut keys: Vec<String> = members
+        .take(NAMED)
+        .map(|(key, _)| short(key.as_str()))
+        .collect();
+    if count > NAMED {
+        keys.push(format!("one of {} more", count - NAMED));
+    }
+    or(&keys.iter().map(String::as_str).collect::<Vec<_>>())
 }

@@ -129,7 +129,7 @@ pub(crate) fn on_one_line(content: &str) -> String {
 
 /// Writes text with visible symbols in place of control characters, which could move a terminal's cursor. Line breaks
 /// and tabs are kept.
-fn visible(out: &mut String, text: &str) {
+pub(crate) fn visible(out: &mut String, text: &str) {
     let mut chars = text.chars().peekable();
     while let Some(c) = chars.next() {
         match c {

@@ -8,13 +8,16 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
-use crate::arguments::{Arguments, Declared, nearest, or, read};
+use crate::anthropic::MemoryArgs;
+use crate::arguments::{Arguments, Declared, Reach, nearest, or, read};
+use crate::codex;
 use crate::describe::DescribeArgs;
 use crate::error::{Error, Result};
 use crate::expand::ExpandArgs;
 use crate::files::FilesArgs;
 use crate::grep::GrepArgs;
 use crate::identity::{IdentityArgs, IdentityFiles};
+use crate::notes::ToolNames;
 use crate::recall::RecallArgs;
 use crate::requests::RequestsArgs;
 use crate::retrieval::Retrieval;
@@ -41,8 +44,33 @@ static TOOLS: LazyLock<Vec<Tool>> = LazyLock::new(|| {
 /// Declaration of the tool that edits identity files.
 static EDITING: LazyLock<Tool> = LazyLock::new(Tool::of::<IdentityArgs>);
 
+/// Declarations of the tools with the names of Codex.
+static CODEX: LazyLock<Vec<Tool>> = LazyLock::new(|| {
+    vec![
+        Tool::of::<codex::WindowsArgs>(),
+        Tool::of::<codex::ItemsArgs>(),
+        Tool::of::<codex::ReadItemArgs>(),
+        Tool::of::<codex::SearchArgs>(),
+        Tool::of::<codex::ListNotesArgs>(),
+        Tool::of::<codex::ReadNoteArgs>(),
+        Tool::of::<codex::SearchNotesArgs>(),
+        Tool::of::<codex::AppendNoteArgs>(),
+        Tool::of::<codex::WriteNoteArgs>(),
+    ]
+});
+
+/// Declaration of the tool with the name of Anthropic.
+static ANTHROPIC: LazyLock<Vec<Tool>> = LazyLock::new(|| vec![Tool::of::<MemoryArgs>()]);
+
+/// The tools that a tool set has in addition to the retrieval tools.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Extra {
+    pub(crate) identity: bool,
+    pub(crate) names: Option<ToolNames>,
+}
+
 /// A tool's arguments, with the function that answers a call.
-trait Call: Arguments {
+pub(crate) trait Call: Arguments {
     /// Answers a call with these arguments.
     fn answer(self, tools: &Retrieval) -> impl Future<Output = Result<ToolAnswer>> + Send;
 }
@@ -97,7 +125,7 @@ impl Call for IdentityArgs {
     async fn answer(self, tools: &Retrieval) -> Result<ToolAnswer> {
         tools.grant.begin(Self::NAME, 0)?.end(0);
         let files = tools.identity.as_ref();
-        let files = files.ok_or_else(|| no_tool(Self::NAME, false))?;
+        let files = files.ok_or_else(|| no_tool(Self::NAME, tools.extra()))?;
         let name = self.file;
         let shown = |content: &str, advice: &str| {
             let text = match content.trim() {
@@ -127,8 +155,7 @@ impl Call for IdentityArgs {
 
 type Answering<'a> = Pin<Box<dyn Future<Output = Result<ToolAnswer>> + Send + 'a>>;
 
-/// Declaration of a tool for a model: its name, description and arguments. Only
-/// `memory_identity` changes data.
+/// Declaration of a tool for a model: its name, description and arguments.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Tool {
@@ -138,6 +165,9 @@ pub struct Tool {
     pub title: &'static str,
     /// Description of the tool, for the model.
     pub description: &'static str,
+    /// Whether the tool changes data.
+    pub writes: bool,
+    pub(crate) reach: Reach,
     pub(crate) declared: Declared,
     call: for<'a> fn(&'a Self, &'a Retrieval, Map<String, Value>) -> Answering<'a>,
 }
@@ -148,6 +178,8 @@ impl Tool {
             name: T::NAME,
             title: T::TITLE,
             description: T::DESCRIPTION,
+            writes: T::WRITES,
+            reach: T::REACH,
             declared: Declared::of::<T>(),
             call: |tool, tools, given| {
                 Box::pin(async move { read::<T>(&tool.declared, given)?.answer(tools).await })
@@ -197,6 +229,15 @@ pub struct ToolAnswer {
 }
 
 impl ToolAnswer {
+    /// Creates an answer that is only a text.
+    pub(crate) fn of_text(text: String) -> Self {
+        Self {
+            json: json!({"text": text}),
+            text,
+            is_error: false,
+        }
+    }
+
     pub(crate) fn new<T: Serialize>(text: String, answer: &T) -> Result<Self> {
         let json = serde_json::to_value(answer).map_err(|error| {
             Error::invalid(format!("the answer cannot be written as JSON: {error}"))
@@ -225,26 +266,34 @@ pub(crate) fn echo(text: &mut String) {
     *text = clip(text, ECHO_CHARS);
 }
 
-/// Returns the declarations of the tools, with `memory_identity` if `edits_identity` is true.
-pub(crate) fn offered(edits_identity: bool) -> impl Iterator<Item = &'static Tool> {
-    TOOLS.iter().chain(edits_identity.then(|| &*EDITING))
+/// Returns the declarations of the retrieval tools and of the additional ones.
+pub(crate) fn offered(extra: Extra) -> impl Iterator<Item = &'static Tool> {
+    let named: &'static [Tool] = match extra.names {
+        None => &[],
+        Some(ToolNames::Codex) => &CODEX,
+        Some(ToolNames::Anthropic) => &ANTHROPIC,
+    };
+    let editing = extra.identity.then(|| &*EDITING);
+    TOOLS.iter().chain(editing).chain(named)
 }
 
 /// Returns the declaration of the tool with this name.
-pub(crate) fn tool(name: &str, edits_identity: bool) -> Result<&'static Tool> {
-    offered(edits_identity)
+pub(crate) fn tool(name: &str, extra: Extra) -> Result<&'static Tool> {
+    offered(extra)
         .find(|tool| tool.name == name)
-        .ok_or_else(|| no_tool(name, edits_identity))
+        .ok_or_else(|| no_tool(name, extra))
 }
 
 /// Returns the error for a name that no tool has.
-pub(crate) fn no_tool(name: &str, edits_identity: bool) -> Error {
+pub(crate) fn no_tool(name: &str, extra: Extra) -> Error {
     let mut message = format!("there is no tool {}", short(name));
-    let names: Vec<&str> = offered(edits_identity).map(|tool| tool.name).collect();
-    // All names share this prefix, so it is left out of the comparison.
-    let own = names.iter().map(|name| name.trim_start_matches(PREFIX));
-    if let Some(near) = nearest(name.trim_start_matches(PREFIX), own) {
-        message.push_str(&format!(", did you mean {PREFIX}{near}"));
+    let names: Vec<&str> = offered(extra).map(|tool| tool.name).collect();
+    // Most names share this prefix, so it is left out of the comparison.
+    let own = |name| str::trim_start_matches(name, PREFIX);
+    if let Some(near) = nearest(own(name), names.iter().copied().map(own))
+        && let Some(near) = names.iter().find(|name| own(name) == near)
+    {
+        message.push_str(&format!(", did you mean {near}"));
     }
     Error::invalid(format!("{message}: call {}", or(&names)))
 }
@@ -264,10 +313,18 @@ impl Retrieval {
         Self::tools().iter().map(ToolDefinition::from)
     }
 
+    /// Returns the tools that this tool set has in addition to the retrieval tools.
+    pub(crate) fn extra(&self) -> Extra {
+        Extra {
+            identity: self.identity.is_some(),
+            names: self.notes.as_ref().map(|(names, _)| *names),
+        }
+    }
+
     /// Returns whether a tool of this tool set has this name, so that [`call`](Self::call) can answer a call of this
     /// tool.
     pub fn has_tool(&self, name: &str) -> bool {
-        tool(name, self.identity.is_some()).is_ok()
+        tool(name, self.extra()).is_ok()
     }
 
     /// Returns the declarations of the retrieval tools, which every tool set has and which never write.
@@ -278,7 +335,7 @@ impl Retrieval {
     /// Answers a model's tool call. `arguments` are the arguments of the call as JSON text. If the call fails, the
     /// answer is an error text that says how to correct the call.
     pub async fn call(&self, name: &str, arguments: &str) -> ToolAnswer {
-        let tool = tool(name, self.identity.is_some());
+        let tool = tool(name, self.extra());
         let answer = match tool.and_then(|tool| Ok((tool, tool.declared.object(arguments.into())?)))
         {
             Ok((tool, given)) => self.answer(tool, given).await,

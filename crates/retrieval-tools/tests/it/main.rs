@@ -14,6 +14,7 @@ mod limits;
 mod mcp;
 #[cfg(feature = "mcp-http")]
 mod mcp_http;
+mod names;
 mod recall;
 mod requests;
 mod time;
