@@ -642,9 +642,17 @@ pub(crate) struct Mcp {
     /// folder .agents has identity files that take the place of those of --identity
     #[arg(long, value_name = "FOLDER")]
     pub(crate) project: Option<PathBuf>,
-    /// Offer a tool that reads and writes SOUL.md, USER.md and MEMORY.md in this folder; without it no tool writes
+    /// Offer a tool that reads and writes SOUL.md, USER.md and MEMORY.md in this folder; without it and --names no tool
+    /// writes
     #[arg(long, value_name = "FOLDER")]
     pub(crate) identity: Option<PathBuf>,
+    /// Offer the tools of a vendor too, under the names that its models know: history and notes of Codex, or the tool
+    /// memory of the Claude API. Their notes are written into the database
+    #[arg(long, value_name = "VENDOR")]
+    pub(crate) names: Option<Names>,
+    /// Name of the notes, such as that of a project; without it all projects of a database have the same notes
+    #[arg(long, value_name = "NAME", requires = "names")]
+    pub(crate) notes: Option<String>,
     /// Serve over HTTP at this port of 127.0.0.1 instead; 0 chooses a free port. Clients send a token from
     /// AGENT_MEMORY_TOKEN, or a new one that is printed on stderr
     #[arg(long, value_name = "PORT")]
@@ -658,6 +666,14 @@ pub(crate) struct Mcp {
     /// Vectors of words that searches count.
     #[command(flatten)]
     pub(crate) vectors: Vectors,
+}
+
+/// Vendors whose tools `mcp` can offer.
+#[cfg(feature = "mcp")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Names {
+    Codex,
+    Anthropic,
 }
 
 /// Arguments of `completions`.

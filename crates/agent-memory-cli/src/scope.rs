@@ -10,6 +10,9 @@ use agent_memory::{Memory, RawJson, Session};
 /// Name of the folder in a session's metadata. An import writes it too.
 const FOLDER: &str = "folder";
 
+/// Key of the session with the notes of `mcp --names`. The keys of named notes begin with it.
+pub(crate) const NOTES: &str = "agent-memory:notes";
+
 /// Records the folder of a session that has no metadata yet.
 pub(crate) async fn set_folder(session: &Session, folder: &Path) -> anyhow::Result<()> {
     if session.info().await?.conversation.meta.is_none() {
@@ -98,6 +101,7 @@ impl Project {
         let mut filter = ConversationFilter::default();
         filter.archived = true;
         let mut found = read_conversations(&**memory.store(), &filter).await?;
+        found.retain(|one| !one.key.as_str().starts_with(NOTES));
         if self.folders.is_some() {
             found.retain(|one| folder(one).is_some_and(|folder| self.contains(&folder)));
         }

@@ -186,7 +186,7 @@ pub mod retrieval {
         ExpandedSummary, FileUse, FilesAnswer, FilesArgs, GrepAnswer, GrepArgs, GrepHit, HitKind,
         ListedMessage, Notes, Passage, PassageChange, RecallAnswer, RecallArgs, RequestsAnswer,
         RequestsArgs, RetrievalLimits, RetrievalSet, SessionHit, SessionsAnswer, Target, Tool,
-        ToolAnswer, UseKind, UseOutcome,
+        ToolAnswer, ToolNames, UseKind, UseOutcome,
     };
 }
 

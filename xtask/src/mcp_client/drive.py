@@ -70,8 +70,8 @@ class Place:
         chosen = [word for name in sessions for word in ("--session", name)]
         return ["--store", self.store, "mcp", *chosen]
 
-    def stdio(self, *sessions):
-        return StdioServerParameters(command=PROGRAM, args=self.arguments(*sessions))
+    def stdio(self, *sessions, options=()):
+        return StdioServerParameters(command=PROGRAM, args=[*self.arguments(*sessions), *options])
 
 
 class Http:
@@ -105,27 +105,31 @@ def text_of(result):
 async def call(client, name, arguments):
     """Calls a tool, and checks what holds for every reply."""
     result = await client.call_tool(name, arguments)
-    text, structured = text_of(result), result.structured_content
+    text = text_of(result)
     check(text, f"{name} {arguments}: there is text")
-    check(isinstance(structured, dict), f"{name} {arguments}: there is structured content")
-    size = len(text) + len(json.dumps(structured, ensure_ascii=False))
-    check(size < REPLY_CHARACTERS, f"{name} {arguments}: the reply has {size} characters")
-    check("canary" not in text + json.dumps(structured), f"{name} {arguments}: {text}")
-    return result, text, structured
+    check(result.structured_content is None, f"{name} {arguments}: the text is all that a model is shown")
+    check(len(text) < REPLY_CHARACTERS, f"{name} {arguments}: the reply has {len(text)} characters")
+    check("canary" not in text, f"{name} {arguments}: {text}")
+    return result, text
 
 
 async def good(client, name, arguments):
-    result, text, structured = await call(client, name, arguments)
+    result, text = await call(client, name, arguments)
     check(not result.is_error, f"{name} {arguments}: {text}")
-    return text, structured
+    return text
 
 
 async def bad(client, name, arguments, *words):
-    result, text, structured = await call(client, name, arguments)
+    result, text = await call(client, name, arguments)
     check(result.is_error, f"{name} {arguments} must fail: {text}")
-    check(structured["error"]["message"] in text, f"{name} {arguments}: {structured}")
     for word in words:
         check(word in text, f"{name} {arguments}: {word!r} is not in {text!r}")
+
+
+def cursor_in(text):
+    """The cursor for the rest of an answer, if there is one."""
+    found = re.search(r'with cursor "([^"]+)"', text)
+    return found and found.group(1)
 
 
 async def all_of(client, place):
@@ -146,28 +150,34 @@ async def all_of(client, place):
     check([one["session"] for one in stats["sessions"]] == ["first"], stats)
     check(stats["sessions"][0]["messages"] == 63, stats)
 
-    _, found = await good(client, "memory_grep", {"pattern": "Remark 17 about"})
-    check(found["hits"][0]["seq"] == 18 and found["complete"], found)
-    _, page = await good(client, "memory_grep", {"pattern": "harbour", "scope": "messages", "limit": 7})
-    check(len(page["hits"]) == 7 and page["cursor"], page)
-    again = {"pattern": "harbour", "scope": "messages", "limit": 7, "cursor": page["cursor"]}
-    _, next_page = await good(client, "memory_grep", again)
-    check(next_page["hits"][0]["seq"] == 8, next_page)
-    _, described = await good(client, "memory_describe", {"summary_id": place.summary})
-    check(described["summary_id"] == place.summary, described)
+    found = await good(client, "memory_grep", {"pattern": "Remark 17 about"})
+    check(found.startswith("1. [18] ") and "These are all matches" in found, found)
+    page = await good(client, "memory_grep", {"pattern": "harbour", "scope": "messages", "limit": 7})
+    check("\n7. " in page and "\n8. " not in page, page)
+    again = {"pattern": "harbour", "scope": "messages", "limit": 7, "cursor": cursor_in(page)}
+    next_page = await good(client, "memory_grep", again)
+    check(next_page.startswith("1. [8] "), next_page)
+    described = await good(client, "memory_describe", {"summary_id": place.summary})
+    check(described.startswith(place.summary), described)
     await good(client, "memory_expand", {"summary_id": place.summary})
-    _, recalled = await good(client, "memory_recall", {"query": "What was remark 17?"})
-    check(recalled["passages"], recalled)
-    _, files = await good(client, "memory_files", {"path": "main.rs"})
-    check([one["action"] for one in files["uses"]] == ["changed"], files)
+    recalled = await good(client, "memory_recall", {"query": "What was remark 17?"})
+    check("[18] user" in recalled, recalled)
+    files = await good(client, "memory_files", {"path": "main.rs"})
+    check(" changed by " in files, files)
+    requests = await good(client, "memory_requests", {"limit": 2})
+    check(requests.startswith("[63] user"), requests[:200])
+    requests = await good(client, "memory_requests", {"limit": 2, "cursor": cursor_in(requests)})
+    check(requests.startswith("[60] user: Remark 59"), requests)
 
-    text, read, cursor, pages = "", None, None, 0
+    text, cursor, pages = "", None, 0
     while pages == 0 or cursor:
         asked = {"summary_id": "message:63", "token_cap": 1_000_000}
-        _, read = await good(client, "memory_expand", asked | ({"cursor": cursor} if cursor else {}))
-        text += "".join(part["text"] for child in read["children"] for part in child["parts"])
-        cursor, pages = read["cursor"], pages + 1
-    check(text == HUGE, f"{pages} pages hold all of it: {len(text)} of {len(HUGE)}")
+        page = await good(client, "memory_expand", asked | ({"cursor": cursor} if cursor else {}))
+        # The piece of the message is between two fences. A line break after a cut line is not a part of it.
+        piece = re.search(r"\n~~~\n(.*)\n~~~\n", page, re.DOTALL).group(1)
+        text += piece
+        cursor, pages = cursor_in(page), pages + 1
+    check(text.replace("\n", "") == HUGE.replace("\n", ""), f"{pages} pages hold all of it: {len(text)} of {len(HUGE)}")
     check(pages > 1, "a huge message takes more than one page")
 
     await bad(client, "memory_grep", {}, "pattern is required")
@@ -192,17 +202,46 @@ async def two_sessions(client):
     for tool in tools:
         values = tool.input_schema["properties"]["session"]["enum"]
         check(values == ["first", "second"], f"{tool.name}: {values}")
-    _, found = await good(client, "memory_grep", {"session": "second", "pattern": "lighthouses"})
-    check(found["hits"], found)
-    _, page = await good(client, "memory_grep", {"session": "first", "pattern": "harbour", "limit": 1})
-    foreign = {"session": "second", "pattern": "harbour", "limit": 1, "cursor": page["cursor"]}
+    found = await good(client, "memory_grep", {"session": "second", "pattern": "lighthouses"})
+    check(found.startswith("1. [1] "), found)
+    page = await good(client, "memory_grep", {"session": "first", "pattern": "harbour", "limit": 1})
+    foreign = {"session": "second", "pattern": "harbour", "limit": 1, "cursor": cursor_in(page)}
     await bad(client, "memory_grep", foreign, "another call")
     both = {"pattern": "harbour|lighthouses", "mode": "regex", "scope": "messages"}
-    text, _ = await good(client, "memory_grep", both)
+    text = await good(client, "memory_grep", both)
     for name in ["first", "second"]:
         check(f'session "{name}"' in text, f"a grep without a session reads both: {text}")
     await bad(client, "memory_recall", {"query": "harbour"}, "session is required", '"first" or "second"')
     await bad(client, "memory_grep", {"session": "hidden", "pattern": "x"}, "there is no session")
+
+
+async def codex_names(client):
+    """History and notes as Codex's models call them."""
+    names = [tool.name for tool in (await client.list_tools()).tools]
+    check("history_search_contents" in names and "notes_write_file" in names, names)
+    windows = await good(client, "history_list_windows", {})
+    check("messages:" in windows and "as summary sum_" in windows, windows)
+    items = await good(client, "history_list_items", {"recent_first": True, "limit": 1, "max_chars_per_item": 20})
+    check(items.startswith("[63] user: line 0 of a long"), items)
+    item = await good(client, "history_read_item", {"window_id": "messages:1-20", "item_id": "18"})
+    check("Remark 17 about the harbour." in item, item)
+    found = await good(client, "history_search_contents", {"query": "Remark 17"})
+    check(found.startswith("1. [18] user"), found)
+    found = await good(client, "history_search_contents", {"query": "remark 17"})
+    check(found.startswith("No item has this text exactly") and "[18] user" in found, found)
+    await good(client, "notes_write_file", {"path": "plan.md", "text": "first\n"})
+    await good(client, "notes_append_to_file", {"path": "plan.md", "text": "second\n"})
+    check("second" in await good(client, "notes_read_file", {"path": "plan.md"}), "a note is read back")
+    await bad(client, "notes_write_file", {"path": "../plan.md", "text": "x"}, "name of dots")
+
+
+async def anthropic_names(client):
+    """The notes of another name and another process, as Claude calls them."""
+    text = await good(client, "memory", {"command": "view", "path": "/memories/plan.md"})
+    check("     2\tsecond" in text, text)
+    edit = {"command": "str_replace", "path": "/memories/plan.md", "old_str": "second", "new_str": "2nd"}
+    check("     2\t2nd" in await good(client, "memory", edit), "an edit shows the lines around it")
+    await bad(client, "memory", {"command": "view", "path": "/memories/%2e%2e/x"}, "% escape")
 
 
 def protocol_alone(place):
@@ -278,6 +317,10 @@ async def main():
                 await all_of(client, place)
             async with Client(place.stdio("first", "second"), mode=mode) as client:
                 await two_sessions(client)
+            async with Client(place.stdio("first", options=["--names", "codex"]), mode=mode) as client:
+                await codex_names(client)
+            async with Client(place.stdio("first", options=["--names", "anthropic"]), mode=mode) as client:
+                await anthropic_names(client)
             print(f"stdio, {mode}: good")
         http = Http(place, "first")
         try:

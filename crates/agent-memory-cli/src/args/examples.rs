@@ -80,7 +80,8 @@ agent-memory import --all                               # the sessions of all ag
     (
         "mcp",
         "agent-memory mcp --session 120981b4                     # over stdin and stdout
-agent-memory mcp --http 8731                            # at http://127.0.0.1:8731/mcp",
+agent-memory mcp --http 8731                            # at http://127.0.0.1:8731/mcp
+agent-memory mcp --names codex --notes harbour          # with history and notes as Codex names them",
     ),
     (
         "recall",

@@ -6,7 +6,7 @@ use std::process::{Child, Stdio};
 
 use serde_json::{Value, json};
 
-use crate::support::{Home, program};
+use crate::support::{Home, fixture, program};
 
 /// A server process that is stopped at the end of the test.
 struct Server {
@@ -35,6 +35,8 @@ fn start(home: &Home, arguments: &[&str], token: Option<&str>) -> Server {
     let mut command = home.process(program());
     command
         .envs(token.map(|token| ("AGENT_MEMORY_TOKEN", token)))
+        .arg("--store")
+        .arg(home.database())
         .arg("mcp")
         .args(arguments)
         .stdin(Stdio::piped());
@@ -205,7 +207,7 @@ fn identity_files_are_edited_only_where_an_option_names_their_folder() {
     assert_eq!(std::fs::read_to_string(&user).unwrap(), "Works on crumb.");
 
     let read = call(json!({"file": "SOUL.md"}));
-    let options = ["--identity", me, "--project", crumb];
+    let options = ["--identity", me, "--project", crumb, "--session", "talk"];
     let told = replies(&home, &options, &[list, read, write]);
     assert!(told[0].to_string().contains("memory_identity"), "{told:?}");
     let text = &told[1]["result"]["content"][0]["text"];
@@ -221,4 +223,126 @@ fn identity_files_are_edited_only_where_an_option_names_their_folder() {
         &[json!({"method": "tools/list", "params": {}})],
     );
     assert!(told[0].to_string().contains("memory_identity"), "{told:?}");
+}
+
+fn call(name: &str, arguments: Value) -> Value {
+    let params = json!({"name": name, "arguments": arguments});
+    json!({"method": "tools/call", "params": params})
+}
+
+fn text(reply: &Value) -> &str {
+    reply["result"]["content"][0]["text"].as_str().unwrap()
+}
+
+/// Notes outlast the server, are the same under both names, and are no session that other commands list or serve.
+#[test]
+fn notes_are_kept_in_the_database() {
+    let home = home();
+    let list = json!({"method": "tools/list", "params": {}});
+    let write = call(
+        "notes_write_file",
+        json!({"path": "plan.md", "text": "paint it red\n"}),
+    );
+    let told = replies(&home, &[], &[list.clone(), write.clone()]);
+    assert!(
+        !told[0].to_string().contains("notes_write_file"),
+        "{told:?}"
+    );
+    assert_eq!(told[1]["result"]["isError"], true, "{told:?}");
+
+    let search = call(
+        "history_search_contents",
+        json!({"query": "lighthouse is white"}),
+    );
+    let told = replies(&home, &["--names", "codex"], &[list, write, search]);
+    assert!(
+        told[0].to_string().contains("history_list_windows"),
+        "{told:?}"
+    );
+    assert_eq!(text(&told[1]), "plan.md now has 13 bytes.\n");
+    assert!(text(&told[2]).starts_with("1. [1] user"), "{told:?}");
+
+    let view = call(
+        "memory",
+        json!({"command": "view", "path": "/memories/plan.md"}),
+    );
+    let told = replies(
+        &home,
+        &["--names", "anthropic"],
+        std::slice::from_ref(&view),
+    );
+    assert!(
+        text(&told[0]).ends_with("     1\tpaint it red\n"),
+        "{told:?}"
+    );
+    let other = ["--names", "anthropic", "--notes", "other"];
+    let told = replies(&home, &other, &[view]);
+    assert_eq!(told[0]["result"]["isError"], true, "{told:?}");
+
+    assert!(!home.ok(&["sessions"]).out.contains("notes"));
+    let recall = call("memory_recall", json!({"query": "paint"}));
+    let told = replies(&home, &[], &[recall]);
+    assert!(!text(&told[0]).contains("red"), "{told:?}");
+}
+
+#[test]
+fn two_servers_lose_no_note() {
+    let home = home();
+    let append = |server: usize| {
+        let lines = (0..20).map(|n| {
+            let text = format!("{server}-{n}\n");
+            call(
+                "notes_append_to_file",
+                json!({"path": "log.md", "text": text}),
+            )
+        });
+        replies(&home, &["--names", "codex"], &lines.collect::<Vec<_>>())
+    };
+    std::thread::scope(|scope| {
+        let servers = [scope.spawn(|| append(0)), scope.spawn(|| append(1))];
+        for server in servers {
+            for reply in server.join().unwrap() {
+                assert_eq!(reply["result"]["isError"], false, "{reply}");
+            }
+        }
+    });
+    let read = call("notes_read_file", json!({"path": "log.md"}));
+    let told = replies(&home, &["--names", "codex"], &[read]);
+    assert!(
+        text(&told[0]).starts_with("log.md has 40 lines:"),
+        "{told:?}"
+    );
+}
+
+/// A sub-agent of a served session is read by its name, and by no other tool.
+#[test]
+fn a_sub_agent_is_read_by_its_name() {
+    let home = Home::new();
+    home.ok(&["import", &fixture("claude-code/parallel-and-sidechain")]);
+    let sessions = home.json(&["sessions"]);
+    let sessions = sessions["sessions"].as_array().unwrap();
+    let agent = sessions
+        .iter()
+        .find(|one| !one["parent"].is_null())
+        .unwrap();
+    let (key, name) = (
+        agent["parent"].as_str().unwrap(),
+        agent["session"].as_str().unwrap(),
+    );
+    let options = ["--session", key, "--names", "codex"];
+    let ask = |agent: &str| {
+        call(
+            "history_list_items",
+            json!({"agent_name": agent, "limit": 1}),
+        )
+    };
+    let recall = call("memory_recall", json!({"query": "x", "session": name}));
+    let (_, last) = name.rsplit_once('/').unwrap();
+    let told = replies(&home, &options, &[ask(""), ask(name), ask(last), recall]);
+    assert!(
+        text(&told[1]).starts_with('[') && text(&told[1]) != text(&told[0]),
+        "{told:?}"
+    );
+    assert_eq!(text(&told[1]), text(&told[2]));
+    assert_eq!(told[3]["result"]["isError"], true, "{told:?}");
 }
