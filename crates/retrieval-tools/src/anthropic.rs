@@ -158,9 +158,8 @@ impl MemoryArgs {
             }
         };
         let range = lines.get(first.saturating_sub(1)..last).unwrap_or_default();
-        let room = tools.room(tools.limits().answer_tokens).without(8);
-        let (rows, end) = numbered(room, range, first);
-        let mut out = format!("{} with line numbers:\n{rows}", shown(&path));
+        let head = format!("{} with line numbers:\n", shown(&path));
+        let (mut out, end) = numbered(tools, head, range, first);
         if end < last {
             out += &format!(
                 "Lines {} to {last} are left out: view_range [{}, {last}] shows them.\n",
@@ -219,12 +218,8 @@ impl MemoryArgs {
         let first = line.saturating_sub(AROUND).max(1);
         let end = (line + AROUND).min(lines.len());
         let around = lines.get(first - 1..end).unwrap_or_default();
-        let room = tools.room(tools.limits().answer_tokens).without(8);
-        let rows = numbered(room, around, first).0;
-        let answer = format!(
-            "Edited {}. The lines around the change:\n{rows}",
-            shown(&path)
-        );
+        let head = format!("Edited {}. The lines around the change:\n", shown(&path));
+        let answer = numbered(tools, head, around, first).0;
         Ok((vec![Change::Write(path, new)], answer))
     }
 
@@ -319,9 +314,9 @@ fn list(tools: &Retrieval, texts: &Texts, folder: &str) -> Result<String> {
         let slash = if name.is_empty() { "" } else { "/" };
         format!("{}\t{}{slash}{name}\n", size(*bytes), shown(folder))
     });
-    let rows = rows_that_fit(tools, sizes.len(), rows);
-    let folder = shown(folder);
-    Ok(format!(
-        "Files and folders in {folder}, {LEVELS} levels deep:\n{rows}"
-    ))
+    let head = format!(
+        "Files and folders in {}, {LEVELS} levels deep:\n",
+        shown(folder)
+    );
+    Ok(rows_that_fit(tools, head, sizes.len(), rows))
 }

@@ -153,8 +153,8 @@ impl Call for WindowsArgs {
             let (first, last, items) = (range.first, range.last, range.len());
             format!("messages:{first}-{last}: {items} items, shown {form}\n")
         });
-        let rows = rows_that_fit(tools, count, rows);
-        Ok(ToolAnswer::of_text(format!("Windows: {count}\n{rows}")))
+        let head = format!("Windows: {count}\n");
+        Ok(ToolAnswer::of_text(rows_that_fit(tools, head, count, rows)))
     }
 }
 
@@ -436,11 +436,9 @@ impl Call for ListNotesArgs {
             .iter()
             .take(or_default(self.max_results, LIMIT))
             .map(|(path, text)| format!("{path} ({})\n", size(text.len())));
-        let rows = rows_that_fit(tools, found.len(), rows);
-        Ok(ToolAnswer::of_text(format!(
-            "Files: {}\n{rows}",
-            found.len()
-        )))
+        let head = format!("Files: {}\n", found.len());
+        let text = rows_that_fit(tools, head, found.len(), rows);
+        Ok(ToolAnswer::of_text(text))
     }
 }
 
@@ -479,10 +477,9 @@ impl Call for ReadNoteArgs {
         let lines: Vec<&str> = text.lines().collect();
         let (first, count) = (self.start_line.max(1), lines.len());
         let last = self.stop_line.map_or(count, |last| last.min(count));
-        let room = tools.room(tools.limits().answer_tokens).without(8);
         let range = lines.get(first - 1..last).unwrap_or_default();
-        let (rows, end) = numbered(room, range, first);
-        let mut out = format!("{path} has {count} lines:\n{rows}");
+        let head = format!("{path} has {count} lines:\n");
+        let (mut out, end) = numbered(tools, head, range, first);
         if end < last {
             let _ = writeln!(out, "There is more: start_line {} goes on.", end + 1);
         }
@@ -528,11 +525,9 @@ impl Call for SearchNotesArgs {
         let rows = rows.map(|(path, at, line)| {
             format!("{path}:{at}: {}\n", clip(&on_one_line(line), ITEM_CHARS))
         });
-        let rows = rows_that_fit(tools, found.len(), rows);
-        Ok(ToolAnswer::of_text(format!(
-            "Lines: {}\n{rows}",
-            found.len()
-        )))
+        let head = format!("Lines: {}\n", found.len());
+        let text = rows_that_fit(tools, head, found.len(), rows);
+        Ok(ToolAnswer::of_text(text))
     }
 }
 

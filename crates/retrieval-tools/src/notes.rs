@@ -8,7 +8,7 @@ use memory_model::{
     Accounting, Clock as _, ConversationId, LogEntry, Message, Seq, SeqRange, SystemClock,
 };
 use memory_store::{
-    Append, AppendAt, ConversationRef, ErrorKind as StoreErrorKind, LogRead, Store,
+    Append, AppendAt, ConversationRef, ERASED, ErrorKind as StoreErrorKind, LogRead, Store,
 };
 
 use crate::error::{Error, ErrorKind, Result};
@@ -45,8 +45,8 @@ pub enum ToolNames {
 ///
 /// They are kept in the log of a session that has no other purpose. Every change appends an entry, so old versions stay
 /// in the log. The external id of the entry is its position, the kind of the change and the path, such as
-/// `12 write plan.md`; its text is the text that was written. An erasure keeps external ids, so it erases the words of a
-/// note and brings no older version back.
+/// `12 write plan.md`; its text is the text that was written. An erasure keeps external ids. An erased entry therefore
+/// removes the note, or the text that it added, and no older version comes back.
 ///
 /// Several processes can change the notes of a database at once. A change is computed from the current notes and
 /// repeated if another process was faster.
@@ -83,11 +83,15 @@ impl Change {
     fn of(entry: &LogEntry) -> Option<Self> {
         let mut words = entry.message.external_id.as_deref()?.splitn(3, ' ');
         let (seq, kind, path) = (words.next()?, words.next()?, words.next()?.to_owned());
-        let text = || entry.message.text();
+        let text = Some(entry.message.text());
+        let text = text.filter(|text| text != ERASED && !entry.message.parts.is_empty());
         match kind {
             _ if seq != entry.seq.to_string() => None,
-            "write" => Some(Self::Write(path, text())),
-            "append" => Some(Self::Append(path, text())),
+            "write" => Some(text.map_or_else(
+                || Self::Delete(path.clone()),
+                |text| Self::Write(path.clone(), text),
+            )),
+            "append" => text.map(|text| Self::Append(path, text)),
             "delete" => Some(Self::Delete(path)),
             _ => None,
         }
@@ -258,42 +262,57 @@ pub(crate) fn check_new(texts: &Texts, path: &str) -> Result<()> {
     }
 }
 
-/// Returns the numbered lines of a note from line `first` on, as many as fit, and the number of the last one.
-pub(crate) fn numbered(mut room: Room<'_>, lines: &[&str], first: usize) -> (String, usize) {
-    let (mut out, mut last) = (String::new(), first.saturating_sub(1));
+/// Returns `head` and the numbered lines of a note from line `first` on, as many as fit, and the number of the last one.
+pub(crate) fn numbered(
+    tools: &Retrieval,
+    head: String,
+    lines: &[&str],
+    first: usize,
+) -> (String, usize) {
+    let (mut out, mut room) = begun(tools, head);
+    let begin = out.len();
+    let mut last = first.saturating_sub(1);
     let row = |number: usize, line: &str| {
         let mut row = format!("{number:>6}\t");
         visible(&mut row, line);
         row + "\n"
     };
     for (number, line) in (first..).zip(lines) {
-        if !room.take(&row(number, line)) {
-            if out.is_empty() {
-                let end = longest(line, |cut| room.holds(&row(number, &format!("{cut}…"))));
-                out = row(number, &format!("{}…", line.get(..end).unwrap_or_default()));
-                last = number;
-            }
+        if room.take(&row(number, line)) {
+            out.push_str(&row(number, line));
+        } else if out.len() == begin {
+            let end = longest(line, |cut| room.holds(&row(number, &format!("{cut}…"))));
+            let cut = line.get(..end).unwrap_or_default();
+            return (out + &row(number, &format!("{cut}…")), number);
+        } else {
             break;
         }
-        out.push_str(&row(number, line));
         last = number;
     }
     (out, last)
 }
 
-/// Returns the rows that fit in an answer, and a line with the number of the others.
+/// Returns `head` and the rows that fit, and a line with the number of the others of `count`.
 pub(crate) fn rows_that_fit(
     tools: &Retrieval,
+    head: String,
     count: usize,
     rows: impl Iterator<Item = String>,
 ) -> String {
-    let mut room = tools.room(tools.limits().answer_tokens).without(8);
+    let (mut out, mut room) = begun(tools, head);
     let rows: Vec<String> = rows.take_while(|row| room.take(row)).collect();
-    let mut out = rows.concat();
+    out.extend(rows.iter().map(String::as_str));
     if rows.len() < count {
         let _ = writeln!(out, "Left out: {}", count - rows.len());
     }
     out
+}
+
+/// Returns the beginning of an answer, and the room for its rows. A part stays for its last line.
+fn begun(tools: &Retrieval, head: String) -> (String, Room<'_>) {
+    let mut room = tools.room(tools.limits().answer_tokens.max(1)).without(8);
+    room.spend(&head);
+    (head, room)
 }
 
 /// Returns the size of a text for a list, such as `812B` or `1.5K`.

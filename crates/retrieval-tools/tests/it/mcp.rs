@@ -3,7 +3,7 @@
 use memory_model::{Media, MediaSource, Message, Part, Role};
 use memory_store::Origin;
 use retrieval_tools::mcp::MemoryServer;
-use retrieval_tools::{IdentityFiles, Narrowing, Retrieval, RetrievalSet};
+use retrieval_tools::{IdentityFiles, Narrowing, Notes, Retrieval, RetrievalSet, ToolNames};
 use serde_json::{Value, json};
 use token_estimate::{HeuristicEstimator, TokenEstimator};
 use tokio::io::{
@@ -365,6 +365,90 @@ async fn no_reply_reaches_its_limit() {
             let reply = client.ask("resources/read", json!({"uri": uri})).await;
             let text = reply["result"]["contents"][0]["text"].as_str().unwrap();
             assert!(HeuristicEstimator::Bytes4.text(text) < most, "{uri}");
+        }
+    }
+}
+
+/// The tools of a vendor keep the limit too, with long lines, many notes, and messages of many characters.
+#[tokio::test]
+async fn no_reply_under_another_name_reaches_its_limit() {
+    let world = World::new().await;
+    let mut said = vec![Message::user("word ".repeat(50_000))];
+    said.extend((0..300).map(|n| Message::user(format!("word {n} 緑😀\u{1}\"\\"))));
+    world.say(said).await;
+    let session = world.open("notes", Origin::Root).await;
+    let path = format!("{}.md", "p".repeat(200));
+    for most in [500, 10_000] {
+        for names in [ToolNames::Codex, ToolNames::Anthropic] {
+            let notes = Notes::new(&session.tools());
+            let tools = world.tools().with_names(names, notes);
+            let server = MemoryServer::new(RetrievalSet::new("main", tools));
+            let mut client = Client::new(server.with_reply_tokens(most));
+            let told = client.ask("tools/list", json!({})).await["result"]["tools"].take();
+            for tool in told.as_array().unwrap() {
+                let name = tool["name"].as_str().unwrap();
+                let writes = name == "memory"
+                    || name.starts_with("notes_write")
+                    || name.starts_with("notes_append");
+                assert_eq!(tool["annotations"]["readOnlyHint"], !writes, "{name}");
+            }
+            let long = format!("{}\n{}", "緑 line ".repeat(5_000), "line\n".repeat(20_000));
+            let calls = match names {
+                ToolNames::Codex => vec![
+                    ("notes_write_file", json!({"path": path, "text": long})),
+                    ("notes_read_file", json!({"path": path})),
+                    ("notes_read_file", json!({"path": path, "start_line": 2})),
+                    (
+                        "notes_search_contents",
+                        json!({"query": "line", "max_results": 99_999}),
+                    ),
+                    ("notes_list_files_by_prefix", json!({"max_results": 99_999})),
+                    ("history_list_windows", json!({"limit": 99_999})),
+                    (
+                        "history_list_items",
+                        json!({"limit": 999, "max_chars_per_item": 99_999}),
+                    ),
+                    (
+                        "history_read_item",
+                        json!({"item_id": 1, "limit_chars": 999_999}),
+                    ),
+                    (
+                        "history_search_contents",
+                        json!({"query": "word", "limit": 999}),
+                    ),
+                    (
+                        "history_search_contents",
+                        json!({"query": "Word", "limit": 999}),
+                    ),
+                ],
+                _ => vec![
+                    ("memory", json!({"command": "view", "path": "/memories"})),
+                    (
+                        "memory",
+                        json!({"command": "view", "path": format!("/memories/{path}")}),
+                    ),
+                    (
+                        "memory",
+                        json!({
+                            "command": "insert", "path": format!("/memories/{path}"), "insert_line": 0,
+                            "insert_text": "once\n",
+                        }),
+                    ),
+                    (
+                        "memory",
+                        json!({
+                            "command": "str_replace", "path": format!("/memories/{path}"), "old_str": "once",
+                            "new_str": "x",
+                        }),
+                    ),
+                ],
+            };
+            for (name, arguments) in calls {
+                let answer = client.call(name, arguments.clone()).await;
+                let cost = HeuristicEstimator::Bytes4.text(only_text(&answer));
+                assert!(cost < most, "{name:.20} {cost} of {most}");
+                assert_eq!(answer["isError"], false, "{name} {answer}");
+            }
         }
     }
 }

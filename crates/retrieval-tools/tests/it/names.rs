@@ -428,5 +428,5 @@ async fn an_erased_note_brings_no_older_version_back() {
     let text = call(&tools, "notes_read_file", json!({"path": "a.md"}))
         .await
         .text;
-    assert_eq!(text, "a.md has 2 lines:\n     1\t[erased]\n     2\tlater\n");
+    assert_eq!(text, "a.md has 2 lines:\n     1\t\n     2\tlater\n");
 }
