@@ -7,10 +7,11 @@ use serde::Deserialize;
 
 use crate::arguments::{Arguments, Reach};
 use crate::error::{Error, ErrorKind, Result};
-use crate::notes::{Change, Texts, check_new, clean, is_in, numbered, rows_that_fit, size};
+use crate::notes::{Change, Texts, check_new, clean, is_in, size};
+use crate::noting::{numbered, rows_that_fit};
 use crate::retrieval::Retrieval;
 use crate::text::short;
-use crate::tools::{Call, ToolAnswer};
+use crate::tool::{Call, ToolAnswer};
 
 /// The folder of the notes in the paths of this tool.
 const ROOT: &str = "/memories";
@@ -65,7 +66,6 @@ impl Arguments for MemoryArgs {
 
 impl Call for MemoryArgs {
     async fn answer(self, tools: &Retrieval) -> Result<ToolAnswer> {
-        tools.grant.begin(Self::NAME, 0)?.end(0);
         let notes = tools.notes(Self::NAME)?;
         let text = match self.command.as_str() {
             "view" => self.view(tools, &notes.texts().await?)?,

@@ -13,13 +13,14 @@ use crate::arguments::{Arguments, Reach};
 use crate::error::{Error, ErrorKind, Result};
 use crate::expand::Target;
 use crate::grep::GrepArgs;
-use crate::notes::{Change, Texts, check_new, clean, numbered, rows_that_fit, size};
+use crate::notes::{Change, Texts, check_new, clean, size};
+use crate::noting::{numbered, rows_that_fit};
 use crate::recall::{DEFAULT_BUDGET, Passage, RecallArgs};
 use crate::requests::{Calls, List, listed_at};
 use crate::retrieval::Retrieval;
 use crate::room::longest;
 use crate::text::{clip, fenced, go_on, on_one_line, short};
-use crate::tools::{Call, ToolAnswer};
+use crate::tool::{Call, ToolAnswer};
 
 /// Default maximum number of windows, items or files in an answer.
 const LIMIT: usize = 20;

@@ -56,7 +56,7 @@ use crate::identity::IdentityArgs;
 use crate::overview::Overview;
 use crate::set::RetrievalSet;
 use crate::text::short;
-use crate::tools::ToolAnswer;
+use crate::tool::ToolAnswer;
 
 /// Default limit for the tokens of a reply. Every reply has fewer tokens.
 const DEFAULT_REPLY_TOKENS: u64 = 10_000;

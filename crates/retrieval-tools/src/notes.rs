@@ -1,7 +1,6 @@
 //! Notes: small text files that a model writes for later, kept in the log of a session.
 
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use memory_model::{
@@ -12,9 +11,7 @@ use memory_store::{
 };
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::retrieval::Retrieval;
-use crate::room::{Room, longest};
-use crate::text::{short, visible};
+use crate::text::short;
 
 /// Maximum length of a path, in bytes.
 const MOST_PATH: usize = 240;
@@ -52,11 +49,11 @@ pub enum ToolNames {
 /// repeated if another process was faster.
 #[derive(Debug, Clone)]
 pub struct Notes {
-    store: Arc<dyn Store>,
-    session: ConversationId,
-    accounting: Arc<dyn Accounting>,
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) session: ConversationId,
+    pub(crate) accounting: Arc<dyn Accounting>,
     /// The notes at the latest known position, so that a call reads only newer entries.
-    known: Arc<Mutex<Known>>,
+    pub(crate) known: Arc<Mutex<Known>>,
 }
 
 /// Texts of the notes, by path.
@@ -64,7 +61,7 @@ pub(crate) type Texts = BTreeMap<String, String>;
 
 /// The notes at a position of the log.
 #[derive(Debug, Clone, Default)]
-struct Known {
+pub(crate) struct Known {
     head: Seq,
     erasures: u64,
     texts: Texts,
@@ -117,16 +114,6 @@ impl Change {
 }
 
 impl Notes {
-    /// Creates notes that are kept in the session of these tools. The session must have no other purpose.
-    pub fn new(session: &Retrieval) -> Self {
-        Self {
-            store: Arc::clone(&session.store),
-            session: session.conversation,
-            accounting: Arc::clone(&session.accounting),
-            known: Arc::default(),
-        }
-    }
-
     /// Returns the current notes.
     pub(crate) async fn texts(&self) -> Result<Texts> {
         Ok(self.read().await?.texts)
@@ -260,59 +247,6 @@ pub(crate) fn check_new(texts: &Texts, path: &str) -> Result<()> {
             "{path} cannot be a note beside {known}: a folder and a note cannot have the same path; choose another"
         ))),
     }
-}
-
-/// Returns `head` and the numbered lines of a note from line `first` on, as many as fit, and the number of the last one.
-pub(crate) fn numbered(
-    tools: &Retrieval,
-    head: String,
-    lines: &[&str],
-    first: usize,
-) -> (String, usize) {
-    let (mut out, mut room) = begun(tools, head);
-    let begin = out.len();
-    let mut last = first.saturating_sub(1);
-    let row = |number: usize, line: &str| {
-        let mut row = format!("{number:>6}\t");
-        visible(&mut row, line);
-        row + "\n"
-    };
-    for (number, line) in (first..).zip(lines) {
-        if room.take(&row(number, line)) {
-            out.push_str(&row(number, line));
-        } else if out.len() == begin {
-            let end = longest(line, |cut| room.holds(&row(number, &format!("{cut}…"))));
-            let cut = line.get(..end).unwrap_or_default();
-            return (out + &row(number, &format!("{cut}…")), number);
-        } else {
-            break;
-        }
-        last = number;
-    }
-    (out, last)
-}
-
-/// Returns `head` and the rows that fit, and a line with the number of the others of `count`.
-pub(crate) fn rows_that_fit(
-    tools: &Retrieval,
-    head: String,
-    count: usize,
-    rows: impl Iterator<Item = String>,
-) -> String {
-    let (mut out, mut room) = begun(tools, head);
-    let rows: Vec<String> = rows.take_while(|row| room.take(row)).collect();
-    out.extend(rows.iter().map(String::as_str));
-    if rows.len() < count {
-        let _ = writeln!(out, "Left out: {}", count - rows.len());
-    }
-    out
-}
-
-/// Returns the beginning of an answer, and the room for its rows. A part stays for its last line.
-fn begun(tools: &Retrieval, head: String) -> (String, Room<'_>) {
-    let mut room = tools.room(tools.limits().answer_tokens.max(1)).without(8);
-    room.spend(&head);
-    (head, room)
 }
 
 /// Returns the size of a text for a list, such as `812B` or `1.5K`.

@@ -21,7 +21,6 @@ use crate::narrowing::{Grant, Narrowing};
 use crate::notes::{Notes, ToolNames};
 use crate::room::Room;
 use crate::text::short;
-use crate::tools::no_tool;
 
 /// Number of log entries, or of summaries, that are read at once.
 pub(crate) const BATCH: usize = 64;
@@ -106,12 +105,6 @@ impl Retrieval {
     pub fn with_names(mut self, names: ToolNames, notes: Notes) -> Self {
         self.notes = Some((names, notes));
         self
-    }
-
-    /// Returns the notes for a tool.
-    pub(crate) fn notes(&self, tool: &str) -> Result<&Notes> {
-        let notes = self.notes.as_ref().map(|(_, notes)| notes);
-        notes.ok_or_else(|| no_tool(tool, self.extra()))
     }
 
     /// Sets the view for [`Passage::path`](crate::Passage::path). A view is a named list of the summaries and messages

@@ -11,7 +11,8 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::grep::GrepArgs;
 use crate::retrieval::Retrieval;
 use crate::text::short;
-use crate::tools::{self, Extra, Tool, ToolAnswer, echo};
+use crate::tool::{Tool, ToolAnswer};
+use crate::tools::{self, Extra, echo};
 
 /// Name of the argument that selects a conversation of a set.
 const SESSION: &str = "session";
