@@ -279,32 +279,14 @@ impl App {
         Ok(session)
     }
 
-    /// Opens the sessions that a client may see, archived ones too, the newest first: the named ones, or those of the
-    /// project `folder`. If neither is given: all if `--store` names the database, else those of the working folder's
-    /// project.
-    pub(crate) async fn sessions_in_scope(
-        &self,
-        memory: &Memory,
-        names: &[String],
-        folder: Option<&Path>,
-    ) -> anyhow::Result<Vec<Session>> {
-        let mut sessions = Vec::new();
-        for name in names {
-            sessions.push(self.session(memory, name).await?);
+    /// Returns the project with the sessions that a client may see: the one in `folder`. Without a folder, it has all
+    /// sessions if `--store` names the database, else it is the working folder's.
+    pub(crate) fn project(&self, folder: Option<&Path>) -> std::io::Result<Project> {
+        match folder {
+            Some(folder) => Ok(Project::named(folder)),
+            None if given() => Ok(Project::everything()),
+            None => Project::current(),
         }
-        if !names.is_empty() {
-            return Ok(sessions);
-        }
-        let mut found = match folder {
-            Some(folder) => Project::named(folder).sessions(memory).await?,
-            None if given() => Project::everything().sessions(memory).await?,
-            None => Project::current()?.sessions(memory).await?,
-        };
-        found.sort_by_key(|one| std::cmp::Reverse((one.updated_at, one.id)));
-        for one in found {
-            sessions.push(memory.get_session(one.key).await?);
-        }
-        Ok(sessions)
     }
 
     async fn beginning_with(

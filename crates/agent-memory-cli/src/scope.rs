@@ -96,16 +96,19 @@ impl Project {
         is_plain && self.folders.iter().flatten().any(is_in)
     }
 
-    /// Returns the sessions of the project, archived ones too, in the order in which they were created.
-    pub(crate) async fn sessions(&self, memory: &Memory) -> anyhow::Result<Vec<Conversation>> {
-        let mut filter = ConversationFilter::default();
-        filter.archived = true;
-        let mut found = read_conversations(&**memory.store(), &filter).await?;
-        found.retain(|one| !one.key.as_str().starts_with(NOTES));
+    /// Opens the sessions of the project, the one in use last first. Archived ones are left out, and with them the notes.
+    pub(crate) async fn open_sessions(&self, memory: &Memory) -> anyhow::Result<Vec<Session>> {
+        let mut found =
+            read_conversations(&**memory.store(), &ConversationFilter::default()).await?;
         if self.folders.is_some() {
             found.retain(|one| folder(one).is_some_and(|folder| self.contains(&folder)));
         }
-        Ok(found)
+        found.sort_by_key(|one| std::cmp::Reverse((one.updated_at, one.id)));
+        let mut sessions = Vec::with_capacity(found.len());
+        for one in found {
+            sessions.push(memory.get_session(one.key).await?);
+        }
+        Ok(sessions)
     }
 }
 

@@ -19,10 +19,12 @@ mod lines;
 mod request;
 mod token;
 
+use std::fmt;
 use std::fmt::Write as _;
 use std::sync::Arc;
 use std::time::Duration;
 
+use async_trait::async_trait;
 use memory_search::SearchStop;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, CustomRequest,
@@ -87,11 +89,24 @@ const EDITING: &str = " memory_identity reads and writes the files that begin ev
 const NOTING: &str = " Your notes outlast every compaction and session: read them before you begin, and write down \
     what later work needs.";
 
+/// The conversations that a server offers now, if their number may change: see [`MemoryServer::with_source`].
+#[async_trait]
+pub trait ToolSource: fmt::Debug + Send + Sync {
+    /// Returns the tools of all conversations.
+    ///
+    /// # Errors
+    /// Any error, with a text for the client.
+    async fn tools(
+        &self,
+    ) -> std::result::Result<RetrievalSet, Box<dyn std::error::Error + Send + Sync>>;
+}
+
 /// A server of the Model Context Protocol (MCP) that offers the retrieval tools of a [`RetrievalSet`] to one client or,
 /// with `HttpServer`, to several.
 #[derive(Debug, Clone)]
 pub struct MemoryServer {
     tools: RetrievalSet,
+    source: Option<Arc<dyn ToolSource>>,
     reply_tokens: u64,
     time_limit: Duration,
     version: String,
@@ -106,12 +121,31 @@ impl MemoryServer {
     pub fn new(tools: RetrievalSet) -> Self {
         Self {
             tools,
+            source: None,
             reply_tokens: DEFAULT_REPLY_TOKENS,
             time_limit: DEFAULT_TIME_LIMIT,
             version: env!("CARGO_PKG_VERSION").to_owned(),
             call_slots: Arc::new(Semaphore::new(MOST_CALLS)),
             closed: None,
         }
+    }
+
+    /// Asks for the conversations at each request. The set of [`new`](Self::new) then only decides which kinds of tools
+    /// there are.
+    pub fn with_source(mut self, source: impl ToolSource + 'static) -> Self {
+        self.source = Some(Arc::new(source));
+        self
+    }
+
+    /// Returns the same server with the conversations that there are now.
+    async fn renewed(mut self) -> Result<Self> {
+        if let Some(source) = &self.source {
+            self.tools = source.tools().await.map_err(|error| {
+                let message = format!("the conversations cannot be listed: {error}");
+                Error::new(ErrorKind::Store(memory_store::ErrorKind::Io), message)
+            })?;
+        }
+        Ok(self)
     }
 
     /// Sets the limit for the size of a reply, in tokens. Every reply has fewer tokens. Values below 500 count as 500.
@@ -226,6 +260,10 @@ impl MemoryServer {
         context: RequestContext<RoleServer>,
     ) -> std::result::Result<CallToolResult, ErrorData> {
         let answered = self.apart(context, move |server, stop| async move {
+            let server = match server.renewed().await {
+                Ok(server) => server,
+                Err(error) => return ToolAnswer::from(error),
+            };
             let tools = server.tools.clone().within(server.reply_tokens - 1, &stop);
             let answer = tools.answer(&name, arguments).await;
             let answer = answer.unwrap_or_else(ToolAnswer::from);
@@ -350,7 +388,9 @@ impl ServerHandler for MemoryServer {
         _: Option<PaginatedRequestParams>,
         _: RequestContext<RoleServer>,
     ) -> std::result::Result<ListToolsResult, ErrorData> {
-        let tools = self.tools.tools().into_iter().map(|tool| {
+        let server = self.clone().renewed().await;
+        let server = server.map_err(|error| internal(&error))?;
+        let tools = server.tools.tools().into_iter().map(|tool| {
             let schema = match tool.schema() {
                 Value::Object(schema) => schema,
                 _ => Map::new(),
@@ -418,8 +458,8 @@ impl ServerHandler for MemoryServer {
         request: ReadResourceRequestParams,
         context: RequestContext<RoleServer>,
     ) -> std::result::Result<ReadResourceResponse, ErrorData> {
-        let recent = |server: Self, _| async move { server.recent().await };
-        let stats = |server: Self, _| async move { server.stats().await };
+        let recent = |server: Self, _| async move { server.renewed().await?.recent().await };
+        let stats = |server: Self, _| async move { server.renewed().await?.stats().await };
         let (text, kind) = match request.uri.as_str() {
             RECENT => (self.apart(context, recent).await?, "text/plain"),
             STATS => (self.apart(context, stats).await?, "application/json"),

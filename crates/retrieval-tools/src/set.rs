@@ -20,15 +20,22 @@ const SESSION: &str = "session";
 /// Name of the argument that selects the conversation of an agent.
 const AGENT: &str = "agent_name";
 
+/// Maximum number of sessions that a declaration lists.
+const LISTED: usize = 20;
+
 /// Maximum number of sessions that an error message lists.
 const NAMED: usize = 10;
 
 /// The retrieval tools of several conversations. Calls can reach only these conversations. In a set of more than one
 /// conversation, each tool has an additional argument `session`, which selects one of them by its key. A call of
 /// `memory_grep` without this argument searches all of them.
-#[derive(Debug, Clone)]
+///
+/// A set without conversations declares the same tools, and answers that nothing was recorded yet.
+#[derive(Debug, Clone, Default)]
 pub struct RetrievalSet {
     members: Vec<(SessionKey, Retrieval)>,
+    /// Whether a call without the argument `session` reads the first conversation.
+    has_default: bool,
     /// Conversations that only the argument `agent_name` selects.
     agents: Vec<(SessionKey, Retrieval)>,
 }
@@ -39,8 +46,14 @@ impl RetrievalSet {
     pub fn new(key: impl Into<SessionKey>, tools: Retrieval) -> Self {
         Self {
             members: vec![(key.into(), tools)],
-            agents: Vec::new(),
+            ..Self::default()
         }
+    }
+
+    /// Lets calls without the argument `session` read the first conversation.
+    pub fn with_default(mut self) -> Self {
+        self.has_default = true;
+        self
     }
 
     /// Adds the tools of a conversation. Replaces the tools that were added with the same key.
@@ -67,9 +80,8 @@ impl RetrievalSet {
     /// one conversation, each retrieval tool has the additional argument `session`.
     pub fn tools(&self) -> Vec<Tool> {
         let offered = |tool: &&'static Tool| {
-            self.members
-                .iter()
-                .any(|(_, tools)| tools.grant.allows(tool.name))
+            let mut members = self.members.iter();
+            self.members.is_empty() || members.any(|(_, tools)| tools.grant.allows(tool.name))
         };
         let tools = tools::offered(self.extra()).filter(offered);
         tools.map(|tool| self.declare(tool)).collect()
@@ -87,6 +99,10 @@ impl RetrievalSet {
         let tool = self.declare(tools::tool(name, self.extra())?);
         let mut given = tool.declared.object(given)?;
         tool.declared.check(&given)?;
+        if self.members.is_empty() {
+            let message = "no conversation was recorded here yet: go on without the memory";
+            return Err(Error::new(ErrorKind::NotFound, message.to_owned()));
+        }
         if tool.reach == Reach::Agent {
             let agent = take_text(&mut given, AGENT)?.unwrap_or_default();
             return self.agent(&agent)?.answer(&tool, given).await;
@@ -105,6 +121,9 @@ impl RetrievalSet {
                 let mut answer = self.grep(read::<GrepArgs>(&tool.declared, given)?).await?;
                 echo(&mut answer.pattern);
                 return ToolAnswer::new(answer.to_text(), &answer);
+            }
+            if let Some((_, first)) = self.members.first().filter(|_| self.has_default) {
+                return first.answer(&tool, given).await;
             }
             let message = format!("session is required: give {}", names(self.members.iter()));
             return Err(Error::invalid(message));
@@ -187,17 +206,26 @@ impl RetrievalSet {
                 );
             }
             Reach::Session if self.members.len() > 1 => {
-                let keys = self.members.iter().map(|(key, _)| key.as_str()).collect();
-                let all = match tool.name {
-                    GrepArgs::NAME => "; all if not given",
-                    _ => "",
+                let keys = self.members.iter().map(|(key, _)| key.as_str());
+                let keys: Vec<&str> = keys.take(LISTED).collect();
+                let (none, is_required) = match tool.name {
+                    GrepArgs::NAME => ("; all if not given", false),
+                    _ if self.has_default => ("; the one in use last if not given", false),
+                    _ => ("", true),
+                };
+                let (more, keys) = match self.members.len() {
+                    ..=LISTED => (String::new(), Some(keys)),
+                    all => (
+                        format!(" The last {LISTED} of {all}: {}.", keys.join(", ")),
+                        None,
+                    ),
                 };
                 add(
                     SESSION,
-                    format!("The session to look into{all}."),
-                    Some(keys),
+                    format!("The session to look into{none}.{more}"),
+                    keys.filter(|_| !self.has_default),
                 );
-                if all.is_empty() {
+                if is_required {
                     tool.declared.required.insert(0, SESSION.to_owned());
                 }
             }

@@ -1,54 +1,103 @@
 //! `mcp`: serves the retrieval tools to clients of the Model Context Protocol, with `--identity` the tool for identity
 //! files, and with `--names` the tools of a vendor. Stdout contains only the protocol.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use agent_memory::context::IdentityFiles;
-use agent_memory::retrieval::mcp::{HttpServer, MemoryServer};
+use agent_memory::retrieval::mcp::{HttpServer, MemoryServer, ToolSource};
 use agent_memory::retrieval::{Notes, RetrievalSet, ToolNames};
 use agent_memory::store::{ConversationFilter, ConversationPatch, Origin, read_conversations};
 use agent_memory::{Memory, Session, model::ConversationId};
 
+use async_trait::async_trait;
+
 use crate::app::App;
 use crate::args::{Mcp, Names};
-use crate::error::{Failure, Kind};
 use crate::output::note;
-use crate::scope::NOTES;
+use crate::progress::Progress;
+use crate::scope::{NOTES, Project};
 use crate::token::access_token;
+
+/// The sessions that clients may see.
+#[derive(Debug)]
+struct Sessions {
+    memory: Memory,
+    /// Names on the command line, if there are any. The project is not looked at then.
+    named: Vec<Session>,
+    project: Project,
+    files: Option<IdentityFiles>,
+    names: Option<(ToolNames, Notes)>,
+}
+
+impl Sessions {
+    async fn set(&self) -> anyhow::Result<RetrievalSet> {
+        let sessions = match self.named.is_empty() {
+            true => self.project.open_sessions(&self.memory).await?,
+            false => self.named.clone(),
+        };
+        let mut set = RetrievalSet::default();
+        if self.named.is_empty() {
+            set = set.with_default();
+        }
+        let tools = |session: &Session| {
+            let mut tools = session.retrieval();
+            if let Some(files) = &self.files {
+                tools = tools.with_identity(files.clone());
+            }
+            if let Some((names, notes)) = &self.names {
+                tools = tools.with_names(*names, notes.clone());
+            }
+            tools
+        };
+        for session in &sessions {
+            set = set.with(session.key().clone(), tools(session));
+        }
+        // Notes can be written before the first session was recorded.
+        if let (true, Some(_)) = (sessions.is_empty(), &self.names) {
+            let notes = self.memory.get_session(NOTES).await?;
+            set = set.with(NOTES, tools(&notes));
+        }
+        if matches!(self.names, Some((ToolNames::Codex, _))) {
+            let ids = sessions.iter().map(Session::id).collect();
+            set = with_agents(set, &self.memory, ids).await?;
+        }
+        Ok(set)
+    }
+}
+
+#[async_trait]
+impl ToolSource for Sessions {
+    async fn tools(&self) -> Result<RetrievalSet, Box<dyn std::error::Error + Send + Sync>> {
+        Ok(self.set().await?)
+    }
+}
 
 pub(crate) async fn run(app: &App, args: &Mcp) -> anyhow::Result<()> {
     let table = args.vectors.read()?;
-    let memory = match args.names {
-        Some(_) => app.open_to_index(&table).await?,
-        None => app.open_to_search(&table).await?,
-    };
-    let sessions = app
-        .sessions_in_scope(&memory, &args.sessions, args.project.as_deref())
-        .await?;
-    let mut sessions = sessions.into_iter();
-    let first = sessions.next().ok_or_else(|| none(app))?;
-    let files = identity(args);
-    let named = named(args, &memory).await?;
-    let tools = |session: &Session| {
-        let mut tools = session.retrieval();
-        if let Some(files) = &files {
-            tools = tools.with_identity(files.clone());
+    let is_new = args.sessions.is_empty() && !app.place()?.exists();
+    let memory = match (args.names, is_new) {
+        // An agent starts its servers before it records its first session.
+        (_, true) => {
+            let progress = Arc::new(Progress::new(true));
+            app.open_for_writing(&progress, |_| table.builder()).await?
         }
-        if let Some((names, notes)) = &named {
-            tools = tools.with_names(*names, notes.clone());
-        }
-        tools
+        (Some(_), false) => app.open_to_index(&table).await?,
+        (None, false) => app.open_to_search(&table).await?,
     };
-    let mut ids = vec![first.id()];
-    let mut set = RetrievalSet::new(first.key().clone(), tools(&first));
-    for session in sessions {
-        ids.push(session.id());
-        set = set.with(session.key().clone(), tools(&session));
+    let mut named = Vec::new();
+    for name in &args.sessions {
+        named.push(app.session(&memory, name).await?);
     }
-    if args.names == Some(Names::Codex) {
-        set = with_agents(set, &memory, ids).await?;
-    }
-    let server = MemoryServer::new(set)
+    let sessions = Sessions {
+        named,
+        project: app.project(args.project.as_deref())?,
+        files: identity(args),
+        names: names(args, &memory).await?,
+        memory,
+    };
+    let server = MemoryServer::new(sessions.set().await?)
+        .with_source(sessions)
         .with_reply_tokens(args.reply_tokens)
         .with_time_limit(Duration::from_secs(args.time_limit))
         .with_version(env!("CARGO_PKG_VERSION"));
@@ -70,7 +119,7 @@ fn identity(args: &Mcp) -> Option<IdentityFiles> {
 }
 
 /// Returns the names of the tools and their notes, for which it creates the session if needed; `None` without names.
-async fn named(args: &Mcp, memory: &Memory) -> anyhow::Result<Option<(ToolNames, Notes)>> {
+async fn names(args: &Mcp, memory: &Memory) -> anyhow::Result<Option<(ToolNames, Notes)>> {
     let names = match args.names {
         Some(Names::Codex) => ToolNames::Codex,
         Some(Names::Anthropic) => ToolNames::Anthropic,
@@ -112,13 +161,4 @@ async fn with_agents(
         }
     }
     Ok(set)
-}
-
-/// Returns the error for a project without sessions.
-fn none(app: &App) -> Failure {
-    let text = "the database has no session of this project";
-    Failure::new(Kind::NotFound, text).hint(format!(
-        "start it in the project's folder, or name sessions with --session; {} lists all",
-        app.command(&["sessions"], &[])
-    ))
 }

@@ -2,6 +2,7 @@
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
+use std::path::Path;
 use std::process::{Child, Stdio};
 
 use serde_json::{Value, json};
@@ -32,8 +33,13 @@ fn home() -> Home {
 }
 
 fn start(home: &Home, arguments: &[&str], token: Option<&str>) -> Server {
+    start_in(home, home.path(), arguments, token)
+}
+
+fn start_in(home: &Home, folder: &Path, arguments: &[&str], token: Option<&str>) -> Server {
     let mut command = home.process(program());
     command
+        .current_dir(folder)
         .envs(token.map(|token| ("AGENT_MEMORY_TOKEN", token)))
         .arg("--store")
         .arg(home.database())
@@ -164,7 +170,13 @@ fn a_closed_input_is_answered_and_ends_the_program() {
 
 /// Sends these requests after the handshake, and returns the replies with the ids from 2 on.
 fn replies(home: &Home, arguments: &[&str], requests: &[Value]) -> Vec<Value> {
-    let mut server = start(home, &[&["--session", "talk"], arguments].concat(), None);
+    let arguments = [&["--session", "talk"], arguments].concat();
+    replies_in(home, home.path(), &arguments, requests)
+}
+
+/// Sends requests to a server that was started in a folder.
+fn replies_in(home: &Home, folder: &Path, arguments: &[&str], requests: &[Value]) -> Vec<Value> {
+    let mut server = start_in(home, folder, arguments, None);
     let hello = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
         "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}}});
     let mut stdin = server.process.stdin.take().unwrap();
@@ -345,4 +357,71 @@ fn a_sub_agent_is_read_by_its_name() {
     );
     assert_eq!(text(&told[1]), text(&told[2]));
     assert_eq!(told[3]["result"]["isError"], true, "{told:?}");
+}
+
+/// Returns a line of a transcript of Claude Code.
+fn line(session: &str, folder: &Path, text: &str) -> String {
+    let line = json!({
+        "type": "user", "uuid": format!("{session}-1"), "parentUuid": null, "sessionId": session,
+        "cwd": folder, "timestamp": "2026-03-09T10:00:00Z", "message": {"role": "user", "content": text},
+    });
+    format!("{line}\n")
+}
+
+#[test]
+fn a_server_shows_the_sessions_of_its_project_alone() {
+    let home = Home::new();
+    for folder in ["app/.git", "app/src", "other", "app-2"] {
+        std::fs::create_dir_all(home.path().join(folder)).unwrap();
+    }
+    let call = |tool: &str, arguments: Value| json!({"method": "tools/call", "params": {"name": tool, "arguments": arguments}});
+    let grep = [call("memory_grep", json!({"pattern": "lighthouse"}))];
+    let recall = [call("memory_recall", json!({"query": "lighthouse"}))];
+    let asked = |folder: &str, arguments: &[&str], requests: &[Value]| {
+        replies_in(&home, &home.path().join(folder), arguments, requests)[0].to_string()
+    };
+    // An agent starts the server before its first session is stored, and it declares the same tools then.
+    let list = [json!({"method": "tools/list", "params": {}})];
+    assert!(asked("app", &[], &list).contains("memory_requests"));
+    assert!(asked("app", &[], &grep).contains("go on without the memory"));
+    for (session, folder) in [("one", "app/src"), ("two", "other"), ("three", "app-2")] {
+        let folder = home.path().join(folder);
+        let text = format!("the lighthouse of {session} is white");
+        let file = home.file(&format!("{session}.jsonl"), line(session, &folder, &text));
+        home.ok(&["import", file.to_str().unwrap()]);
+    }
+    let shown = |reply: &str| -> Vec<&str> {
+        let names = ["one", "two", "three"].into_iter();
+        names
+            .filter(|name| reply.contains(&format!("lighthouse of {name}")))
+            .collect()
+    };
+    assert_eq!(shown(&asked("app", &[], &grep)), ["one"]);
+    assert_eq!(shown(&asked("app/src", &[], &recall)), ["one"]);
+    assert_eq!(shown(&asked("other", &[], &grep)), ["two"]);
+    let app = home.path().join("app");
+    let app = app.to_str().unwrap();
+    assert_eq!(shown(&asked("other", &["--project", app], &grep)), ["one"]);
+    assert_eq!(
+        shown(&asked("other", &["--session", "three"], &grep)),
+        ["three"]
+    );
+    // Nothing else leads out of the project: neither names, nor paths, nor a summary's id.
+    for session in ["two", "../other", "*", "", "one/../two"] {
+        let hostile = [call(
+            "memory_recall",
+            json!({"query": "lighthouse", "session": session}),
+        )];
+        assert!(!asked("app", &[], &hostile).contains("two is"), "{session}");
+    }
+    assert_eq!(shown(&asked("app/../other", &[], &grep)), ["two"]);
+    // A database that is named shows all of its sessions.
+    let place = home.database();
+    let store = ["--store", place.to_str().unwrap()];
+    assert_eq!(
+        shown(&asked("other", &store, &grep)),
+        ["one", "two", "three"]
+    );
+    // The session in use last is read if none is named.
+    assert_eq!(shown(&asked("other", &store, &recall)), ["three"]);
 }
