@@ -41,8 +41,6 @@ fn start_in(home: &Home, folder: &Path, arguments: &[&str], token: Option<&str>)
     command
         .current_dir(folder)
         .envs(token.map(|token| ("AGENT_MEMORY_TOKEN", token)))
-        .arg("--store")
-        .arg(home.database())
         .arg("mcp")
         .args(arguments)
         .stdin(Stdio::piped());
@@ -219,7 +217,7 @@ fn identity_files_are_edited_only_where_an_option_names_their_folder() {
     assert_eq!(std::fs::read_to_string(&user).unwrap(), "Works on crumb.");
 
     let read = call(json!({"file": "SOUL.md"}));
-    let options = ["--identity", me, "--project", crumb, "--session", "talk"];
+    let options = ["--identity", me, "--project", crumb];
     let told = replies(&home, &options, &[list, read, write]);
     assert!(told[0].to_string().contains("memory_identity"), "{told:?}");
     let text = &told[1]["result"]["content"][0]["text"];
@@ -329,19 +327,14 @@ fn two_servers_lose_no_note() {
 /// A sub-agent of a served session is read by its name, and by no other tool.
 #[test]
 fn a_sub_agent_is_read_by_its_name() {
-    let home = Home::new();
+    let home = home();
     home.ok(&["import", &fixture("claude-code/parallel-and-sidechain")]);
     let sessions = home.json(&["sessions"]);
-    let sessions = sessions["sessions"].as_array().unwrap();
-    let agent = sessions
-        .iter()
-        .find(|one| !one["parent"].is_null())
-        .unwrap();
-    let (key, name) = (
-        agent["parent"].as_str().unwrap(),
-        agent["session"].as_str().unwrap(),
-    );
-    let options = ["--session", key, "--names", "codex"];
+    let mut sessions = sessions["sessions"].as_array().unwrap().iter();
+    let agent = sessions.find(|one| one["parent"].is_string()).unwrap();
+    let name = agent["session"].as_str().unwrap();
+    let parent = agent["parent"].as_str().unwrap();
+    let options = ["--session", parent, "--names", "codex"];
     let ask = |agent: &str| {
         call(
             "history_list_items",
