@@ -8,6 +8,7 @@
 mod answer;
 mod appended;
 mod claude;
+mod door;
 mod event;
 mod log;
 mod opencode;

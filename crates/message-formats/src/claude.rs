@@ -23,7 +23,7 @@ use crate::{
     SessionLog, Sink,
 };
 use contents::Contents;
-use line::{prompt, read, whole};
+use line::{prompt, read, session_of, whole};
 use outputs::Outputs;
 use queue::{QUEUE, Queue, Queued};
 use rewriting::Rewriting;
@@ -102,11 +102,6 @@ fn last_line(log: &SessionLog) -> Option<String> {
     // Other entries were made from the text of a record, or from a file next to the transcript.
     let last = ids.find(|id| !is_made_id(id) && !id.contains('/'));
     last.map(str::to_owned)
-}
-
-/// Returns the session that a line of a session file or of an output stream names.
-fn session_of(object: &RawObject<'_>) -> Option<String> {
-    object.id("sessionId").or_else(|| object.id("session_id"))
 }
 
 /// The call that started the sub-agent of a file, by the file `agent-….meta.json` beside it.

@@ -65,8 +65,8 @@ agent-memory grep 120981b4 --mode regex \"E[0-9]{4}\" --role tool --order newest
     ),
     (
         "hook",
-        "agent-memory hook claude-code < event.json              # what an agent's configuration calls
-agent-memory hook pi --budget 8000 < event.json         # with shorter compactions",
+        "agent-memory hook claude-code                           # as an agent's configuration calls it
+agent-memory hook pi --budget 8000                      # with shorter compactions",
     ),
     (
         "import",

@@ -2,32 +2,21 @@
 
 use std::fs::File;
 use std::io::{Read as _, Seek as _, SeekFrom};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use agent_memory::transcripts::Transcript;
 use agent_memory::{Memory, SessionKey};
-use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
-use super::answer::Door;
+use super::door::{Checkpoint, Door};
+use super::event::Event;
 use crate::app::App;
 use crate::commands::import;
 use crate::error::Kind;
+use crate::scope;
 
 /// Number of bytes before the end of the imported part that must be the same, so that the rest counts as appended.
 const COMPARED: u64 = 4_096;
-
-/// The part of a transcript that was imported.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Checkpoint {
-    path: PathBuf,
-    /// Size of the part, in bytes.
-    bytes: u64,
-    /// Hash of the last bytes of the part.
-    end: String,
-    /// Id of the entry that the rest of the transcript follows, if the rest can be read alone.
-    last: Option<String>,
-}
 
 impl Checkpoint {
     /// Returns whether the transcript still begins with the imported part.
@@ -73,6 +62,20 @@ fn whole_lines(path: &Path, size: u64) -> std::io::Result<u64> {
 
 /// Imports what a transcript has more than at the last event. Returns the key of its main session.
 pub(super) async fn import(
+    app: &App,
+    memory: &Memory,
+    event: &Event,
+    path: &Path,
+) -> anyhow::Result<Option<SessionKey>> {
+    let key = import_new(app, memory, &event.session_id, path).await?;
+    if let (Some(key), Some(folder)) = (&key, &event.cwd) {
+        let session = memory.get_session(key.clone()).await?;
+        scope::set_folder(&session, folder).await?;
+    }
+    Ok(key)
+}
+
+async fn import_new(
     app: &App,
     memory: &Memory,
     session: &str,

@@ -11,9 +11,10 @@ use agent_memory::view::ViewAtVersion;
 use agent_memory::{CompactRequest, Memory, Mode, Part, Role, Seq, SeqRange};
 use serde_json::{Value, json};
 
-use super::answer::{self, Door};
+use super::answer;
+use super::door::Door;
 use super::event::Event;
-use super::{rendering, worker};
+use super::{appended, rendering};
 use crate::app::App;
 
 /// Returns the messages that replace the conversation, or the reason for the agent's own compaction.
@@ -27,7 +28,7 @@ pub(super) async fn compact(
     let Some(path) = transcript(event) else {
         return fallback("the session has no transcript");
     };
-    let Some(key) = worker::import_one(app, memory, event, &path).await? else {
+    let Some(key) = appended::import(app, memory, event, &path).await? else {
         return fallback("the transcript has no session");
     };
     let session = memory.get_session(key).await?;

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use super::answer::now;
+use super::door::now;
 use super::event::Event;
 use crate::app::App;
 

@@ -6,10 +6,10 @@
 
 use agent_memory::model::ViewVersion;
 use agent_memory::{CompactRequest, Memory, Mode, Seq, Session};
-use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::answer::{self, Door};
+use super::answer;
+use super::door::{Door, Rewriting};
 use super::event::Event;
 use super::rendering;
 use crate::app::App;
@@ -18,19 +18,6 @@ use crate::scope;
 
 /// The history is cut if it costs more than this number of budgets.
 const MOST: u64 = 4;
-
-/// The place of the cut, and all that its text is made from.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Rewriting {
-    /// Id of the first message that stays.
-    first: String,
-    /// Position of that message's first entry.
-    kept: u32,
-    /// Version of the view, and the end of the log.
-    version: u64,
-    head: u32,
-    budget: u64,
-}
 
 /// Returns the messages that replace the history. `None` if the history stays.
 pub(super) async fn rewrite(

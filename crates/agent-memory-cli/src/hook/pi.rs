@@ -4,7 +4,7 @@ use agent_memory::{CompactRequest, Memory, Mode};
 use serde_json::{Value, json};
 
 use super::event::Event;
-use super::{answer, rendering, worker};
+use super::{answer, appended, rendering};
 use crate::app::App;
 
 /// Returns the compaction. `None` leaves it to pi.
@@ -21,7 +21,7 @@ pub(super) async fn compact(
     else {
         return Ok(None);
     };
-    let Some(key) = worker::import_one(app, memory, event, path).await? else {
+    let Some(key) = appended::import(app, memory, event, path).await? else {
         return Ok(None);
     };
     let session = memory.get_session(key).await?;

@@ -10,7 +10,8 @@ use agent_memory::{CompactRequest, Memory, Mode, SessionKey};
 
 use tokio::time::Instant;
 
-use super::answer::{self, Door};
+use super::answer;
+use super::door::Door;
 use super::event::Event;
 use super::log::{Log, Outcome, beside};
 use super::{appended, claude, opencode, pi};
@@ -19,7 +20,6 @@ use crate::args::Hook;
 use crate::commands::import;
 use crate::kept::KeptTranscripts;
 use crate::progress::Progress;
-use crate::scope;
 
 /// Maximum wait for the worker of another event, before an event is answered and after it.
 const SHORT_WAIT: Duration = Duration::from_secs(1);
@@ -156,26 +156,11 @@ async fn import_all(
             .await?
             .map(|session| session.key().clone()));
     };
-    let key = import_one(app, memory, event, path).await?;
+    let key = appended::import(app, memory, event, path).await?;
     let is_ending = matches!(event.name.as_str(), "SessionEnd" | "SubagentStop");
     for path in sub_agents(path).into_iter().filter(|_| is_ending) {
         let transcript = import::read(&path, &import::options(app, None))?;
         memory.import(&transcript).await?;
-    }
-    Ok(key)
-}
-
-/// Imports the new records of one transcript. Returns the key of its main session.
-pub(super) async fn import_one(
-    app: &App,
-    memory: &Memory,
-    event: &Event,
-    path: &Path,
-) -> anyhow::Result<Option<SessionKey>> {
-    let key = appended::import(app, memory, &event.session_id, path).await?;
-    if let (Some(key), Some(folder)) = (&key, &event.cwd) {
-        let session = memory.get_session(key.clone()).await?;
-        scope::set_folder(&session, folder).await?;
     }
     Ok(key)
 }

@@ -2,7 +2,8 @@
 
 use std::collections::HashSet;
 
-use super::{QUEUE, session_of};
+use super::line::session_of;
+use super::queue::QUEUE;
 use crate::raw::RawObject;
 
 /// Text in lines that refer to earlier lines in other ways than by `parentUuid`: lines of sub-agents and of compactions,

@@ -15,6 +15,11 @@ const CARRIED: [&str; 4] = ["type", "message", "uuid", "timestamp"];
 /// unless it equals the content of the line's only result.
 const RESULT_COPY: &str = "toolUseResult";
 
+/// Returns the session that a line of a session file or of an output stream names.
+pub(super) fn session_of(object: &RawObject<'_>) -> Option<String> {
+    object.id("sessionId").or_else(|| object.id("session_id"))
+}
+
 /// Returns the text of a line with a single text as content.
 pub(super) fn prompt(line: &RawObject<'_>) -> Option<String> {
     let value = line.object("message")?.get("content")?;
