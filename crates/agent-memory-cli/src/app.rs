@@ -80,6 +80,12 @@ impl App {
         }
     }
 
+    /// Returns the state for another thread, which has the same database and its own output.
+    #[cfg(feature = "serve")]
+    pub(crate) fn twin(&self) -> Self {
+        Self::new(self.store.clone(), self.lock_timeout, self.json)
+    }
+
     /// Opens a database, which is closed at the end of the command. Warns about access by other users after the
     /// database is opened, because until then the file may not be a database.
     async fn opened(
@@ -281,7 +287,7 @@ impl App {
 
     /// Returns the project with the sessions that a client may see: the one in `folder`. Without a folder, it has all
     /// sessions if `--store` names the database, else it is the working folder's.
-    pub(crate) fn project(&self, folder: Option<&Path>) -> std::io::Result<Project> {
+    pub(crate) fn project(folder: Option<&Path>) -> std::io::Result<Project> {
         match folder {
             Some(folder) => Ok(Project::named(folder)),
             None if given() => Ok(Project::everything()),

@@ -138,6 +138,10 @@ pub(crate) enum Command {
     /// Serve the retrieval tools to a client of the Model Context Protocol, over stdin and stdout
     #[cfg(feature = "mcp")]
     Mcp(Mcp),
+    /// Serve the memory over HTTP at 127.0.0.1: sessions, searches, contexts, and compactions for clients of OpenAI's
+    /// responses. Needs no model
+    #[cfg(feature = "serve")]
+    Serve(Serve),
     /// Print a completion script for a shell
     Completions(Completions),
 }
@@ -674,6 +678,37 @@ pub(crate) struct Mcp {
 pub(crate) enum Names {
     Codex,
     Anthropic,
+}
+
+/// Arguments of `serve`.
+#[cfg(feature = "serve")]
+#[derive(Debug, Args)]
+pub(crate) struct Serve {
+    /// Port of 127.0.0.1; 0 chooses a free port. Clients send a token from AGENT_MEMORY_TOKEN, or a new one that is
+    /// printed on stderr
+    #[arg(long, value_name = "PORT", default_value_t = 8_732)]
+    pub(crate) port: u16,
+    /// A session that clients can use, with its forks: its name or the beginning of it; may be given several times
+    /// [default: the sessions of --project; without it all if --store is given, else those of the project that the
+    /// working folder is in]
+    #[arg(long = "session", value_name = "SESSION")]
+    pub(crate) sessions: Vec<String>,
+    /// Folder of a project, with all folders in it: clients can use the sessions of agents that worked there, and new
+    /// sessions belong to it
+    #[arg(long, value_name = "FOLDER")]
+    pub(crate) project: Option<PathBuf>,
+    /// Size of a compaction's text, in tokens
+    #[arg(long, value_name = "TOKENS", default_value_t = 16_000, value_parser = clap::value_parser!(u64).range(500..))]
+    pub(crate) budget: u64,
+    /// Time after which a search returns its results so far, in seconds
+    #[arg(long, value_name = "SECONDS", default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..=3_600))]
+    pub(crate) time_limit: u64,
+    /// Print a line on stderr for each request: route, status and duration, without any words of messages
+    #[arg(long)]
+    pub(crate) log: bool,
+    /// Vectors of words that searches count.
+    #[command(flatten)]
+    pub(crate) vectors: Vectors,
 }
 
 /// Arguments of `completions`.

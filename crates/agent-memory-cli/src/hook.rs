@@ -13,7 +13,7 @@ mod event;
 mod log;
 mod opencode;
 mod pi;
-mod rendering;
+pub(crate) mod rendering;
 mod worker;
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};

@@ -14,9 +14,11 @@ mod policy;
 mod progress;
 mod redact;
 mod scope;
+#[cfg(feature = "serve")]
+mod serve;
 mod stop;
 mod table;
-#[cfg(feature = "mcp")]
+#[cfg(any(feature = "mcp", feature = "serve"))]
 mod token;
 mod writer;
 

@@ -100,15 +100,24 @@ impl Project {
     pub(crate) async fn open_sessions(&self, memory: &Memory) -> anyhow::Result<Vec<Session>> {
         let mut found =
             read_conversations(&**memory.store(), &ConversationFilter::default()).await?;
-        if self.folders.is_some() {
-            found.retain(|one| folder(one).is_some_and(|folder| self.contains(&folder)));
-        }
+        found.retain(|one| self.has(one));
         found.sort_by_key(|one| std::cmp::Reverse((one.updated_at, one.id)));
         let mut sessions = Vec::with_capacity(found.len());
         for one in found {
             sessions.push(memory.get_session(one.key).await?);
         }
         Ok(sessions)
+    }
+
+    /// Returns whether a session belongs to the project.
+    pub(crate) fn has(&self, session: &Conversation) -> bool {
+        self.folders.is_none() || folder(session).is_some_and(|folder| self.contains(&folder))
+    }
+
+    /// Returns the folder of the project. `None` for a project of all sessions.
+    #[cfg(feature = "serve")]
+    pub(crate) fn folder(&self) -> Option<&Path> {
+        self.folders.as_ref()?.first().map(PathBuf::as_path)
     }
 }
 

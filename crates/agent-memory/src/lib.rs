@@ -194,7 +194,7 @@ pub mod retrieval {
 pub mod search {
     pub use memory_search::{
         Embedder, Error, ErrorKind, HitOrder, IndexCheck, IndexProgress, SearchMode, SearchScope,
-        VectorProgress,
+        SearchStop, VectorProgress,
     };
     #[cfg(feature = "static-embeddings")]
     pub use memory_search::{StaticTable, TableError};
@@ -237,9 +237,9 @@ pub mod tokens {
 pub mod transcripts {
     pub use message_formats::{
         AgentHome, CalledName, CountedInput, EntryHead, Error, ErrorKind, Format, Formats,
-        KnownAgents, NAME_KINDS, NamePatterns, Origin, OwnCompaction, ReadEntry, ReadOptions,
-        Report, SessionFile, SessionLog, Shown, SourceScope, SourceSummary, Transcript, Warning,
-        own_compactions, read, read_file,
+        KnownAgents, NAME_KINDS, NamePatterns, Origin, OwnCompaction, PlainLines, ReadEntry,
+        ReadOptions, Report, SessionBuilder, SessionFile, SessionLog, Shown, SourceScope,
+        SourceSummary, Transcript, Warning, own_compactions, read, read_file,
     };
 
     #[cfg(feature = "import")]

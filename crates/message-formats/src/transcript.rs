@@ -26,6 +26,18 @@ pub struct Transcript {
     pub report: Report,
 }
 
+impl Transcript {
+    /// Creates a transcript of conversations that a program collected with
+    /// [`SessionBuilder`](crate::SessionBuilder).
+    pub fn new(format: impl Into<String>, sessions: Vec<SessionLog>) -> Self {
+        Self {
+            format: format.into(),
+            sessions,
+            report: Report::default(),
+        }
+    }
+}
+
 /// One conversation of a transcript, as [`SessionBuilder`](crate::SessionBuilder) makes it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]

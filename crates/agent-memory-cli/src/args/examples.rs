@@ -3,7 +3,7 @@
 use clap::Command;
 
 /// The examples of each command, one a line, and the effect of each after a number sign.
-const EXAMPLES: [(&str, &str); 25] = [
+const EXAMPLES: [(&str, &str); 26] = [
     (
         "audit",
         "agent-memory audit session.jsonl                        # kept and lost items of each compaction
@@ -97,6 +97,11 @@ agent-memory redo 120981b4 --extracts                   # without a model",
         "agent-memory replay session.jsonl --window 128000",
     ),
     (
+        "serve",
+        "agent-memory serve                                      # the sessions of this project, at http://127.0.0.1:8732
+agent-memory serve --port 0 --session 120981b4 --log    # one session, at a free port",
+    ),
+    (
         "sessions",
         "agent-memory sessions --all",
     ),
@@ -164,7 +169,11 @@ mod tests {
 
     #[test]
     fn every_example_is_a_valid_command_of_its_name() {
-        let is_built = |name: &str| cfg!(feature = "mcp") || name != "mcp";
+        let is_built = |name: &str| match name {
+            "mcp" => cfg!(feature = "mcp"),
+            "serve" => cfg!(feature = "serve"),
+            _ => true,
+        };
         for (name, lines) in EXAMPLES.into_iter().filter(|(name, _)| is_built(name)) {
             for line in lines.lines() {
                 let words = words(line);

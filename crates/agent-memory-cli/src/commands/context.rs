@@ -16,12 +16,16 @@ use crate::args;
 use crate::error::{Failure, Kind};
 use crate::output::{count, number, one_line};
 
+/// A context as JSON.
 #[derive(Debug, Serialize)]
-struct ContextReport<'a> {
+#[cfg_attr(feature = "serve", derive(schemars::JsonSchema))]
+pub(crate) struct ContextReport<'a> {
     session: &'a str,
     budget: u64,
     tokens: u64,
+    #[cfg_attr(feature = "serve", schemars(with = "Vec<serde_json::Value>"))]
     messages: &'a [ContextMessage],
+    #[cfg_attr(feature = "serve", schemars(with = "serde_json::Value"))]
     receipt: &'a Receipt,
 }
 
@@ -74,7 +78,8 @@ fn read_system(path: &Path) -> anyhow::Result<String> {
     })
 }
 
-fn answer<'a>(session: &'a Session, context: &'a Context) -> ContextReport<'a> {
+/// Returns a context as JSON.
+pub(crate) fn answer<'a>(session: &'a Session, context: &'a Context) -> ContextReport<'a> {
     ContextReport {
         session: session.key().as_str(),
         budget: context.budget,

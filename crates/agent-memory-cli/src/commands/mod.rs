@@ -2,7 +2,7 @@
 
 mod audit;
 mod compact;
-mod context;
+pub(crate) mod context;
 mod dropped;
 mod erase;
 mod export;
@@ -14,7 +14,7 @@ mod mcp;
 mod redo;
 mod replay;
 mod retrieval;
-mod sessions;
+pub(crate) mod sessions;
 mod set;
 pub(crate) mod show;
 mod stats;
@@ -55,6 +55,8 @@ pub(crate) async fn run(app: &mut App, command: Command) -> anyhow::Result<()> {
         Command::Tokens(args) => tokens::run(app, &args),
         #[cfg(feature = "mcp")]
         Command::Mcp(args) => mcp::run(app, &args).await,
+        #[cfg(feature = "serve")]
+        Command::Serve(args) => crate::serve::run(app, &args).await,
         Command::Completions(args) => {
             let mut script = Vec::new();
             clap_complete::generate(args.shell, &mut Cli::command(), "agent-memory", &mut script);

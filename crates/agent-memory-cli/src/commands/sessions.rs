@@ -9,13 +9,17 @@ use crate::app::App;
 use crate::args::Sessions;
 use crate::output::{number, table};
 
+/// A list of sessions as JSON.
 #[derive(Debug, Serialize)]
-struct SessionList {
-    sessions: Vec<Listed>,
+#[cfg_attr(feature = "serve", derive(schemars::JsonSchema))]
+pub(crate) struct SessionList {
+    pub(crate) sessions: Vec<Listed>,
 }
 
+/// A session as JSON.
 #[derive(Debug, Serialize)]
-struct Listed {
+#[cfg_attr(feature = "serve", derive(schemars::JsonSchema))]
+pub(crate) struct Listed {
     session: String,
     origin: &'static str,
     parent: Option<String>,
@@ -31,6 +35,7 @@ struct Listed {
 
 /// Size and version of a view.
 #[derive(Debug, Serialize)]
+#[cfg_attr(feature = "serve", derive(schemars::JsonSchema))]
 pub(crate) struct ViewSize {
     pub(crate) name: String,
     pub(crate) version: u64,
@@ -84,7 +89,8 @@ fn is_missing(info: &SessionInfo, all: &[SessionInfo]) -> bool {
     own.head == Seq::NONE && parents.any(|parent| parent == own.id)
 }
 
-fn listed(info: &SessionInfo, all: &[SessionInfo]) -> Listed {
+/// Returns a session as JSON. `all` are the sessions that may have started it.
+pub(crate) fn listed(info: &SessionInfo, all: &[SessionInfo]) -> Listed {
     let conversation = &info.conversation;
     let origin = match conversation.origin {
         agent_memory::store::Origin::Root => "root",
