@@ -83,8 +83,10 @@ pub(super) async fn place(
         _ => session.info().await?.conversation.head,
     };
     let accounting = session.accounting();
-    let costs = items.iter().map(|item| accounting.text(&item.to_string()));
-    let input = costs.sum();
+    let input = items
+        .iter()
+        .map(|item| accounting.message(&read(item)))
+        .sum();
     Ok(Placed {
         session,
         last,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use agent_memory::context::AssembleRequest;
-use agent_memory::model::{Accounting as _, Clock as _, SystemClock};
+use agent_memory::model::{Accounting as _, Clock as _, SystemClock, ViewVersion};
 use agent_memory::view::ViewAtVersion;
 use agent_memory::{CompactRequest, Context, ErrorKind, Mode};
 use axum::http::StatusCode;
@@ -164,13 +164,19 @@ async fn compacted(
 ) -> Result<(Pointer, String), Refusal> {
     let session = &placed.session;
     session.compact(CompactRequest::from(Mode::Full)).await?;
-    let view = session.current_view().await?;
-    // Summaries may cover later messages too, if an old request comes again.
-    let view = match view.up_to(placed.last).await {
-        Err(error) if error.kind() == ErrorKind::Invalid => view,
-        view => view?,
+    let mut view = session.current_view().await?;
+    // If an old request comes again, summaries may cover later messages too. An earlier version does not.
+    let view = loop {
+        let version = view.version();
+        match view.up_to(placed.last).await {
+            Err(error) if error.kind() == ErrorKind::Invalid && version.0 > 0 => {
+                view = session.view_at(ViewVersion(version.0 - 1)).await?;
+            }
+            view => break view?,
+        }
     };
-    let budget = rendering::budget(server.budget, view.measure().tokens);
+    let before = placed.input.max(view.measure().tokens);
+    let budget = rendering::budget(server.budget, before);
     let context = assembled(&view, budget).await?;
     let mut texts = vec![rendering::opening(app, &view).await?];
     texts.extend(context.messages.iter().map(rendering::text));

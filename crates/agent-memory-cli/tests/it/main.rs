@@ -29,6 +29,8 @@ mod redact;
 mod reference;
 mod replay;
 mod secrets;
+#[cfg(all(target_os = "linux", feature = "serve"))]
+mod serve;
 #[cfg(feature = "mcp")]
 mod server;
 mod settings;
