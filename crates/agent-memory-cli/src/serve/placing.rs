@@ -5,7 +5,7 @@
 
 use std::sync::atomic::Ordering;
 
-use agent_memory::model::{Accounting as _, LogEntry};
+use agent_memory::model::{Accounting as _, Clock as _, LogEntry, SystemClock};
 use agent_memory::providers::responses;
 use agent_memory::transcripts::{Origin, SessionBuilder, Transcript};
 use agent_memory::{Message, Part, RawJson, Seq, Session, SessionKey};
@@ -269,7 +269,7 @@ fn short(hash: &str, digits: usize) -> &str {
     hash.get(..digits).unwrap_or(hash)
 }
 
-/// Returns a message that names the one before it.
+/// Returns a message that names the one before it, and has the current time, because items have none.
 fn linked(message: &Message, before: Option<&str>) -> Result<Message, Refusal> {
     let mut message = message.clone();
     let meta = message.meta.as_ref();
@@ -277,6 +277,7 @@ fn linked(message: &Message, before: Option<&str>) -> Result<Message, Refusal> {
     let mut meta = meta.unwrap_or_else(|| serde_json::json!({}));
     meta["parentId"] = before.into();
     message.meta = Some(RawJson::from_value(&meta)?);
+    message.created_at = SystemClock.now();
     Ok(message)
 }
 

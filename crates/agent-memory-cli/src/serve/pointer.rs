@@ -6,11 +6,11 @@
 use std::collections::HashMap;
 
 use agent_memory::model::{Hash, LogEntry};
-use agent_memory::{Message, Seq, SeqRange, Session};
+use agent_memory::{Message, Part, Role, Seq, SeqRange, Session};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
 /// Markers of text that agent-memory gave to an agent. Readers of transcripts keep such text as a note.
@@ -105,7 +105,7 @@ impl Beginning {
             for entry in page.items {
                 beginning.chain = beginning.chain.chain(entry.hash);
                 if compared {
-                    *beginning.known.entry(content(&entry.message)).or_default() += 1;
+                    *beginning.known.entry(likeness(&entry.message)).or_default() += 1;
                 }
                 beginning.last = Some(entry);
             }
@@ -115,7 +115,7 @@ impl Beginning {
 
     /// Keeps the messages that the beginning does not have.
     pub(super) fn unknown(mut self, messages: Vec<Message>) -> Vec<Message> {
-        let is_new = |message: &Message| match self.known.get_mut(&content(message)) {
+        let is_new = |message: &Message| match self.known.get_mut(&likeness(message)) {
             Some(count @ 1..) => {
                 *count -= 1;
                 false
@@ -128,10 +128,25 @@ impl Beginning {
 
 /// Returns the hash of a message's role and parts.
 pub(super) fn content(message: &Message) -> Hash {
-    let parts = serde_json::to_vec(&message.parts).unwrap_or_default();
+    hash(message.role, &message.parts)
+}
+
+/// Returns a hash that is the same for two readings of a message. A transcript may have the arguments of a call as a
+/// text, and more facts about a result.
+fn likeness(message: &Message) -> Hash {
+    let named = |part: &Part| match part {
+        Part::ToolCall { id, .. } => json!({"call": id}),
+        Part::ToolResult { call_id, .. } => json!({"result": call_id}),
+        part => json!(part),
+    };
+    let parts: Vec<Value> = message.parts.iter().map(named).collect();
+    hash(message.role, &parts)
+}
+
+fn hash(role: Role, parts: &impl Serialize) -> Hash {
     let mut hasher = Sha256::new();
-    hasher.update(message.role.as_str());
+    hasher.update(role.as_str());
     hasher.update([0]);
-    hasher.update(parts);
+    hasher.update(serde_json::to_vec(parts).unwrap_or_default());
     Hash(hasher.finalize().into())
 }

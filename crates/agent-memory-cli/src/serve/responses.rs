@@ -105,7 +105,7 @@ async fn answer(
     let mut response = json!({
         "id": pointer.response()?,
         "object": object,
-        "created_at": SystemClock.now().0 / 1_000,
+        "created_at": SystemClock.now().0 / 1_000_000,
         "model": request.model,
         "output": [item],
         "usage": {
