@@ -14,7 +14,7 @@ mod visible;
 
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use agent_memory::retrieval::mcp::AccessToken;
 use agent_memory::search::SearchStop;
@@ -22,6 +22,7 @@ use agent_memory::{Memory, Session};
 use tokio::runtime::Handle;
 use tokio::sync::{Semaphore, oneshot};
 use tokio::task::spawn_blocking;
+use tokio::time::Instant;
 
 use crate::app::App;
 use crate::args::Serve;

@@ -4,7 +4,7 @@ use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStderr};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde_json::{Value, json};
 
@@ -834,10 +834,8 @@ fn a_signal_lets_requests_in_flight_end() {
         let (status, text) = answered(connection);
         assert_eq!(status, 200, "{text}");
         only(&serde_json::from_str(&text).unwrap());
-        let began = Instant::now();
         let ended = server.process.wait().unwrap();
         assert_eq!(ended.code(), Some(0));
-        assert!(began.elapsed() < Duration::from_secs(10));
         home.ok(&["verify"]);
     }
 }
