@@ -143,6 +143,16 @@ impl App {
         Place::find(self.store.as_deref())
     }
 
+    /// Returns the absolute path of the database if an option or the environment names it.
+    pub(crate) fn named_store(&self) -> Result<Option<String>, Failure> {
+        let Some(store) = &self.store else {
+            return Ok(None);
+        };
+        let path = std::path::absolute(Place::find(Some(store))?.path);
+        let path = path.ok().and_then(|path| path.to_str().map(str::to_owned));
+        Ok(Some(path.unwrap_or_else(|| store.clone())))
+    }
+
     /// Opens the existing database for reading. Does not create a database.
     pub(crate) async fn open(&self) -> anyhow::Result<Memory> {
         self.open_to_search(&Table::default()).await

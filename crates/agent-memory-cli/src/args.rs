@@ -13,6 +13,7 @@ use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use self::retrieval::named;
+use crate::agents::Agent;
 pub(crate) use self::retrieval::{Describe, Expand, Files, Grep, Index, Recall, Vectors};
 
 /// Exit codes in `--help`. `error.rs` assigns them.
@@ -99,6 +100,10 @@ pub(crate) enum Command {
     /// Answer an event of a coding agent, one JSON object on stdin: import what is new, and give the agent an outline after
     /// a compaction, or the compaction itself. Always exits with 0
     Hook(Hook),
+    /// Put the program into the configuration of a coding agent, so that the agent calls it by itself
+    Install(Install),
+    /// Show for which agents the program is installed, what their events did last, and which transcripts they delete soon
+    Doctor,
     /// Assemble the context for a model
     Context(Context),
     /// Search a session's messages and summaries
@@ -422,6 +427,20 @@ pub(crate) struct Hook {
     /// Do the work of the event
     #[arg(long, hide = true)]
     pub(crate) worker: bool,
+}
+
+/// Arguments of `install`.
+#[derive(Debug, Args)]
+pub(crate) struct Install {
+    /// The agent
+    #[arg(value_enum)]
+    pub(crate) agent: Agent,
+    /// Print the changes as diffs without writing anything
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// Take the program out of the agent's configuration
+    #[arg(long)]
+    pub(crate) remove: bool,
 }
 
 /// Arguments of `context`.

@@ -10,7 +10,7 @@ mod appended;
 mod claude;
 mod door;
 mod event;
-mod log;
+pub(crate) mod log;
 mod opencode;
 mod pi;
 pub(crate) mod rendering;

@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+mod agents;
 mod app;
 mod args;
 mod commands;

@@ -3,7 +3,7 @@
 use clap::Command;
 
 /// The examples of each command, one a line, and the effect of each after a number sign.
-const EXAMPLES: [(&str, &str); 26] = [
+const EXAMPLES: [(&str, &str); 28] = [
     (
         "audit",
         "agent-memory audit session.jsonl                        # kept and lost items of each compaction
@@ -32,6 +32,10 @@ agent-memory delete 120981b4 --reason \"customer's wish\"",
     (
         "describe",
         "agent-memory describe 120981b4 sum_4cd0e45cd1d7b30d",
+    ),
+    (
+        "doctor",
+        "agent-memory doctor",
     ),
     (
         "erase",
@@ -76,6 +80,12 @@ agent-memory import --all                               # the sessions of all ag
     (
         "index",
         "agent-memory index 120981b4 --rebuild",
+    ),
+    (
+        "install",
+        "agent-memory install claude-code --dry-run              # what would be written, as diffs
+agent-memory install claude-code
+agent-memory install claude-code --remove",
     ),
     (
         "mcp",

@@ -3,12 +3,14 @@
 mod audit;
 mod compact;
 pub(crate) mod context;
+mod doctor;
 mod dropped;
 mod erase;
 mod export;
 mod fork;
 pub(crate) mod import;
 mod index;
+mod install;
 #[cfg(feature = "mcp")]
 mod mcp;
 mod redo;
@@ -35,6 +37,8 @@ pub(crate) async fn run(app: &mut App, command: Command) -> anyhow::Result<()> {
         Command::Audit(args) => audit::run(app, &args).await,
         Command::Import(args) => import::run(app, &args).await,
         Command::Hook(args) => crate::hook::run(app, &args).await,
+        Command::Install(args) => install::run(app, &args),
+        Command::Doctor => doctor::run(app).await,
         Command::Context(args) => context::run(app, &args).await,
         Command::Grep(args) => retrieval::grep(app, &args).await,
         Command::Recall(args) => retrieval::recall(app, &args).await,

@@ -5,6 +5,7 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::door::now;
@@ -18,6 +19,19 @@ const MOST_BYTES: u64 = 1 << 20;
 #[derive(Debug, Clone)]
 pub(crate) struct Log {
     path: PathBuf,
+}
+
+/// A line of the log.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Line {
+    /// Time in milliseconds since 1970.
+    pub(crate) at: u64,
+    pub(crate) agent: Option<String>,
+    pub(crate) event: Option<String>,
+    pub(crate) session: Option<String>,
+    pub(crate) ms: u64,
+    pub(crate) result: String,
+    pub(crate) detail: String,
 }
 
 /// How an event ended.
@@ -38,6 +52,21 @@ impl Log {
         Some(Self {
             path: beside(&path, "-hook.log"),
         })
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Returns the lines of the old log and of the log, in their order. Lines that cannot be read are left out.
+    pub(crate) fn lines(&self) -> Vec<Line> {
+        let logs = [beside(&self.path, ".1"), self.path.clone()];
+        let texts = logs.iter().filter_map(|log| std::fs::read_to_string(log).ok());
+        let lines = texts.flat_map(|text| {
+            let lines = text.lines().map(serde_json::from_str);
+            lines.filter_map(Result::ok).collect::<Vec<Line>>()
+        });
+        lines.collect()
     }
 
     /// Adds a line. The log is for diagnosis, so an event does not fail if it cannot be written.

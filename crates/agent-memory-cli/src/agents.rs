@@ -1,0 +1,450 @@
+//! Coding agents with doors for this program: their homes, and the parts of their configuration that are ours.
+//!
+//! A [`Part`] edits one file. [`files`] applies the parts of an agent to copies of its files, with or without our
+//! content. `install` writes the result, and `doctor` compares it with the files.
+
+mod file;
+mod json;
+mod toml;
+
+use std::path::{Path, PathBuf};
+
+use clap::ValueEnum;
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use crate::app::App;
+use crate::error::{Failure, Kind, unreadable};
+use crate::output::quoted;
+pub(crate) use file::{Change, File};
+pub(crate) use json::read as read_json;
+
+/// Name of our server in the agents' lists of servers.
+const SERVER: &str = "agent-memory";
+
+/// An agent that the program can be installed for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Agent {
+    /// Claude Code
+    ClaudeCode,
+    /// Codex
+    Codex,
+    /// Gemini CLI
+    GeminiCli,
+    /// opencode
+    Opencode,
+    /// pi
+    Pi,
+    /// Qwen Code
+    QwenCode,
+}
+
+/// A part of an agent's configuration that is ours.
+#[derive(Debug)]
+pub(crate) struct Part {
+    pub(crate) name: &'static str,
+    pub(crate) path: PathBuf,
+    edit: Edit,
+}
+
+#[derive(Debug)]
+enum Edit {
+    /// Commands in the object `hooks` of a JSON file, by event.
+    Hooks(&'static [&'static str], String),
+    /// Our server in this object of a JSON file.
+    Server(&'static str, Value),
+    /// Our server in Codex's configuration.
+    CodexServer(Value),
+    /// A whole file.
+    Whole(String),
+}
+
+impl Part {
+    /// Returns a file's text with our part or without it. `None` if there is no such file.
+    fn applied(&self, text: Option<&str>, installed: bool) -> Result<Option<String>, String> {
+        match &self.edit {
+            Edit::Hooks(events, command) => json::edit(text, installed, |root| {
+                json::hooks(root, installed.then_some((*events, command)))
+            }),
+            Edit::Server(table, server) => json::edit(text, installed, |root| {
+                json::server(root, table, installed.then_some(server))
+            }),
+            Edit::CodexServer(server) => toml::server(text, installed.then_some(server)),
+            Edit::Whole(content) => match text {
+                Some(text) if !text.contains(SERVER) => match installed {
+                    true => Err("is not agent-memory's: move it away".to_owned()),
+                    false => Ok(Some(text.to_owned())),
+                },
+                _ => Ok(installed.then(|| content.clone())),
+            },
+        }
+    }
+}
+
+/// Returns the changes to the files of these parts that add our content or remove it.
+pub(crate) fn files(parts: &[Part], installed: bool) -> Result<Vec<File>, Failure> {
+    let mut files: Vec<File> = Vec::new();
+    for part in parts {
+        if !files.iter().any(|file| file.path == part.path) {
+            files.push(File::read(&part.path)?);
+        }
+    }
+    for file in &mut files {
+        let apply = |text: Option<String>, installed| {
+            let mut parts = parts.iter().filter(|part| part.path == file.path);
+            parts.try_fold(text, |text, part| part.applied(text.as_deref(), installed))
+        };
+        let explained = |reason: String| {
+            Failure::new(Kind::Invalid, format!("{} {reason}", file.path.display()))
+                .hint("no file was changed: mend this one, and run it again")
+        };
+        let mut after = apply(file.before.clone(), installed).map_err(explained)?;
+        if !installed {
+            // If nothing else changed, the file becomes what it was, byte by byte.
+            let original = file.backup()?;
+            let was = original
+                .clone()
+                .and_then(|text| apply(Some(text), true).ok()?);
+            if original.is_some() && was == file.before {
+                after = original;
+            } else if original.is_none() && after != file.before {
+                after = after.filter(|text| !matches!(text.trim(), "" | "{}"));
+            }
+        }
+        file.after = after;
+    }
+    Ok(files)
+}
+
+/// State of a part of an agent's configuration.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum State {
+    Installed,
+    Missing,
+    /// Of another path or version of the program, or incomplete.
+    Different,
+    /// The file cannot be read or edited.
+    Unreadable,
+}
+
+impl Part {
+    pub(crate) fn state(&self) -> State {
+        let file = File::read(&self.path);
+        let text = file.map(|file| file.before).map_err(|error| error.message);
+        let states = text.and_then(|text| {
+            let with = self.applied(text.as_deref(), true)?;
+            let without = self.applied(text.as_deref(), false)?;
+            Ok((with == text, without == text))
+        });
+        match states {
+            Err(_) => State::Unreadable,
+            Ok((true, _)) => State::Installed,
+            Ok((_, true)) => State::Missing,
+            Ok(_) => State::Different,
+        }
+    }
+}
+
+/// Command line of this program: its path, and options that name the database if it is not the default.
+#[derive(Debug)]
+pub(crate) struct Program {
+    words: Vec<String>,
+    store: Option<String>,
+}
+
+impl Program {
+    pub(crate) fn of(app: &App) -> Result<Self, Failure> {
+        let path = std::env::current_exe();
+        // Windows understands the canonical form of a path in few places.
+        let path = match cfg!(windows) {
+            true => path,
+            false => path.and_then(|path| path.canonicalize()),
+        };
+        let path = path.map_err(|error| unreadable("this program", Some(&error.to_string())))?;
+        let path = match path.to_str() {
+            Some(path) if cfg!(windows) => path.replace('\\', "/"),
+            Some(path) => path.to_owned(),
+            None => {
+                let text = format!("the path {} is not text", path.display());
+                return Err(Failure::new(Kind::Other, text)
+                    .hint("move the program, since configurations name its path"));
+            }
+        };
+        let store = app.named_store()?;
+        let mut words = vec![path];
+        if let Some(store) = &store {
+            words.extend(["--store".to_owned(), store.clone()]);
+        }
+        Ok(Self { words, store })
+    }
+
+    pub(crate) fn path(&self) -> &str {
+        self.words.first().map_or("", String::as_str)
+    }
+
+    fn hook(&self, agent: Agent) -> Vec<String> {
+        let mut words = self.words.clone();
+        words.extend(["hook".to_owned(), agent.name().to_owned()]);
+        words
+    }
+
+    /// Returns the command of the hooks for a shell.
+    fn shell(&self, agent: Agent) -> String {
+        let quote = |word: &String| match cfg!(windows) && word.contains(' ') {
+            true => format!("\"{word}\""),
+            false => quoted(word).into_owned(),
+        };
+        let words: Vec<String> = self.hook(agent).iter().map(quote).collect();
+        words.join(" ")
+    }
+
+    /// Returns a door's script with the command of this program.
+    fn door(&self, agent: Agent, script: &str) -> String {
+        let template = json!(["agent-memory", "hook", agent.name()]).to_string();
+        let template = template.replace(',', ", ");
+        script.replace(&template, &json!(self.hook(agent)).to_string())
+    }
+
+    /// Returns the entry of the server, with fields of the agent.
+    fn server(&self, environment: &str, more: Value) -> Value {
+        let mut server = json!({"command": self.path(), "args": ["mcp"]});
+        if let (Some(store), Some(fields)) = (&self.store, server.as_object_mut()) {
+            fields.insert(environment.to_owned(), json!({"AGENT_MEMORY_STORE": store}));
+        }
+        if let (Value::Object(more), Some(fields)) = (more, server.as_object_mut()) {
+            fields.extend(more);
+        }
+        server
+    }
+}
+
+/// Returns the path in a variable of the environment.
+fn variable(name: &str) -> Option<PathBuf> {
+    let value = std::env::var_os(name).filter(|value| !value.is_empty());
+    value.map(PathBuf::from)
+}
+
+impl Agent {
+    /// Returns the name on the command line.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Agent::ClaudeCode => "claude-code",
+            Agent::Codex => "codex",
+            Agent::GeminiCli => "gemini-cli",
+            Agent::Opencode => "opencode",
+            Agent::Pi => "pi",
+            Agent::QwenCode => "qwen-code",
+        }
+    }
+
+    /// Returns the folder of the agent's configuration.
+    pub(crate) fn home(self) -> PathBuf {
+        let user = std::env::home_dir().unwrap_or_default();
+        let (named, folder) = match self {
+            Agent::ClaudeCode => (variable("CLAUDE_CONFIG_DIR"), ".claude"),
+            Agent::Codex => (variable("CODEX_HOME"), ".codex"),
+            Agent::GeminiCli => (None, ".gemini"),
+            Agent::Opencode => {
+                let named = variable("XDG_CONFIG_HOME");
+                (named.map(|path| path.join("opencode")), ".config/opencode")
+            }
+            Agent::Pi => (variable("PI_CODING_AGENT_DIR"), ".pi/agent"),
+            Agent::QwenCode => (None, ".qwen"),
+        };
+        named.unwrap_or_else(|| user.join(folder))
+    }
+
+    /// Fails if the agent has no home.
+    pub(crate) fn must_be_there(self) -> Result<(), Failure> {
+        let home = self.home();
+        if home.is_dir() {
+            return Ok(());
+        }
+        let text = format!("there is no folder {} of {}", home.display(), self.name());
+        Err(Failure::new(Kind::NotFound, text)
+            .hint("start the agent once, or create the folder if it keeps its files elsewhere"))
+    }
+
+    /// Returns the parts of the agent's configuration that are ours.
+    pub(crate) fn parts(self, program: &Program) -> Vec<Part> {
+        let home = self.home();
+        let part = |name, path: &Path, edit| Part {
+            name,
+            path: path.to_owned(),
+            edit,
+        };
+        let hooks = |file: &str, events: &'static [&'static str]| {
+            part(
+                "hooks",
+                &home.join(file),
+                Edit::Hooks(events, program.shell(self)),
+            )
+        };
+        let servers = |path: &Path, more| {
+            let server = program.server("env", more);
+            part("server", path, Edit::Server("mcpServers", server))
+        };
+        let whole = |name, file: &str, content| {
+            let content = program.door(self, content);
+            part(name, &home.join(file), Edit::Whole(content))
+        };
+        match self {
+            Agent::ClaudeCode => {
+                const EVENTS: &[&str] = &[
+                    "SessionStart",
+                    "Stop",
+                    "SubagentStop",
+                    "PreCompact",
+                    "SessionEnd",
+                ];
+                // Beside the folder, unless the folder is named.
+                let file = match variable("CLAUDE_CONFIG_DIR") {
+                    Some(_) => home.join(".claude.json"),
+                    None => home.with_extension("json"),
+                };
+                // A folder of skills with a manifest is a plugin.
+                let plugin = |file, content| whole("mod", file, content);
+                vec![
+                    hooks("settings.json", EVENTS),
+                    plugin(
+                        "skills/agent-memory/.claude-plugin/plugin.json",
+                        include_str!("agents/doors/plugin.json"),
+                    ),
+                    plugin(
+                        "skills/agent-memory/hooks/hooks.json",
+                        include_str!("agents/doors/hooks.json"),
+                    ),
+                    plugin(
+                        "skills/agent-memory/hooks/register.js",
+                        include_str!("agents/doors/register.js"),
+                    ),
+                    servers(&file, json!({"type": "stdio"})),
+                ]
+            }
+            Agent::Codex => {
+                const EVENTS: &[&str] = &["SessionStart", "Stop", "PreCompact", "SessionEnd"];
+                // Codex gives a server only the variables that are named.
+                let inherited =
+                    json!({"env_vars": ["XDG_DATA_HOME", "APPDATA", "AGENT_MEMORY_STORE"]});
+                let server = Edit::CodexServer(program.server("env", inherited));
+                vec![
+                    hooks("hooks.json", EVENTS),
+                    part("server", &home.join("config.toml"), server),
+                ]
+            }
+            Agent::GeminiCli => {
+                // Not PreCompress, which comes before every call of the model.
+                const EVENTS: &[&str] = &["SessionStart", "AfterAgent", "SessionEnd"];
+                vec![
+                    hooks("settings.json", EVENTS),
+                    servers(&home.join("settings.json"), Value::Null),
+                ]
+            }
+            Agent::QwenCode => {
+                const EVENTS: &[&str] = &["SessionStart", "Stop", "PreCompact", "SessionEnd"];
+                vec![
+                    hooks("settings.json", EVENTS),
+                    servers(&home.join("settings.json"), Value::Null),
+                ]
+            }
+            Agent::Pi => vec![
+                whole(
+                    "extension",
+                    "extensions/agent-memory.ts",
+                    include_str!("agents/doors/pi-extension.ts"),
+                ),
+                servers(&home.join("mcp.json"), json!({"exposure": "direct"})),
+            ],
+            Agent::Opencode => {
+                let mut server = program.server("environment", Value::Null);
+                if let Some(fields) = server.as_object_mut() {
+                    fields.remove("args");
+                    fields.insert("type".to_owned(), json!("local"));
+                    fields.insert("command".to_owned(), json!([program.path(), "mcp"]));
+                    fields.insert("enabled".to_owned(), json!(true));
+                }
+                let comments = home.join("opencode.jsonc");
+                let config = match comments.exists() {
+                    true => comments,
+                    false => home.join("opencode.json"),
+                };
+                vec![
+                    whole(
+                        "plugin",
+                        "plugin/agent-memory.js",
+                        include_str!("agents/doors/opencode-plugin.js"),
+                    ),
+                    part("server", &config, Edit::Server("mcp", server)),
+                ]
+            }
+        }
+    }
+
+    /// Returns what is left to the person after an installation.
+    pub(crate) fn steps(self) -> &'static [&'static str] {
+        match self {
+            Agent::ClaudeCode => &["restart running sessions of Claude Code"],
+            Agent::Codex => &[
+                "in Codex, run /hooks once and trust the hooks of agent-memory: until then Codex skips them silently, \
+                 and again after each change of them",
+                "restart running sessions of Codex",
+            ],
+            Agent::GeminiCli => &["restart running sessions of Gemini CLI"],
+            Agent::Opencode => &[
+                "restart opencode. At its next start it fetches the package @opencode-ai/plugin from npm, once, as for \
+                 every plugin",
+            ],
+            Agent::Pi => &["restart running sessions of pi"],
+            Agent::QwenCode => &["restart running sessions of Qwen Code"],
+        }
+    }
+}
+
+/// Returns whether a path names this program, wherever it is.
+fn is_program(path: &str) -> bool {
+    let name = path.rsplit(['/', '\\']).next().unwrap_or_default();
+    name.strip_suffix(".exe").unwrap_or(name) == "agent-memory"
+}
+
+/// Returns whether a hook's command calls this program, of any place and version.
+fn is_our_hook(command: &str) -> bool {
+    let mut first = String::new();
+    let mut quote = None;
+    let mut chars = command.chars();
+    for c in chars.by_ref() {
+        match (quote, c) {
+            (None, c) if c.is_whitespace() => break,
+            (None, '\'' | '"') => quote = Some(c),
+            (Some(open), c) if open == c => quote = None,
+            (_, c) => first.push(c),
+        }
+    }
+    is_program(&first) && chars.as_str().split_whitespace().any(|word| word == "hook")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn commands_of_every_place_are_ours() {
+        for ours in [
+            "/opt/x/agent-memory hook pi",
+            "'/o p/it'\\''s/agent-memory' --store /d/a.db hook codex",
+            "\"C:/Program Files/agent-memory.exe\" hook qwen-code",
+            "agent-memory hook",
+        ] {
+            assert!(is_our_hook(ours), "{ours}");
+        }
+        for other in [
+            "",
+            "agent-memory import ~/.claude",
+            "/usr/bin/hook agent-memory",
+            "my-agent-memory hook pi",
+            "echo agent-memory hook pi",
+        ] {
+            assert!(!is_our_hook(other), "{other}");
+        }
+    }
+}

@@ -1,0 +1,46 @@
+// Written by `agent-memory install`, which writes it anew.
+// opencode: what each request holds is rewritten by `agent-memory hook`; on any error, and on an empty answer, nothing changes.
+// opencode keeps the whole session in its database and asks again at every request, also at those of its compaction, so
+// the answer must depend on the messages alone, or the provider's prompt cache is lost.
+import { spawn } from "node:child_process";
+
+const COMMAND = ["agent-memory", "hook", "opencode"];
+
+function ask(event) {
+  return new Promise((resolve) => {
+    const child = spawn(COMMAND[0], COMMAND.slice(1), { timeout: 10000, stdio: ["pipe", "pipe", "ignore"] });
+    let out = "";
+    child.on("error", () => resolve(""));
+    child.on("close", (code) => resolve(code === 0 ? out : ""));
+    child.stdout.setEncoding("utf8").on("data", (text) => (out += text));
+    child.stdin.on("error", () => {});
+    child.stdin.end(JSON.stringify(event));
+  });
+}
+
+export const AgentMemory = async ({ directory }) => ({
+  // The answer: {"messages": [{"keep": index} | {"role": "user", "text": …}, …]}
+  "experimental.chat.messages.transform": async (input, output) => {
+    try {
+      const all = output.messages;
+      const session = all[0]?.info.sessionID;
+      const out = await ask({ hook_event_name: "chat.messages.transform", session_id: session, cwd: directory, messages: all });
+      if (!out.trim()) return;
+      const model = all.find((m) => m.info.role === "user" && m.parts.some((p) => p.type === "text"));
+      const part = model.parts.find((p) => p.type === "text");
+      const rewritten = JSON.parse(out).messages.map((m) =>
+        m.keep === undefined ? { info: { ...model.info }, parts: [{ ...part, text: m.text }] } : all[m.keep]);
+      if (rewritten.length > 0) all.splice(0, all.length, ...rewritten);
+    } catch {}
+  },
+  // The answer: {"prompt": …} replaces the prompt of opencode's own compaction, {"context": […]} adds to it.
+  "experimental.session.compacting": async (input, output) => {
+    try {
+      const out = await ask({ hook_event_name: "session.compacting", session_id: input.sessionID, cwd: directory });
+      if (!out.trim()) return;
+      const answer = JSON.parse(out);
+      if (answer.prompt) output.prompt = answer.prompt;
+      output.context.push(...(answer.context ?? []));
+    } catch {}
+  },
+});
