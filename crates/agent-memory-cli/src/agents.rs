@@ -411,6 +411,8 @@ fn is_program(path: &str) -> bool {
 fn is_our_hook(command: &str) -> bool {
     let mut first = String::new();
     let mut quote = None;
+    // A quote in a path is not in the program's name.
+    let command = command.replace("\\'", "");
     let mut chars = command.chars();
     for c in chars.by_ref() {
         match (quote, c) {
@@ -425,6 +427,9 @@ fn is_our_hook(command: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+
     use super::*;
 
     #[test]
@@ -445,6 +450,154 @@ mod tests {
             "echo agent-memory hook pi",
         ] {
             assert!(!is_our_hook(other), "{other}");
+        }
+    }
+
+    /// Characters between the tokens of a file.
+    fn space() -> impl Strategy<Value = &'static str> {
+        proptest::sample::select(vec![
+            "",
+            "",
+            " ",
+            "\n",
+            "\n  ",
+            "\r\n\t",
+            " // c\n",
+            "/* {\"c\": [ */",
+        ])
+    }
+
+    /// Generates the text of a JSON value in any layout.
+    fn value() -> BoxedStrategy<String> {
+        let plain = vec![
+            "1",
+            "-2.5e3",
+            "true",
+            "null",
+            "\"\"",
+            r#""a \"hook\" \u00e9 \\""#,
+            "\"緑\"",
+        ];
+        let plain = proptest::sample::select(plain).prop_map(str::to_owned);
+        plain
+            .prop_recursive(4, 24, 4, |inner| {
+                let list = vec((space(), inner.clone(), space()), 0..4).prop_map(|items| {
+                    let items = items.iter().map(|(a, item, b)| format!("{a}{item}{b}"));
+                    format!("[{}]", items.collect::<Vec<_>>().join(","))
+                });
+                prop_oneof![list, object(inner)]
+            })
+            .boxed()
+    }
+
+    fn object(inner: impl Strategy<Value = String> + 'static) -> BoxedStrategy<String> {
+        let keys = vec![
+            "a",
+            "b c",
+            "hooks",
+            "Stop",
+            "mcpServers",
+            "other",
+            "緑",
+            "command",
+        ];
+        let key = proptest::sample::select(keys);
+        let property = (key, inner, space(), space());
+        let properties = vec(property, 0..5).prop_map(|mut properties| {
+            properties.sort_by_key(|(key, ..)| *key);
+            properties.dedup_by_key(|(key, ..)| *key);
+            properties
+        });
+        (properties.prop_shuffle(), space(), any::<bool>())
+            .prop_map(|(properties, end, comma)| {
+                let comma = if comma && !properties.is_empty() {
+                    ","
+                } else {
+                    ""
+                };
+                let properties = properties.iter();
+                let properties =
+                    properties.map(|(key, value, a, b)| format!("{a}\"{key}\":{b}{value}{a}"));
+                format!(
+                    "{{{}{comma}{end}}}",
+                    properties.collect::<Vec<_>>().join(",")
+                )
+            })
+            .boxed()
+    }
+
+    fn parts(path: &Path) -> Vec<Part> {
+        let part = |name, edit| Part {
+            name,
+            path: path.to_owned(),
+            edit,
+        };
+        let command = "/x/agent-memory hook qwen-code".to_owned();
+        let server = json!({"command": "/x/agent-memory", "args": ["mcp"]});
+        vec![
+            part("hooks", Edit::Hooks(&["Stop", "PreCompact"], command)),
+            part("server", Edit::Server("mcpServers", server)),
+        ]
+    }
+
+    fn write(parts: &[Part], installed: bool) -> Result<Change, Failure> {
+        let files = files(parts, installed)?;
+        files[0].write(installed)?;
+        Ok(files[0].change())
+    }
+
+    /// Removes lists and objects without content, which a removal may remove.
+    fn without_empty(value: &mut Value) {
+        let is_empty = |value: &Value| matches!(value.to_string().as_str(), "{}" | "[]");
+        match value {
+            Value::Object(fields) => {
+                fields.values_mut().for_each(without_empty);
+                fields.retain(|_, value| !is_empty(value));
+            }
+            Value::Array(list) => list.iter_mut().for_each(without_empty),
+            _ => {}
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(400))]
+
+        #[test]
+        fn removing_gives_the_same_bytes_as_before_the_installation(
+            text in (space(), object(value()), space()).prop_map(|(a, object, b)| format!("{a}{object}{b}")),
+        ) {
+            let folder = tempfile::TempDir::new().unwrap();
+            let path = folder.path().join("settings.json");
+            std::fs::write(&path, &text).unwrap();
+            let parts = parts(&path);
+            let read = || std::fs::read_to_string(&path).unwrap();
+            if write(&parts, true).is_err() {
+                // `hooks` or `mcpServers` is of another type.
+                prop_assert_eq!(read(), text);
+                return Ok(());
+            }
+            let installed = read();
+            let value = read_json(&installed).unwrap();
+            for event in ["Stop", "PreCompact"] {
+                let ours = value["hooks"][event].to_string();
+                prop_assert_eq!(ours.matches("/x/agent-memory hook qwen-code").count(), 1);
+            }
+            prop_assert_eq!(&value["mcpServers"]["agent-memory"]["args"], &json!(["mcp"]));
+            prop_assert_eq!(write(&parts, true).unwrap(), Change::Unchanged);
+            // Without the backup, the content is the same.
+            let backup = files(&parts, true).unwrap()[0].backup_path();
+            std::fs::rename(&backup, folder.path().join("kept")).unwrap();
+            write(&parts, false).unwrap();
+            let removed = std::fs::read_to_string(&path).unwrap_or_default();
+            let (mut before, mut after) = (read_json(&text), read_json(&removed));
+            before.iter_mut().chain(&mut after).for_each(without_empty);
+            prop_assert_eq!(after.unwrap_or(json!({})), before.unwrap());
+            // With it, the bytes are.
+            std::fs::write(&path, &installed).unwrap();
+            std::fs::rename(folder.path().join("kept"), &backup).unwrap();
+            prop_assert_eq!(write(&parts, false).unwrap(), Change::Changed);
+            prop_assert_eq!(read(), text);
+            prop_assert!(!backup.exists());
         }
     }
 }

@@ -13,8 +13,8 @@ use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use self::retrieval::named;
-use crate::agents::Agent;
 pub(crate) use self::retrieval::{Describe, Expand, Files, Grep, Index, Recall, Vectors};
+use crate::agents::Agent;
 
 /// Exit codes in `--help`. `error.rs` assigns them.
 const EXIT_CODES: &str = "\

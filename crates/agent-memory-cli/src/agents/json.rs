@@ -39,11 +39,9 @@ pub(super) fn edit(
     if root.value().is_none() && !create {
         return Ok(Some(format!("{mark}{text}")));
     }
-    let is_new = root.value().is_none();
     let object = root.object_value_or_create();
     edit(&object.ok_or("is no JSON object")?)?;
-    let end = if is_new { "\n" } else { "" };
-    Ok(Some(format!("{mark}{root}{end}")))
+    Ok(Some(format!("{mark}{root}")))
 }
 
 /// Returns the object at a key. Creates it if `create` is given.
@@ -147,7 +145,7 @@ pub(super) fn server(root: &CstObject, key: &str, wanted: Option<&Value>) -> Res
     let command = found.as_ref().and_then(|found| {
         let value = found.object_value()?.to_serde_value()?;
         let command = value.get("command")?;
-        let path = command.as_str().or(command.get(0)?.as_str());
+        let path = command.as_str().or_else(|| command.get(0)?.as_str());
         path.map(str::to_owned)
     });
     let is_ours = command.is_some_and(|command| is_program(&command));

@@ -34,14 +34,11 @@ pub(super) fn server(text: Option<&str>, wanted: Option<&Value>) -> Result<Optio
         let entry = entry.ok_or_else(|| format!("has a server `{SERVER}` of another program"))?;
         for (name, value) in wanted.as_object().into_iter().flatten() {
             let value = item(value);
-            let same = entry.get(name).map(|known| known.to_string());
-            if same.as_deref().map(str::trim) != Some(value.to_string().trim()) {
+            if entry.get(name).and_then(plain) != plain(&value) {
                 entry.insert(name, value);
             }
         }
-    } else if let Some(servers) = document
-        .get_mut(SERVERS)
-        .and_then(Item::as_table_like_mut)
+    } else if let Some(servers) = document.get_mut(SERVERS).and_then(Item::as_table_like_mut)
         && servers
             .get(SERVER)
             .and_then(Item::as_table_like)
@@ -53,6 +50,13 @@ pub(super) fn server(text: Option<&str>, wanted: Option<&Value>) -> Result<Optio
         }
     }
     Ok(Some(document.to_string()))
+}
+
+/// Returns a value's text without the comments around it.
+fn plain(item: &Item) -> Option<String> {
+    let mut value = item.as_value()?.clone();
+    value.decor_mut().clear();
+    Some(value.to_string())
 }
 
 fn is_ours(server: &dyn TableLike) -> bool {

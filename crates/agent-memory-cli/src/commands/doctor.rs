@@ -233,7 +233,8 @@ fn print(app: &mut App, report: &Report) -> anyhow::Result<()> {
     let (log, size) = (report.log.display(), bytes(report.log_bytes));
     app.out.line(&format!("log of events: {log}, {size}"))?;
     for agent in &report.agents {
-        app.out.line(&format!("{}: {}", agent.agent, agent.state()))?;
+        app.out
+            .line(&format!("{}: {}", agent.agent, agent.state()))?;
         for line in agent.details(app) {
             app.out.line(&format!("  {line}"))?;
         }
@@ -291,7 +292,11 @@ impl AgentReport {
             lines.push(format!("last event: {}", shown(last)));
             let [errors, deferred, slow] = [
                 (events.errors, "error", "errors"),
-                (events.deferred, "not answered in time", "not answered in time"),
+                (
+                    events.deferred,
+                    "not answered in time",
+                    "not answered in time",
+                ),
                 (events.slow, "over 2 seconds", "over 2 seconds"),
             ]
             .map(|(number, one, many)| count(number as u64, one, many));
@@ -312,7 +317,10 @@ impl AgentReport {
                 number(deletion.transcripts),
                 number(deletion.not_stored.len() as u64),
             ));
-            let paths = deletion.not_stored.iter().map(|path| path.to_string_lossy());
+            let paths = deletion
+                .not_stored
+                .iter()
+                .map(|path| path.to_string_lossy());
             for path in paths.take(NAMED) {
                 lines.push(format!("import it: {}", app.command(&["import"], &[&path])));
             }

@@ -61,7 +61,9 @@ impl Log {
     /// Returns the lines of the old log and of the log, in their order. Lines that cannot be read are left out.
     pub(crate) fn lines(&self) -> Vec<Line> {
         let logs = [beside(&self.path, ".1"), self.path.clone()];
-        let texts = logs.iter().filter_map(|log| std::fs::read_to_string(log).ok());
+        let texts = logs
+            .iter()
+            .filter_map(|log| std::fs::read_to_string(log).ok());
         let lines = texts.flat_map(|text| {
             let lines = text.lines().map(serde_json::from_str);
             lines.filter_map(Result::ok).collect::<Vec<Line>>()

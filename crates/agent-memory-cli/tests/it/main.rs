@@ -22,6 +22,7 @@ mod failing_models;
 mod forks;
 mod hook;
 mod import;
+mod install;
 mod page;
 mod places;
 mod providers;

@@ -66,7 +66,7 @@ impl Home {
         for name in words(
             "AGENT_MEMORY_STORE AGENT_MEMORY_TABLE AGENT_MEMORY_TOKEN OPENAI_API_KEY COMPATIBLE_API_KEY \
              ANTHROPIC_API_KEY GEMINI_API_KEY HTTP_PROXY http_proxy HTTPS_PROXY https_proxy ALL_PROXY all_proxy \
-             NO_PROXY no_proxy",
+             NO_PROXY no_proxy XDG_CONFIG_HOME CLAUDE_CONFIG_DIR CODEX_HOME PI_CODING_AGENT_DIR",
         ) {
             command.env_remove(name);
         }
