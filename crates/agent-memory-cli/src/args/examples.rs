@@ -172,7 +172,8 @@ mod tests {
                 _ => words.push(piece.to_owned()),
             }
         }
-        let end = words.iter().position(|word| word == "#" || word == ">");
+        let ends = |word: &String| matches!(word.as_str(), "#" | "<" | ">");
+        let end = words.iter().position(ends);
         words.truncate(end.unwrap_or(words.len()));
         words
     }

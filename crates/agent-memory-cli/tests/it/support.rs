@@ -60,7 +60,7 @@ impl Home {
     /// captured.
     pub fn process(&self, program: impl AsRef<OsStr>) -> Process {
         let mut command = Process::new(program);
-        for name in ["XDG_DATA_HOME", "HOME", "APPDATA"] {
+        for name in ["XDG_DATA_HOME", "HOME", "USERPROFILE", "APPDATA"] {
             command.env(name, self.path());
         }
         for name in words(
