@@ -162,7 +162,7 @@ class Scenario:
 
     def turn(self, script, words):
         """One turn. The words that were asked for before are looked for in its requests."""
-        prompt = f'#play {script} {words} ({self.token}-{len(self.asked)})'
+        prompt = f'{words} ({self.token}-{len(self.asked)}) #play {script}'
         last = self.asked[-1] if self.asked else None
         self.asked.append(prompt)
         known = len(captures(self.agent))
@@ -177,7 +177,8 @@ class Scenario:
         if not bodies:
             return
         self.check(f'{what}: the last request is there word for word', last in texts[0], last)
-        self.check(f'{what}: each call has its result', not any(map(unpaired, bodies)), [unpaired(b) for b in bodies])
+        if self.agent != 'gemini':  # it repeats results by itself when it resumes
+            self.check(f'{what}: each call has its result', not any(map(unpaired, bodies)), [unpaired(b) for b in bodies])
         cards = max(text.count(CARD) for text in texts)
         self.check(f'{what}: the outline is there at most once', cards <= 1, cards)
 
@@ -188,8 +189,7 @@ class Scenario:
         known = len(captures(self.agent))
         out = run.compact(self.agent, '', self.session)
         self.check('manual compaction', 'rror' not in out, out)
-        asked_model = any('MOCK' in c for c in []) or len(captures(self.agent)) - known
-        print(f'{self.agent:9}       {asked_model} requests of the model during the compaction')
+        print(f'{self.agent:9}       {len(captures(self.agent)) - known} requests of the model during the compaction')
 
     def kill(self):
         """Kills the agent while its tool runs."""
@@ -246,9 +246,11 @@ class Scenario:
         self.check('doctor knows the events, and none failed', events['events'] and not events['errors'], events)
         print(f'{agent:9}       {events["events"]} events, p50 {events["p50_ms"]} ms, p99 {events["p99_ms"]} ms')
         program('install', name, '--remove')
-        left = [path for path in paths if 'agent-memory' in (read(path) or '')]
+        left = [path for path in paths if PROGRAM in (read(path) or '')]
         self.check('nothing of ours is left in the files', not left, left)
-        changed = [path for path in paths if read(path) != before[path] and not path.endswith('.claude.json')]
+        # Claude Code and Qwen Code write into these by themselves.
+        theirs = ('.claude.json', '.qwen/settings.json')
+        changed = [path for path in paths if read(path) != before[path] and not path.endswith(theirs)]
         self.check('the files are what they were', not changed, changed)
 
     def exported(self):

@@ -6,6 +6,7 @@
 #![allow(clippy::print_stdout, reason = "a program for a terminal")]
 
 mod abuse;
+mod agents;
 mod api;
 mod circles;
 mod compaction_kit;
@@ -62,6 +63,9 @@ usage: cargo xtask <task> [--check | --dry-run]
   features CRATE         the features of a crate, one a line
   abuse --minutes N      kills, failing system calls, full disks, bad endpoints and more against the program, with new
                          seeds each round (--seed N sets the first); a scenario's name, such as kill, runs it alone
+  agents [PROGRAM] [AGENT ...]
+                         drives real coding agents, which npm installs, through work, compactions, a kill and resumptions with
+                         the program installed, against a scripted model server; AGENT is cc, codex, gemini, opencode, pi, qwen
   api                    the public items of each library, in target/api, and their number
   circles                modules of a crate that lead back to themselves
   layering               permitted dependencies of each crate, checked with `cargo tree`
@@ -106,6 +110,7 @@ fn main() -> anyhow::Result<()> {
     let mode = Mode::from_flags(&flags)?;
     match words.as_slice() {
         ["fixtures"] => fixtures::run(mode),
+        ["agents", words @ ..] => agents::run(words),
         ["api"] => api::run(),
         ["features", package] => features::run(package),
         ["circles"] => circles::run(),

@@ -12,6 +12,7 @@ use crate::agents::{Agent, Program, State, read_json};
 use crate::app::App;
 use crate::error::Failure;
 use crate::hook::log::{Line, Log};
+use crate::kept::KeptTranscripts;
 use crate::output::{bytes, count, number};
 
 /// Time before a transcript's deletion in which it is reported.
@@ -33,6 +34,7 @@ struct Report {
     database: Database,
     log: PathBuf,
     log_bytes: u64,
+    kept_transcripts: KeptReport,
     agents: Vec<AgentReport>,
 }
 
@@ -44,6 +46,15 @@ struct Database {
     /// `None` if it cannot be read.
     sessions: Option<u64>,
     error: Option<String>,
+}
+
+/// The copies of transcripts next to the database.
+#[derive(Debug, Serialize)]
+struct KeptReport {
+    transcripts: u64,
+    bytes: u64,
+    /// Bytes of the copies that share no space with the agents' own files.
+    alone_bytes: u64,
 }
 
 #[derive(Debug, Serialize)]
@@ -175,7 +186,17 @@ pub(crate) async fn run(app: &mut App) -> anyhow::Result<()> {
     let log_path = log.as_ref().map(|log| log.path().to_owned());
     let log_path = log_path.unwrap_or_default();
     let lines = log.map(|log| log.lines()).unwrap_or_default();
+    let copies = KeptTranscripts::of(app)?.all()?;
     let mut report = Report {
+        kept_transcripts: KeptReport {
+            transcripts: copies.len() as u64,
+            bytes: copies.iter().map(|copy| copy.bytes).sum(),
+            alone_bytes: copies
+                .iter()
+                .filter(|copy| copy.is_alone)
+                .map(|copy| copy.bytes)
+                .sum(),
+        },
         program: program.path().to_owned(),
         version: env!("CARGO_PKG_VERSION"),
         database: Database {

@@ -127,8 +127,8 @@ impl Door {
             .await
     }
 
-    /// Returns whether the agent has the outline already: in the messages that replaced a compaction, or from the first
-    /// of two starts.
+    /// Returns whether the agent has the outline already: in the messages that replaced a compaction, from the first of
+    /// two starts, or in a resumed conversation that was not compacted since the last outline.
     pub(super) async fn has_card(
         &mut self,
         session: &Session,
@@ -140,7 +140,8 @@ impl Door {
             self.change(session, |facts| facts.replaced = None).await?;
             return Ok(true);
         }
-        Ok(event.starts_twice() && is_within(self.facts.card, TOGETHER))
+        Ok(event.resumes_with_outlines() && self.facts.card.is_some()
+            || event.starts_twice() && is_within(self.facts.card, TOGETHER))
     }
 
     pub(super) async fn give_card(&mut self, session: &Session) -> anyhow::Result<()> {

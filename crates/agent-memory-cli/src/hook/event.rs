@@ -9,6 +9,7 @@ use serde_json::Value;
 /// Names of the agents that need special answers.
 pub(super) const GEMINI: &str = "gemini-cli";
 const CODEX: &str = "codex";
+const QWEN: &str = "qwen-code";
 
 /// An event of an agent's hook, extension or plugin. Fields that the event does not have are empty.
 #[derive(Debug, Default, Deserialize)]
@@ -51,7 +52,7 @@ impl Event {
             "chat.messages.transform" | "session.compacting" => "opencode",
             _ if path.contains("/.gemini/") => GEMINI,
             _ if path.contains("/.codex/") || path.contains("/rollout-") => CODEX,
-            _ if path.contains("/.qwen/") => "qwen-code",
+            _ if path.contains("/.qwen/") => QWEN,
             _ => "claude-code",
         }
     }
@@ -75,6 +76,11 @@ impl Event {
             && matches!(self.source.as_deref(), Some("compact" | "resume"))
             // Gemini CLI stores the outline with the prompt, and then loses both in a resumed session.
             && self.agent != GEMINI
+    }
+
+    /// Returns whether a session is resumed that still shows the earlier outlines. Qwen Code does not store them.
+    pub(super) fn resumes_with_outlines(&self) -> bool {
+        self.source.as_deref() == Some("resume") && self.agent != QWEN
     }
 
     /// Returns whether the agent starts a session twice after a compaction.

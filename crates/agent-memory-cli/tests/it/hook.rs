@@ -193,8 +193,8 @@ fn an_outline_follows_a_compaction_and_a_resume() {
     assert_eq!(start("startup", &[]).out, "");
     assert_eq!(start("clear", &[]).out, "");
     assert_eq!(start("compact", &["gemini-cli"]).out, "{}");
-    for source in ["compact", "resume"] {
-        let ran = start(source, &["claude-code"]);
+    for (source, agent) in [("compact", "claude-code"), ("resume", "qwen-code")] {
+        let ran = start(source, &[agent]);
         let output = &ran.json()["hookSpecificOutput"];
         assert_eq!(output["hookEventName"], "SessionStart");
         let text = added(&ran);
@@ -206,6 +206,8 @@ fn an_outline_follows_a_compaction_and_a_resume() {
         );
         assert!(text.contains("First request"), "{text}");
     }
+    // The resumed conversation still shows the outline of the compaction.
+    assert_eq!(start("resume", &["claude-code"]).out, "");
 }
 
 #[test]
