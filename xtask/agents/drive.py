@@ -57,8 +57,11 @@ def captures(agent):
 def requests(agent, known, needle):
     """The bodies of the new requests of the conversation: those with tools and this text."""
     for path in captures(agent)[known:]:
-        with open(path, encoding='utf-8') as f:
-            body = json.load(f)['body']
+        try:
+            with open(path, encoding='utf-8') as f:
+                body = json.load(f)['body']
+        except json.JSONDecodeError:  # it is being written
+            continue
         if body.get('tools') and needle in json.dumps(body, ensure_ascii=False):
             yield body
 
@@ -221,6 +224,7 @@ class Scenario:
     def run(self):
         agent, name = self.agent, NAMES[self.agent]
         subprocess.run([run.KIT + '/configs.py', agent], env=run.ENV, check=True)
+        program('install', name, '--remove')
         paths = [f['path'] for f in json.loads(program('--json', 'install', name, '--dry-run'))['files']]
         before = {path: read(path) for path in paths}
         program('install', name)

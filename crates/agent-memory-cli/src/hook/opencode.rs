@@ -41,7 +41,8 @@ pub(super) async fn rewrite(
     let known = known.and_then(|(session, it)| Some((index_of(event, &it.first)?, session, it)));
     let rest = known.as_ref().map_or(0, |(at, _, _)| *at);
     let shown = costs.iter().skip(rest).sum::<u64>() + if rest > 0 { budget } else { 0 };
-    if shown <= budget.saturating_mul(MOST) {
+    let is_compacted = known.is_none() && begins_with_compaction(event);
+    if shown <= budget.saturating_mul(MOST) && !is_compacted {
         return match known {
             Some((at, session, rewriting)) => Ok(Some(
                 answered(app, &session, &rewriting, at, event.messages.len()).await?,
@@ -53,7 +54,11 @@ pub(super) async fn rewrite(
         return Ok(None);
     };
     session.compact(CompactRequest::from(Mode::Full)).await?;
-    let Some(at) = cut(event, &costs, budget) else {
+    let at = match is_compacted {
+        true => Some(0),
+        false => cut(event, &costs, budget),
+    };
+    let Some(at) = at else {
         return Ok(None);
     };
     let Some((first, kept)) = position(&session, event, at).await? else {
@@ -155,6 +160,16 @@ async fn position(
         .collect();
     let found = session.memory().store().find(session.id(), &ids).await?;
     Ok(found.into_iter().flatten().min().map(|seq| (first, seq)))
+}
+
+/// Returns whether opencode's own compaction replaced the older messages. Then its summary may lack what was asked for.
+fn begins_with_compaction(event: &Event) -> bool {
+    let parts = event
+        .messages
+        .first()
+        .and_then(|message| message.get("parts")?.as_array());
+    let mut parts = parts.into_iter().flatten();
+    parts.any(|part| part.get("type").and_then(Value::as_str) == Some("compaction"))
 }
 
 fn index_of(event: &Event, first: &str) -> Option<usize> {

@@ -407,6 +407,46 @@ fn opencodes_plugin_gets_the_same_bytes_until_the_history_is_cut_again() {
 }
 
 #[test]
+fn after_opencodes_own_compaction_the_last_request_is_in_front_of_its_summary() {
+    let home = Home::new();
+    let message = |n: usize, role: &str, part: Value| {
+        json!({
+            "info": {"id": format!("msg_{n}"), "sessionID": "ses_1", "role": role, "time": {"created": n}},
+            "parts": [part],
+        })
+    };
+    let text = |n, role: &str, text: &str| message(n, role, json!({"type": "text", "text": text}));
+    let rewrite = |messages: &[Value]| {
+        let event = json!({
+            "hook_event_name": "chat.messages.transform", "session_id": "ses_1", "cwd": "/work/tide",
+            "messages": messages,
+        });
+        hook(&home, &["opencode"], &event).out
+    };
+    let before = [
+        text(1, "user", "Count the gauges of Ostermoor."),
+        text(2, "assistant", "There are seven."),
+    ];
+    assert_eq!(rewrite(&before), "");
+    let after = [
+        message(3, "user", json!({"type": "compaction", "auto": true})),
+        text(4, "assistant", "A summary."),
+        text(5, "user", "Go on."),
+    ];
+    let out = rewrite(&after);
+    let answer: Value = serde_json::from_str(&out).unwrap();
+    let list = answer["messages"].as_array().unwrap();
+    let text = list[0]["text"].as_str().unwrap();
+    assert!(text.contains("Count the gauges of Ostermoor."), "{text}");
+    assert!(!text.contains("Go on."), "{text}");
+    assert_eq!(
+        list[1..],
+        [json!({"keep": 0}), json!({"keep": 1}), json!({"keep": 2})]
+    );
+    assert_eq!(rewrite(&after), out);
+}
+
+#[test]
 fn twenty_events_at_once_and_killed_ones_lose_and_double_nothing() {
     let home = Home::new();
     let growing = Growing::new(&home, RELEASE);

@@ -26,10 +26,10 @@ export const AgentMemory = async ({ directory }) => ({
       const session = all[0]?.info.sessionID;
       const out = await ask({ hook_event_name: "chat.messages.transform", session_id: session, cwd: directory, messages: all });
       if (!out.trim()) return;
-      const model = all.find((m) => m.info.role === "user" && m.parts.some((p) => p.type === "text"));
-      const part = model.parts.find((p) => p.type === "text");
+      const { info, parts } = all.find((m) => m.info.role === "user");
+      const part = { id: parts[0]?.id ?? info.id, sessionID: info.sessionID, messageID: info.id, type: "text" };
       const rewritten = JSON.parse(out).messages.map((m) =>
-        m.keep === undefined ? { info: { ...model.info }, parts: [{ ...part, text: m.text }] } : all[m.keep]);
+        m.keep === undefined ? { info: { ...info }, parts: [{ ...part, text: m.text }] } : all[m.keep]);
       if (rewritten.length > 0) all.splice(0, all.length, ...rewritten);
     } catch {}
   },
