@@ -10,6 +10,7 @@ what they were. Prints a line for each check, and ends with 1 if one failed.
 import glob
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -283,8 +284,7 @@ def read(path):
 def main():
     global PROGRAM
     PROGRAM, agents = os.path.abspath(sys.argv[1]), sys.argv[2:] or list(NAMES)
-    for path in glob.glob(run.HOME + '/.local/share/agent-memory/*'):
-        os.remove(path)
+    shutil.rmtree(run.HOME + '/.local/share/agent-memory', ignore_errors=True)
     run.ENV.pop('AGENT_MEMORY_STORE', None)
     run.mock_start()
     try:

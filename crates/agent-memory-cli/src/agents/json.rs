@@ -8,12 +8,18 @@ use super::{SERVER, is_our_hook, is_program};
 
 /// Parses JSON with comments and trailing commas.
 fn parse(text: &str) -> Result<CstRootNode, String> {
-    let mut options = ParseOptions::default();
-    options.allow_loose_object_property_names = false;
-    options.allow_missing_commas = false;
-    options.allow_single_quoted_strings = false;
-    options.allow_hexadecimal_numbers = false;
-    options.allow_unary_plus_numbers = false;
+    let options = ParseOptions {
+        allow_comments: true,
+        allow_trailing_commas: true,
+        allow_loose_object_property_names: false,
+        allow_missing_commas: false,
+        allow_single_quoted_strings: false,
+        allow_hexadecimal_numbers: false,
+        allow_unary_plus_numbers: false,
+        allow_bare_decimal_point_numbers: false,
+        allow_non_finite_numbers: false,
+        allow_extended_string_escapes: false,
+    };
     CstRootNode::parse(text, &options).map_err(|error| format!("is not valid JSON: {error}"))
 }
 

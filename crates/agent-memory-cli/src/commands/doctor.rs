@@ -276,7 +276,7 @@ impl AgentReport {
             parts.map(|part| part.state).collect::<Vec<_>>()
         };
         let is_missing = |name: &&str| states(name).iter().all(|one| *one == State::Missing);
-        if names.iter().all(|name| is_missing(&name)) {
+        if names.iter().all(is_missing) {
             return "not installed".to_owned();
         }
         let shown = names.iter().map(|name| {
