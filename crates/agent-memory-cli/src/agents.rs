@@ -5,6 +5,7 @@
 
 mod file;
 mod json;
+mod ours;
 mod toml;
 
 use std::path::{Path, PathBuf};
@@ -18,9 +19,7 @@ use crate::error::{Failure, Kind, unreadable};
 use crate::output::quoted;
 pub(crate) use file::{Change, File};
 pub(crate) use json::read as read_json;
-
-/// Name of our server in the agents' lists of servers.
-const SERVER: &str = "agent-memory";
+use ours::SERVER;
 
 /// An agent that the program can be installed for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -100,7 +99,7 @@ pub(crate) fn files(parts: &[Part], installed: bool) -> Result<Vec<File>, Failur
         };
         let mut after = apply(file.before.clone(), installed).map_err(explained)?;
         if !installed {
-            // If nothing else changed, the file becomes what it was, byte by byte.
+            // If nothing else changed, the file becomes the original, byte by byte.
             let original = file.backup()?;
             let was = original
                 .clone()
@@ -381,7 +380,7 @@ impl Agent {
         }
     }
 
-    /// Returns what is left to the person after an installation.
+    /// Returns the steps that are left to the person after an installation.
     pub(crate) fn steps(self) -> &'static [&'static str] {
         match self {
             Agent::ClaudeCode => &["restart running sessions of Claude Code"],
@@ -401,57 +400,12 @@ impl Agent {
     }
 }
 
-/// Returns whether a path names this program, wherever it is.
-fn is_program(path: &str) -> bool {
-    let name = path.rsplit(['/', '\\']).next().unwrap_or_default();
-    name.strip_suffix(".exe").unwrap_or(name) == "agent-memory"
-}
-
-/// Returns whether a hook's command calls this program, of any place and version.
-fn is_our_hook(command: &str) -> bool {
-    let mut first = String::new();
-    let mut quote = None;
-    // A quote in a path is not in the program's name.
-    let command = command.replace("\\'", "");
-    let mut chars = command.chars();
-    for c in chars.by_ref() {
-        match (quote, c) {
-            (None, c) if c.is_whitespace() => break,
-            (None, '\'' | '"') => quote = Some(c),
-            (Some(open), c) if open == c => quote = None,
-            (_, c) => first.push(c),
-        }
-    }
-    is_program(&first) && chars.as_str().split_whitespace().any(|word| word == "hook")
-}
-
 #[cfg(test)]
 mod tests {
     use proptest::collection::vec;
     use proptest::prelude::*;
 
     use super::*;
-
-    #[test]
-    fn commands_of_every_place_are_ours() {
-        for ours in [
-            "/opt/x/agent-memory hook pi",
-            "'/o p/it'\\''s/agent-memory' --store /d/a.db hook codex",
-            "\"C:/Program Files/agent-memory.exe\" hook qwen-code",
-            "agent-memory hook",
-        ] {
-            assert!(is_our_hook(ours), "{ours}");
-        }
-        for other in [
-            "",
-            "agent-memory import ~/.claude",
-            "/usr/bin/hook agent-memory",
-            "my-agent-memory hook pi",
-            "echo agent-memory hook pi",
-        ] {
-            assert!(!is_our_hook(other), "{other}");
-        }
-    }
 
     /// Characters between the tokens of a file.
     fn space() -> impl Strategy<Value = &'static str> {

@@ -102,7 +102,7 @@ pub(crate) enum Command {
     Hook(Hook),
     /// Put the program into the configuration of a coding agent, so that the agent calls it by itself
     Install(Install),
-    /// Show for which agents the program is installed, what their events did last, and which transcripts they delete soon
+    /// Show for which agents the program is installed, the results of their events, and the transcripts that they delete soon
     Doctor,
     /// Assemble the context for a model
     Context(Context),

@@ -1,4 +1,4 @@
-//! Files of agents: reading, changing as a whole, and the backup of what was there before.
+//! Files of agents: reading, changing as a whole, and the backup of the original.
 
 use std::io::{ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use crate::error::{Failure, Kind, unreadable};
 
-/// A file, and what becomes of it.
+/// A file, and its new text.
 #[derive(Debug)]
 pub(crate) struct File {
     /// Path as the agent names it.

@@ -4,7 +4,7 @@ use jsonc_parser::ParseOptions;
 use jsonc_parser::cst::{CstInputValue, CstNode, CstObject, CstObjectProp, CstRootNode};
 use serde_json::Value;
 
-use super::{SERVER, is_our_hook, is_program};
+use super::ours::{SERVER, is_our_hook, is_program};
 
 /// Parses JSON with comments and trailing commas.
 fn parse(text: &str) -> Result<CstRootNode, String> {

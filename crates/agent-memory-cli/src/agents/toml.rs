@@ -3,7 +3,7 @@
 use serde_json::Value;
 use toml_edit::{Array, DocumentMut, InlineTable, Item, Table, TableLike};
 
-use super::{SERVER, is_program};
+use super::ours::{SERVER, is_program};
 
 /// Table of the servers.
 const SERVERS: &str = "mcp_servers";

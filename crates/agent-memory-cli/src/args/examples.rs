@@ -83,7 +83,7 @@ agent-memory import --all                               # the sessions of all ag
     ),
     (
         "install",
-        "agent-memory install claude-code --dry-run              # what would be written, as diffs
+        "agent-memory install claude-code --dry-run              # the changes, as diffs
 agent-memory install claude-code
 agent-memory install claude-code --remove",
     ),

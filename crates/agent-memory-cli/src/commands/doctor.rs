@@ -1,4 +1,4 @@
-//! `doctor`: shows for which agents the program is installed, and how that goes.
+//! `doctor`: shows for which agents the program is installed, and the state of their events.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
@@ -75,7 +75,7 @@ struct PartReport {
     state: State,
 }
 
-/// What the log tells of an agent's events.
+/// Summary of an agent's events in the log.
 #[derive(Debug, Default, Serialize)]
 struct Events {
     events: usize,

@@ -15,7 +15,7 @@ struct Installed<'a> {
     /// Whether the files would be changed, and were not.
     dry_run: bool,
     files: Vec<InstalledFile<'a>>,
-    /// What is left to the person.
+    /// Steps that are left to the person.
     steps: &'static [&'static str],
 }
 
