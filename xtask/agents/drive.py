@@ -253,8 +253,8 @@ class Scenario:
         program('install', name, '--remove')
         left = [path for path in paths if PROGRAM in (read(path) or '')]
         self.check('nothing of ours is left in the files', not left, left)
-        # Claude Code and Qwen Code write into these by themselves.
-        theirs = ('.claude.json', '.qwen/settings.json')
+        # The agents write into these by themselves.
+        theirs = ('.claude.json', '.qwen/settings.json', 'opencode.json')
         changed = [path for path in paths if read(path) != before[path] and not path.endswith(theirs)]
         self.check('the files are what they were', not changed, changed)
 

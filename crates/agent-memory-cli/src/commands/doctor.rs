@@ -96,7 +96,7 @@ struct Deletion {
     days: u64,
     /// Number of transcripts that it deletes within a week.
     transcripts: u64,
-    /// Those of sessions that the database does not have.
+    /// Transcripts of sessions that the database does not have.
     not_stored: Vec<PathBuf>,
 }
 

@@ -1,4 +1,4 @@
-//! Import of what was appended to a transcript since the last event.
+//! Import of the lines that were appended to a transcript since the last event.
 
 use std::fs::File;
 use std::io::{Read as _, Seek as _, SeekFrom};

@@ -162,7 +162,7 @@ async fn position(
     Ok(found.into_iter().flatten().min().map(|seq| (first, seq)))
 }
 
-/// Returns whether opencode's own compaction replaced the older messages. Then its summary may lack what was asked for.
+/// Returns whether opencode's own compaction replaced the older messages. Then its summary may lack the requests.
 fn begins_with_compaction(event: &Event) -> bool {
     let parts = event
         .messages

@@ -45,7 +45,7 @@ pub(super) async fn run(app: &mut App, args: &Hook) {
     }
 }
 
-/// Answers an event and does what is left. Returns details for the log.
+/// Answers an event and does the rest. Returns details for the log.
 async fn work(app: &mut App, args: &Hook, event: &Event, began: Instant) -> anyhow::Result<String> {
     let place = app.place()?;
     place.prepare()?;
