@@ -28,6 +28,7 @@ NAMES = {
 }
 # Agents with a compaction that a program can start, and with one that starts by itself.
 MANUAL, AUTOMATIC = ('cc', 'opencode', 'pi', 'qwen'), ('cc', 'codex', 'opencode', 'pi')
+COMPACTIONS = ('session.compact', 'session_before_compact', 'session.compacting', 'PreCompact')
 CARD = "The state of this session, from agent-memory's log"
 OURS = ('<agent-memory>', '[Request interrupted', '<task-notification>', 'MOCK-BUILT-IN-SUMMARY')
 
@@ -46,6 +47,13 @@ def program(*args):
     if done.returncode != 0:
         raise RuntimeError(f'{args}: {done.stderr}')
     return done.stdout
+
+
+def compactions(session):
+    """The number of the session's events of compactions."""
+    with open(run.HOME + '/.local/share/agent-memory/memory.db-hook.log', encoding='utf-8') as f:
+        events = [json.loads(line) for line in f]
+    return sum(e['event'] in COMPACTIONS and e['session'] == session for e in events)
 
 
 # --- what the agent sent
@@ -240,8 +248,11 @@ class Scenario:
             self.checked('after the compaction', 'par3', 'Go on with the three things.')
         self.turn('big', 'Read all of it.')
         if agent in AUTOMATIC:
-            self.turn('hot', 'Fill the window.')
+            known = compactions(self.session)
+            # Claude Code looks at the size within a process only, so before the next step of a turn.
+            self.turn('hotstep' if agent == 'cc' else 'hot', 'Fill the window.')
             self.checked('after an automatic compaction', 'par3', 'Go on after that.')
+            self.check('the automatic compaction was answered', compactions(self.session) > known)
         self.checked('resumed', 'many', 'More steps.')
         self.kill()
         self.checked('resumed after kill -9', 'par3', 'Go on after the kill.')
@@ -286,6 +297,8 @@ def main():
     PROGRAM, agents = os.path.abspath(sys.argv[1]), sys.argv[2:] or list(NAMES)
     shutil.rmtree(run.HOME + '/.local/share/agent-memory', ignore_errors=True)
     run.ENV.pop('AGENT_MEMORY_STORE', None)
+    run.ENV['HOT'] = '990000'  # Claude Code takes the model's window for one of a million tokens
+    run.mock_stop()
     run.mock_start()
     try:
         for agent in agents:
