@@ -297,7 +297,7 @@ impl App {
 
     /// Returns the project with the sessions that a client may see: the one in `folder`. Without a folder, it has all
     /// sessions if `--store` names the database, else it is the working folder's.
-    pub(crate) fn project(folder: Option<&Path>) -> std::io::Result<Project> {
+    pub(crate) fn project(&self, folder: Option<&Path>) -> std::io::Result<Project> {
         match folder {
             Some(folder) => Ok(Project::named(folder)),
             None if given() => Ok(Project::everything()),

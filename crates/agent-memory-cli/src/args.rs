@@ -657,7 +657,7 @@ pub(crate) struct Tokens {
 #[derive(Debug, Args)]
 pub(crate) struct Mcp {
     /// A session that clients can read: its name or the beginning of it; may be given several times, and then each call
-    /// names one of them [default: the sessions of --project; without it all if --store is given, else those of the
+    /// names one of them [default: the sessions of --project; without it all if --store is given, else those in the
     /// project that the working folder is in]
     #[arg(long = "session", value_name = "SESSION")]
     pub(crate) sessions: Vec<String>,

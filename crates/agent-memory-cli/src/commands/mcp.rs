@@ -91,7 +91,7 @@ pub(crate) async fn run(app: &App, args: &Mcp) -> anyhow::Result<()> {
     }
     let sessions = Sessions {
         named,
-        project: App::project(args.project.as_deref())?,
+        project: app.project(args.project.as_deref())?,
         files: identity(args),
         names: names(args, &memory).await?,
         memory,

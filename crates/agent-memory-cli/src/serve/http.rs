@@ -1,11 +1,10 @@
-//! Connections and the admission of requests. The limits are those of `mcp --http`.
+//! Connections and the admission of requests. The limits are the same as for `mcp --http`.
 
 use std::net::Ipv4Addr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
-use axum::body::to_bytes;
 use axum::extract::{MatchedPath, Request, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::middleware::{Next, from_fn_with_state};
@@ -20,7 +19,8 @@ use tokio::time::Instant;
 use tracing::{Instrument as _, field};
 
 use super::refusal::Refusal;
-use super::{Server, WRITING, routes};
+use super::routes;
+use super::server::{Server, WRITING};
 use crate::error::{Failure, Kind};
 use crate::output::note;
 use crate::stop::Stop;
@@ -132,24 +132,4 @@ fn admission(server: &Server, headers: &HeaderMap) -> Result<(), Refusal> {
         return Err(Refusal::new(StatusCode::FORBIDDEN, "forbidden", text));
     }
     Ok(())
-}
-
-/// Returns the body of a request.
-pub(super) async fn body(request: Request, most: usize) -> Result<Vec<u8>, Refusal> {
-    match tokio::time::timeout(IDLE, to_bytes(request.into_body(), most)).await {
-        Ok(Ok(body)) => Ok(body.into()),
-        Ok(Err(_)) => {
-            let text = format!("the body cannot be read, or has more than {most} bytes");
-            Err(Refusal::new(
-                StatusCode::PAYLOAD_TOO_LARGE,
-                "too_large",
-                text,
-            ))
-        }
-        Err(_) => Err(Refusal::new(
-            StatusCode::REQUEST_TIMEOUT,
-            "timeout",
-            "the body did not arrive in time",
-        )),
-    }
 }

@@ -4,16 +4,16 @@ use agent_memory::Retrieval;
 use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value, json};
 
-use super::routes::{ROUTES, Route};
+use super::server::Route;
 
 /// Returns the document.
-pub(super) fn document() -> Value {
+pub(super) fn document(routes: &[Route]) -> Value {
     let settings = SchemaSettings::draft2020_12();
     let settings =
         settings.with(|settings| settings.definitions_path = "/components/schemas".into());
     let mut schemas = settings.into_generator();
     let mut paths = Map::new();
-    for route in &ROUTES {
+    for route in routes {
         let request = match (route.request, route.tool) {
             (Some(schema), _) => Some(schema(&mut schemas).to_value()),
             (None, Some(name)) => Retrieval::tools()

@@ -9,18 +9,61 @@ use agent_memory::model::{Accounting as _, Clock as _, LogEntry, SystemClock};
 use agent_memory::providers::responses;
 use agent_memory::transcripts::{Origin, SessionBuilder, Transcript};
 use agent_memory::{Message, Part, RawJson, Seq, Session, SessionKey};
-use serde_json::Value;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Value, json};
 
-use super::Server;
 use super::pointer::{Beginning, Pointer, content};
 use super::refusal::Refusal;
-use super::responses::Request;
+use super::server::Server;
 
 /// Name of the format of requests, and the beginning of the names of their sessions.
 const FORMAT: &str = "responses";
 
 /// Maximum length of a session's key, in bytes.
 const LONGEST_KEY: usize = 512;
+
+/// A request. Fields that only a model needs are ignored.
+#[derive(Debug, Deserialize, JsonSchema)]
+pub(super) struct Request {
+    /// Returned in the answer. No model is called.
+    pub(super) model: Option<String>,
+    /// A text, or the items of the conversation.
+    input: Option<Value>,
+    /// Key of the session.
+    prompt_cache_key: Option<String>,
+    /// Id of an earlier answer of this server, which the input follows.
+    pub(super) previous_response_id: Option<String>,
+    /// Whether the answer is a stream of events.
+    pub(super) stream: Option<bool>,
+}
+
+impl Request {
+    /// Returns the items, and whether the last one was a trigger, which is no part of the conversation.
+    pub(super) fn items(&self) -> Result<(Vec<Value>, bool), Refusal> {
+        let mut items = match &self.input {
+            None | Some(Value::Null) => Vec::new(),
+            Some(Value::String(text)) => {
+                vec![json!({"type": "message", "role": "user", "content": text})]
+            }
+            Some(Value::Array(items)) => items.clone(),
+            Some(_) => {
+                return Err(Refusal::invalid(
+                    "input is neither a text nor a list of items",
+                ));
+            }
+        };
+        let is_trigger =
+            |item: &Value| item.get("type").and_then(Value::as_str) == Some("compaction_trigger");
+        let has_trigger = items.pop_if(|last| is_trigger(last)).is_some();
+        if items.iter().any(is_trigger) {
+            return Err(Refusal::invalid(
+                "the compaction_trigger item must be the last item, and the only one",
+            ));
+        }
+        Ok((items, has_trigger))
+    }
+}
 
 /// The session of a request.
 pub(super) struct Placed {
@@ -274,7 +317,7 @@ fn linked(message: &Message, before: Option<&str>) -> Result<Message, Refusal> {
     let mut message = message.clone();
     let meta = message.meta.as_ref();
     let meta = meta.and_then(|meta| serde_json::from_str::<Value>(meta.as_str()).ok());
-    let mut meta = meta.unwrap_or_else(|| serde_json::json!({}));
+    let mut meta = meta.unwrap_or_else(|| json!({}));
     meta["parentId"] = before.into();
     message.meta = Some(RawJson::from_value(&meta)?);
     message.created_at = SystemClock.now();

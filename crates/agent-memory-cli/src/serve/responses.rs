@@ -9,59 +9,14 @@ use agent_memory::model::{Accounting as _, Clock as _, SystemClock, ViewVersion}
 use agent_memory::view::ViewAtVersion;
 use agent_memory::{CompactRequest, Context, ErrorKind, Mode};
 use axum::http::StatusCode;
-use schemars::JsonSchema;
-use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::Server;
-use super::placing::{self, Placed};
+use super::placing::{self, Placed, Request};
 use super::pointer::{Beginning, Pointer, content};
 use super::refusal::Refusal;
-use super::routes::{Answer, Call};
+use super::server::{Answer, Call, Server};
 use crate::app::App;
 use crate::hook::rendering;
-
-/// A request. Fields that only a model needs are ignored.
-#[derive(Debug, Deserialize, JsonSchema)]
-pub(super) struct Request {
-    /// Returned in the answer. No model is called.
-    model: Option<String>,
-    /// A text, or the items of the conversation.
-    input: Option<Value>,
-    /// Key of the session.
-    pub(super) prompt_cache_key: Option<String>,
-    /// Id of an earlier answer of this server, which the input follows.
-    pub(super) previous_response_id: Option<String>,
-    /// Whether the answer is a stream of events.
-    stream: Option<bool>,
-}
-
-impl Request {
-    /// Returns the items, and whether the last one was a trigger, which is no part of the conversation.
-    fn items(&self) -> Result<(Vec<Value>, bool), Refusal> {
-        let mut items = match &self.input {
-            None | Some(Value::Null) => Vec::new(),
-            Some(Value::String(text)) => {
-                vec![json!({"type": "message", "role": "user", "content": text})]
-            }
-            Some(Value::Array(items)) => items.clone(),
-            Some(_) => {
-                return Err(Refusal::invalid(
-                    "input is neither a text nor a list of items",
-                ));
-            }
-        };
-        let is_trigger =
-            |item: &Value| item.get("type").and_then(Value::as_str) == Some("compaction_trigger");
-        let has_trigger = items.pop_if(|last| is_trigger(last)).is_some();
-        if items.iter().any(is_trigger) {
-            return Err(Refusal::invalid(
-                "the compaction_trigger item must be the last item, and the only one",
-            ));
-        }
-        Ok((items, has_trigger))
-    }
-}
 
 /// Answers `/v1/responses`.
 pub(super) async fn respond(server: Arc<Server>, app: &App, call: Call) -> Result<Answer, Refusal> {

@@ -10,7 +10,7 @@ use agent_memory::{Memory, Session, SessionKey};
 use crate::app::App;
 use crate::scope::{self, Project};
 
-/// The sessions that clients can use: the named ones and their forks, or those of a project.
+/// The sessions that clients can use: the named ones and their forks, or all of a project.
 pub(super) struct Visible {
     named: Vec<(ConversationId, SessionKey)>,
     project: Project,
@@ -30,14 +30,15 @@ impl Visible {
         }
         Ok(Self {
             named,
-            project: App::project(folder)?,
+            project: app.project(folder)?,
         })
     }
 
     /// Returns whether clients can use a session. `by_id` finds the session that a fork was made of.
     async fn has(&self, memory: &Memory, session: &Conversation) -> anyhow::Result<bool> {
         if self.named.is_empty() {
-            return Ok(self.project.has(session));
+            // The notes of other tools are archived.
+            return Ok(!session.archived && self.project.has(session));
         }
         let mut one = session.clone();
         loop {
