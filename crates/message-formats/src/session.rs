@@ -73,7 +73,7 @@ const OWN: (&str, &str) = ("<agent-memory>", "</agent-memory>");
 
 /// Returns whether a message is only text that agent-memory gave to the agent, perhaps below a heading of the agent. Such
 /// text repeats what the log has, so it is neither searched nor counted.
-fn is_own(message: &Message) -> bool {
+pub(crate) fn is_own(message: &Message) -> bool {
     let mut text = String::new();
     for part in &message.parts {
         let Part::Text { text: one } = part else {

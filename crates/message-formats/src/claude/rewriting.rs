@@ -6,7 +6,7 @@ use super::contents::Contents;
 use super::line::{repeat, whole};
 use super::tree::{LineKind, is_boundary};
 use crate::json_lines::Line;
-use crate::session::SessionBuilder;
+use crate::session::{SessionBuilder, is_own};
 
 /// Whether the lines since a compaction's boundary were all written by the compaction.
 #[derive(Debug, Default)]
@@ -24,7 +24,7 @@ impl Rewriting {
     ) -> Option<Message> {
         let object = &line.object;
         self.0 |= is_boundary(object, tag);
-        if !self.0 || message.kind == EntryKind::Note {
+        if !self.0 || message.kind == EntryKind::Note || is_own(message) {
             return None;
         }
         let inner = object.object("message");

@@ -995,6 +995,32 @@ fn messages_that_a_compaction_writes_again_are_notes() {
 }
 
 #[test]
+fn an_outline_that_a_compaction_writes_again_ends_nothing() {
+    let boundary = r#"{"type":"system","subtype":"compact_boundary","uuid":"y1","parentUuid":null,"sessionId":"s1","timestamp":"2026-03-02T09:01:00Z"}"#;
+    let outline = |uuid: &str, parent: &str| {
+        format!(
+            r#"{{"type":"attachment","uuid":"{uuid}","parentUuid":"{parent}","sessionId":"s1","timestamp":"2026-03-02T09:00:30Z","attachment":{{"type":"hook_additional_context","hookName":"SessionStart","hookEvent":"SessionStart","content":["<agent-memory>\\nx\\n</agent-memory>"]}}}}"#
+        ) + "\n"
+    };
+    let call = r#"{"type":"tool_use","id":"t1","name":"Bash","input":{"b":1}}"#;
+    let made =
+        format!(r#"{{"id":"m","role":"assistant","model":"<synthetic>","content":[{call}]}}"#);
+    let source = [
+        user("u1", "", "hello", ""),
+        outline("o1", "u1"),
+        assistant("a1", "o1", "r1", call, ""),
+        result("u2", "t1"),
+        boundary.to_owned() + "\n",
+        outline("o2", "y1"),
+        user("b1", "o2", "hello", ""),
+        line("b2", "b1", "assistant", &made, ""),
+    ]
+    .concat();
+    let transcript = read_str(&source);
+    assert_eq!(ids_said(&transcript.sessions[0]), ["u1", "a1", "u2"]);
+}
+
+#[test]
 fn requests_in_a_sub_agents_file_are_the_sub_agents() {
     let side = r#","isSidechain":true,"agentId":"ag1""#;
     let request = r#"{"type":"api-request","sessionId":"s1","agentId":"ag1","id":"x","params":{"model":"m"}}"#;
