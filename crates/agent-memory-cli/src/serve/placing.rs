@@ -72,6 +72,8 @@ pub(super) struct Placed {
     pub(super) last: Seq,
     /// Cost of the request's items, in tokens.
     pub(super) input: u64,
+    /// The part of the session that was read already.
+    pub(super) beginning: Option<Beginning>,
 }
 
 /// Messages of a request, and the place in a log that they follow.
@@ -79,9 +81,16 @@ pub(super) struct Placed {
 struct Course {
     /// Key of the session, if the request names it.
     key: Option<String>,
-    /// The entry that the messages follow. Without one they are a log's beginning.
-    after: Option<LogEntry>,
+    /// The entries that the messages follow. Without any, the messages are a log's beginning.
+    beginning: Option<Beginning>,
     messages: Vec<Message>,
+}
+
+impl Course {
+    /// Returns the entry that the messages follow.
+    fn after(&self) -> Option<&LogEntry> {
+        self.beginning.as_ref()?.last.as_ref()
+    }
 }
 
 /// Stores the items of a request. They have no trigger.
@@ -94,8 +103,8 @@ pub(super) async fn place(
     let course = course(server, request, items).await?;
     let (log, last) = log(&course)?;
     let mut transcript = Transcript::new(FORMAT, vec![log]);
-    let key = match course.key {
-        Some(key) => key,
+    let key = match &course.key {
+        Some(key) => key.clone(),
         None => unnamed(server, &mut transcript, last.as_deref()).await?,
     };
     let session = server.visible.open(&server.memory, &key).await?;
@@ -120,7 +129,7 @@ pub(super) async fn place(
             .flatten(),
         None => None,
     };
-    let last = match (found, course.messages.is_empty(), &course.after) {
+    let last = match (found, course.messages.is_empty(), course.after()) {
         (Some(found), ..) => found,
         (None, true, Some(after)) => after.seq,
         _ => session.info().await?.conversation.head,
@@ -130,10 +139,16 @@ pub(super) async fn place(
         .iter()
         .map(|item| accounting.message(&read(item)))
         .sum();
+    // A fork may share less than that.
+    let beginning = course
+        .beginning
+        .filter(|read| read.last.as_ref().is_none_or(|read| read.seq <= last))
+        .filter(|_| session.key().as_str() == key);
     Ok(Placed {
         session,
         last,
         input,
+        beginning,
     })
 }
 
@@ -190,9 +205,9 @@ async fn course(server: &Server, request: &Request, items: &[Value]) -> Result<C
         if known.iter().all(Option::is_none) {
             // The session began in another way, such as by an import.
             let head = session.info().await?.conversation.head;
-            let beginning = Beginning::read(&session, head, true).await?;
-            course.after = beginning.last.clone();
+            let mut beginning = Beginning::read(&session, head, true).await?;
             course.messages = beginning.unknown(course.messages);
+            course.beginning = Some(beginning);
         }
     }
     Ok(course)
@@ -216,11 +231,10 @@ async fn behind_pointer(
     if pointer.last > session.info().await?.conversation.head.0 {
         return Ok(None);
     }
-    let beginning = Beginning::read(&session, Seq(pointer.last), !before.is_empty()).await?;
+    let mut beginning = Beginning::read(&session, Seq(pointer.last), !before.is_empty()).await?;
     if !pointer.names(&beginning) {
         return Ok(None);
     }
-    let after = beginning.last.clone();
     // Older pointers name messages that this one names too. Clients repeat some messages before it.
     let before = before
         .iter()
@@ -229,7 +243,7 @@ async fn behind_pointer(
     messages.extend(behind.iter().map(read));
     Ok(Some(Course {
         key: Some(pointer.session.clone()),
-        after,
+        beginning: Some(beginning),
         messages,
     }))
 }
@@ -277,7 +291,7 @@ fn log(
 ) -> Result<(agent_memory::transcripts::SessionLog, Option<String>), Refusal> {
     let mut log = SessionBuilder::new(Origin::Root);
     let mut last = None;
-    if let Some(after) = &course.after {
+    if let Some(after) = course.after() {
         let known = after.message.external_id.clone();
         // A message without an id is followed by its position.
         last = Some(

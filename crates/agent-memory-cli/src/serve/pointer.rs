@@ -78,6 +78,7 @@ impl Pointer {
 }
 
 /// The beginning of a session's log.
+#[derive(Default)]
 pub(super) struct Beginning {
     pub(super) chain: Hash,
     /// The last entry.
@@ -93,28 +94,51 @@ impl Beginning {
         last: Seq,
         compared: bool,
     ) -> Result<Self, agent_memory::Error> {
-        let mut beginning = Self {
-            chain: Hash::ZERO,
-            last: None,
-            known: HashMap::new(),
-        };
-        let mut rest = SeqRange::new(Seq::FIRST, last);
+        let mut beginning = Self::default();
+        beginning
+            .read_on(session, Seq::FIRST, last, compared)
+            .await?;
+        Ok(beginning)
+    }
+
+    /// Returns the hash over the entries up to a position, of which this beginning is a part.
+    pub(super) async fn chain_to(
+        mut self,
+        session: &Session,
+        last: Seq,
+    ) -> Result<Hash, agent_memory::Error> {
+        let first = self
+            .last
+            .as_ref()
+            .map_or(Seq::FIRST, |last| last.seq.next());
+        self.read_on(session, first, last, false).await?;
+        Ok(self.chain)
+    }
+
+    async fn read_on(
+        &mut self,
+        session: &Session,
+        first: Seq,
+        last: Seq,
+        compared: bool,
+    ) -> Result<(), agent_memory::Error> {
+        let mut rest = SeqRange::new(first, last);
         while let Some(range) = rest {
             let page = session.entries_in(range).await?;
             rest = page.next;
             for entry in page.items {
-                beginning.chain = beginning.chain.chain(entry.hash);
+                self.chain = self.chain.chain(entry.hash);
                 if compared {
-                    *beginning.known.entry(likeness(&entry.message)).or_default() += 1;
+                    *self.known.entry(likeness(&entry.message)).or_default() += 1;
                 }
-                beginning.last = Some(entry);
+                self.last = Some(entry);
             }
         }
-        Ok(beginning)
+        Ok(())
     }
 
     /// Keeps the messages that the beginning does not have.
-    pub(super) fn unknown(mut self, messages: Vec<Message>) -> Vec<Message> {
+    pub(super) fn unknown(&mut self, messages: Vec<Message>) -> Vec<Message> {
         let is_new = |message: &Message| match self.known.get_mut(&likeness(message)) {
             Some(count @ 1..) => {
                 *count -= 1;

@@ -12,7 +12,7 @@ use axum::http::StatusCode;
 use serde_json::{Value, json};
 
 use super::placing::{self, Placed, Request};
-use super::pointer::{Beginning, Pointer, content};
+use super::pointer::{Pointer, content};
 use super::refusal::Refusal;
 use super::server::{Answer, Call, Server};
 use crate::app::App;
@@ -47,10 +47,11 @@ async fn answer(
     object: &str,
 ) -> Result<Answer, Refusal> {
     let placed = placing::place(server, request, items).await?;
-    let (pointer, text) = compacted(server, app, &placed).await?;
+    let (session, input) = (placed.session.clone(), placed.input);
+    let (pointer, text) = compacted(server, app, placed).await?;
     server.metrics.compactions.fetch_add(1, Ordering::Relaxed);
     let text = pointer.mark(&text)?;
-    let output = placed.session.accounting().text(&text);
+    let output = session.accounting().text(&text);
     let id = content(&agent_memory::Message::user(text.as_str())).to_string();
     let item = json!({
         "id": format!("cmp_{}", id.get(..32).unwrap_or(&id)),
@@ -64,11 +65,11 @@ async fn answer(
         "model": request.model,
         "output": [item],
         "usage": {
-            "input_tokens": placed.input,
+            "input_tokens": input,
             "input_tokens_details": {"cached_tokens": 0},
             "output_tokens": output,
             "output_tokens_details": {"reasoning_tokens": 0},
-            "total_tokens": placed.input + output,
+            "total_tokens": input + output,
         },
     });
     let is_stream = request.stream == Some(true);
@@ -115,7 +116,7 @@ fn events(response: &Value, item: &Value) -> String {
 async fn compacted(
     server: &Server,
     app: &App,
-    placed: &Placed,
+    placed: Placed,
 ) -> Result<(Pointer, String), Refusal> {
     let session = &placed.session;
     session.compact(CompactRequest::from(Mode::Full)).await?;
@@ -137,7 +138,8 @@ async fn compacted(
     texts.extend(context.messages.iter().map(rendering::text));
     texts.retain(|text| !text.trim().is_empty());
     let last = view.snapshot().head;
-    let chain = Beginning::read(session, last, false).await?.chain;
+    let chain = placed.beginning.unwrap_or_default();
+    let chain = chain.chain_to(session, last).await?;
     Ok((Pointer::new(session, last, chain), texts.join("\n\n")))
 }
 
