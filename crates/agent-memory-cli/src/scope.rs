@@ -97,6 +97,7 @@ impl Project {
     }
 
     /// Opens the sessions of the project, the one in use last first. Archived ones are left out, and with them the notes.
+    #[cfg(feature = "mcp")]
     pub(crate) async fn open_sessions(&self, memory: &Memory) -> anyhow::Result<Vec<Session>> {
         let mut found =
             read_conversations(&**memory.store(), &ConversationFilter::default()).await?;
