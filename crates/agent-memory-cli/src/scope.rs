@@ -2,15 +2,19 @@
 
 use std::path::{Component, Path, PathBuf};
 
-use agent_memory::store::{
-    Conversation, ConversationFilter, ConversationPatch, read_conversations,
+use agent_memory::store::{Conversation, ConversationPatch};
+#[cfg(feature = "mcp")]
+use agent_memory::{
+    Memory,
+    store::{ConversationFilter, read_conversations},
 };
-use agent_memory::{Memory, RawJson, Session};
+use agent_memory::{RawJson, Session};
 
 /// Name of the folder in a session's metadata. An import writes it too.
 const FOLDER: &str = "folder";
 
 /// Key of the session with the notes of `mcp --names`. The keys of named notes begin with it.
+#[cfg(feature = "mcp")]
 pub(crate) const NOTES: &str = "agent-memory:notes";
 
 /// Records the folder of a session that has no metadata yet.
