@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering;
 use agent_memory::model::{Accounting as _, Clock as _, LogEntry, SystemClock};
 use agent_memory::providers::responses;
 use agent_memory::transcripts::{Origin, SessionBuilder, Transcript};
-use agent_memory::{Message, Part, RawJson, Seq, Session, SessionKey};
+use agent_memory::{Message, Part, RawJson, Role, Seq, Session, SessionKey};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -30,7 +30,7 @@ pub(super) struct Request {
     pub(super) model: Option<String>,
     /// A text, or the items of the conversation.
     input: Option<Value>,
-    /// Key of the session.
+    /// Key of the session, if the session has most of the input. Otherwise the input is another conversation.
     prompt_cache_key: Option<String>,
     /// Id of an earlier answer of this server, which the input follows.
     pub(super) previous_response_id: Option<String>,
@@ -206,11 +206,27 @@ async fn course(server: &Server, request: &Request, items: &[Value]) -> Result<C
             // The session began in another way, such as by an import.
             let head = session.info().await?.conversation.head;
             let mut beginning = Beginning::read(&session, head, true).await?;
-            course.messages = beginning.unknown(course.messages);
-            course.beginning = Some(beginning);
+            let all = said(&course.messages);
+            let messages = beginning.unknown(course.messages.clone());
+            if beginning.last.is_none()
+                || said(&messages) * 2 < all
+                || request.prompt_cache_key.is_none()
+            {
+                course.messages = messages;
+                course.beginning = Some(beginning);
+            } else {
+                // Clients give the same key to different conversations with the same instructions.
+                course.key = None;
+            }
         }
     }
     Ok(course)
+}
+
+/// Returns the number of messages without instructions.
+fn said(messages: &[Message]) -> usize {
+    let is_said = |message: &&Message| message.role != Role::System;
+    messages.iter().filter(is_said).count()
 }
 
 /// Returns the messages around a pointer that its session does not have. `None` if there is no such session, or if it
@@ -354,7 +370,7 @@ fn read(item: &Value) -> Message {
             message
         }
         _ => Message::new(
-            agent_memory::Role::Assistant,
+            Role::Assistant,
             RawJson::from_value(item).map_or_else(
                 |_| vec![Part::text(item.to_string())],
                 |raw| vec![Part::Unknown { raw }],

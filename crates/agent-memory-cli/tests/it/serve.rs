@@ -342,6 +342,37 @@ fn a_request_that_leaves_the_course_becomes_a_fork() {
 }
 
 #[test]
+fn different_conversations_with_one_cache_key_stay_apart() {
+    let home = Home::new();
+    let server = Server::of_all(&home, &[]);
+    let rules = said("developer", "Be brief.");
+    let one = |words: &str, turns: usize| -> Vec<Value> {
+        let turn = |n| said(["user", "assistant"][n % 2], &format!("{words} {n}"));
+        std::iter::once(rules.clone())
+            .chain((0..turns).map(turn))
+            .collect()
+    };
+    // The first is known from an agent's transcript.
+    let lines = |items: Vec<Value>| -> String {
+        let line =
+            |item: &Value| json!({"role": item["role"], "content": item["content"][0]["text"]});
+        items
+            .iter()
+            .map(|item| format!("{}\n", line(item)))
+            .collect()
+    };
+    let file = home.file("k.jsonl", lines(one("tides", 6)));
+    drop(server);
+    home.ok(&["import", "--session", "k", file.to_str().unwrap()]);
+    let server = Server::of_all(&home, &[]);
+    server.compact(Some("k"), &one("tides", 8));
+    server.compact(Some("k"), &one("gauges", 4));
+    server.compact(Some("k"), &one("gauges", 6));
+    let sizes: Vec<u64> = server.sizes().into_iter().map(|(_, size)| size).collect();
+    assert_eq!(sizes, [9, 7]);
+}
+
+#[test]
 fn a_request_without_a_name_continues_the_session_with_its_beginning() {
     let home = Home::new();
     let server = Server::of_all(&home, &[]);
