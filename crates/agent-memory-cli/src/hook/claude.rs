@@ -34,13 +34,17 @@ pub(super) async fn compact(
     let session = memory.get_session(key).await?;
     session.compact(CompactRequest::from(Mode::Full)).await?;
     let view = session.current_view().await?;
-    let before = rendering::cost(&event.messages);
+    let before = rendering::cost(&event.messages.iter().map(once).collect::<Vec<_>>());
     let budget = rendering::budget(budget, before);
     let context = view.assemble(rendering::request(&session, budget)).await?;
     let list = Replacement::new(app, &view, event, &context.messages).await?;
     let Some(messages) = list.paired() else {
         return fallback("a call would have no result, or a result no call");
     };
+    let kept = messages.iter().filter(|one| one.get("keep").is_some());
+    if kept.count() == event.messages.len() {
+        return fallback("the conversation is too short to be made shorter");
+    }
     Door::of(&session).await?.replaced(&session).await?;
     Ok(Some(json!({
         "messages": messages,
@@ -98,7 +102,10 @@ impl<'a> Replacement<'a> {
             messages: Vec::new(),
         };
         let mut texts = vec![rendering::opening(app, view).await?];
+        let mut last = None;
         for message in context {
+            texts.extend(rendering::heading(message, last));
+            last = Some(message);
             match list.kept(message, &index_of) {
                 Some(kept) => {
                     list.flush(&mut texts);
@@ -168,6 +175,28 @@ impl<'a> Replacement<'a> {
         }
         (open.is_empty() && !self.messages.is_empty()).then_some(self.messages)
     }
+}
+
+/// Returns an event's message with each result once. The event has them up to four times.
+fn once(message: &Value) -> Value {
+    let mut message = message.clone();
+    let list = |value: Option<&mut Value>| -> Vec<Value> {
+        value
+            .map(Value::take)
+            .and_then(|it| it.as_array().cloned())
+            .unwrap_or_default()
+    };
+    let calls = list(message.get_mut("toolUses"));
+    let results = list(message.get_mut("toolResults"));
+    let calls = calls
+        .iter()
+        .map(|one| json!([one.get("tool"), one.get("input")]));
+    let results = results.iter().map(|one| json!(one.get("text")));
+    json!([
+        message,
+        calls.collect::<Vec<_>>(),
+        results.collect::<Vec<_>>()
+    ])
 }
 
 fn handle(message: &Value) -> String {

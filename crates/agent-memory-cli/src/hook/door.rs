@@ -149,6 +149,14 @@ impl Door {
         self.change(session, |facts| facts.card = Some(card)).await
     }
 
+    /// Records that a compaction takes the outlines out of the agent's context.
+    pub(super) async fn lose_card(&mut self, session: &Session) -> anyhow::Result<()> {
+        match self.facts.card {
+            Some(_) => self.change(session, |facts| facts.card = None).await,
+            None => Ok(()),
+        }
+    }
+
     pub(super) async fn replaced(&mut self, session: &Session) -> anyhow::Result<()> {
         let at = now();
         self.change(session, |facts| facts.replaced = Some(at))

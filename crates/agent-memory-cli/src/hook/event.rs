@@ -49,7 +49,7 @@ impl Event {
         match self.name.as_str() {
             "BeforeAgent" | "AfterAgent" | "PreCompress" => GEMINI,
             "session_before_compact" => "pi",
-            "chat.messages.transform" | "session.compacting" => "opencode",
+            "chat.messages.transform" | "session.compacting" | "session.idle" => "opencode",
             _ if path.contains("/.gemini/") => GEMINI,
             _ if path.contains("/.codex/") || path.contains("/rollout-") => CODEX,
             _ if path.contains("/.qwen/") => QWEN,
@@ -81,6 +81,11 @@ impl Event {
     /// Returns whether a session is resumed that still shows the earlier outlines. Qwen Code does not store them.
     pub(super) fn resumes_with_outlines(&self) -> bool {
         self.source.as_deref() == Some("resume") && self.agent != QWEN
+    }
+
+    /// Returns whether the agent begins a compaction of its own, after which its context has no outline.
+    pub(super) fn compacts(&self) -> bool {
+        self.name == "PreCompact"
     }
 
     /// Returns whether the agent starts a session twice after a compaction.

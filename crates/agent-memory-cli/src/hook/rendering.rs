@@ -40,15 +40,45 @@ pub(crate) fn request(session: &Session, budget: u64) -> AssembleRequest {
     AssembleRequest::new(budget, AssemblyPolicy::once())
 }
 
-/// Returns a message as text: its role if it is not the user's, and its parts.
-pub(crate) fn text(message: &ContextMessage) -> String {
-    let mut parts: Vec<String> = message.parts.iter().filter_map(part).collect();
-    if message.role == Role::Assistant
-        && let Some(first) = parts.first_mut()
-    {
-        first.insert_str(0, "Assistant: ");
+/// Returns messages as texts, with a heading before each run of messages that are shown in addition to a summary of them.
+pub(crate) fn texts<'a>(messages: impl IntoIterator<Item = &'a ContextMessage>) -> Vec<String> {
+    let mut texts = Vec::new();
+    let mut last = None;
+    for message in messages {
+        texts.extend(heading(message, last));
+        texts.push(text(message));
+        last = Some(message);
     }
-    parts.join("\n")
+    texts
+}
+
+/// Returns the heading of a message that is shown in addition to a summary of it, unless the message before is too.
+pub(super) fn heading(message: &ContextMessage, before: Option<&ContextMessage>) -> Option<String> {
+    let quoted = |one: &ContextMessage| match one.source {
+        MessageOrigin::Quoted { first, .. } => Some(first),
+        _ => None,
+    };
+    let first = quoted(message).filter(|_| before.and_then(quoted).is_none())?;
+    Some(format!(
+        "Of the messages that the summary above is about, word for word from message {first} on:"
+    ))
+}
+
+/// Returns a message as text: its role if it is a message of the conversation, and its parts.
+pub(super) fn text(message: &ContextMessage) -> String {
+    let parts: Vec<String> = message.parts.iter().filter_map(part).collect();
+    let by = match (message.role, &message.source) {
+        _ if parts.is_empty() => "",
+        (Role::Assistant, _) => "Assistant: ",
+        (
+            Role::User,
+            MessageOrigin::Message { .. }
+            | MessageOrigin::Trimmed { .. }
+            | MessageOrigin::Quoted { .. },
+        ) => "User: ",
+        _ => "",
+    };
+    format!("{by}{}", parts.join("\n"))
 }
 
 /// Returns a part as text. `None` for reasoning, and for parts that only a program can read.
@@ -98,7 +128,7 @@ pub(super) async fn before(
         | MessageOrigin::Omitted { first, .. } => first < kept,
         _ => true,
     };
-    let texts: Vec<String> = context.messages.iter().filter(is_older).map(text).collect();
+    let texts = texts(context.messages.iter().filter(is_older));
     Ok(Some(format!(
         "{}\n\n{}",
         opening(app, view).await?,

@@ -60,6 +60,11 @@ async fn work(app: &mut App, args: &Hook, event: &Event, began: Instant) -> anyh
         _ => {
             let key = import_all(app, &memory, event).await;
             match key {
+                Ok(Some(key)) if event.compacts() => {
+                    let session = memory.get_session(key).await?;
+                    Door::of(&session).await?.lose_card(&session).await?;
+                    Ok(None)
+                }
                 Ok(Some(key)) if event.wants_card() => card(app, &memory, key, event).await,
                 Ok(_) => Ok(None),
                 Err(error) => Err(error),
@@ -78,7 +83,11 @@ async fn work(app: &mut App, args: &Hook, event: &Event, began: Instant) -> anyh
     if !is_locked {
         locked(&lock, LONG_WAIT).await;
     }
-    if event.name == "chat.messages.transform" {
+    // The last answer of a turn is in no request until the next turn.
+    if matches!(
+        event.name.as_str(),
+        "chat.messages.transform" | "session.idle"
+    ) {
         opencode::store(app, &memory, event).await?;
     }
     let kept = keep(app, &memory, event, args).await?;

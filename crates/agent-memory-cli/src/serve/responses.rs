@@ -135,7 +135,7 @@ async fn compacted(
     let budget = rendering::budget(server.budget, before);
     let context = assembled(&view, budget).await?;
     let mut texts = vec![rendering::opening(app, &view).await?];
-    texts.extend(context.messages.iter().map(rendering::text));
+    texts.extend(rendering::texts(&context.messages));
     texts.retain(|text| !text.trim().is_empty());
     let last = view.snapshot().head;
     let chain = placed.beginning.unwrap_or_default();

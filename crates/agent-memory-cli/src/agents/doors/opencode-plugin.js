@@ -18,7 +18,16 @@ function ask(event) {
   });
 }
 
-export const AgentMemory = async ({ directory }) => ({
+export const AgentMemory = async ({ client, directory }) => ({
+  // The answer of a turn is in no request until the next turn, so the session is also handed over at its end.
+  event: async ({ event }) => {
+    try {
+      if (event.type !== "session.idle") return;
+      const session = event.properties.sessionID;
+      const { data } = await client.session.messages({ path: { id: session } });
+      if (data?.length) await ask({ hook_event_name: "session.idle", session_id: session, cwd: directory, messages: data });
+    } catch {}
+  },
   // The answer: {"messages": [{"keep": index} | {"role": "user", "text": …}, …]}
   "experimental.chat.messages.transform": async (input, output) => {
     try {
