@@ -5,7 +5,9 @@ use std::collections::{BTreeMap, HashMap};
 use compaction_plan::CompactionResult;
 use compaction_runner::CancellationToken;
 use memory_model::{Accounting as _, EntryKind, RawJson, Seq, SessionKey, SpanBody};
-use memory_store::{ConversationPatch, EntryOutcome, Origin};
+use memory_store::{
+    Conversation, ConversationFilter, ConversationPatch, EntryOutcome, Origin, read_conversations,
+};
 use message_formats::{EntryHead, SessionLog, SourceScope, SourceSummary, Transcript};
 use serde::Serialize;
 
@@ -135,6 +137,11 @@ impl Memory {
         let Some(session) = self.find_session(log.key.clone()).await? else {
             return Ok(None);
         };
+        // Records without ids are numbered through all branches.
+        let is_made = |head: EntryHead<'_>| head.id.is_some_and(message_formats::is_made_id);
+        if log.heads().any(is_made) && session.has_branches().await? {
+            return Ok(None);
+        }
         session.number(log).await?;
         let ids: Vec<String> = log
             .heads()
@@ -325,12 +332,21 @@ impl Session {
         Ok(())
     }
 
+    /// Returns whether the session is a fork or has forks.
+    async fn has_branches(&self) -> Result<bool> {
+        let mut filter = ConversationFilter::default();
+        (filter.archived, filter.family) = (true, Some(self.info().await?.conversation.family));
+        let family = read_conversations(&*self.memory().inner.store, &filter).await?;
+        let forked = |one: &Conversation| matches!(one.origin, Origin::Fork { .. });
+        Ok(family.iter().any(forked))
+    }
+
     /// Returns the number of stored entries with an id that begins with `before` and ends with a number. The numbers
     /// begin at 1 and have no gaps.
     async fn count_made(&self, before: &str) -> Result<u64> {
         let store = &self.memory().inner.store;
         let (mut known, mut unknown) = (0_u64, u64::from(u32::MAX));
-        while unknown - known > 1 {
+        while unknown.saturating_sub(known) > 1 {
             // The first round looks at powers of two, the others at eight numbers in between.
             let width = (unknown - known).div_ceil(8);
             let probes: Vec<u64> = match known == 0 && unknown > 1 << 20 {
