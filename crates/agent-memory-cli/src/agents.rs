@@ -513,6 +513,24 @@ mod tests {
         }
     }
 
+    #[test]
+    fn a_file_that_was_changed_meanwhile_is_not_overwritten() {
+        let folder = tempfile::TempDir::new().unwrap();
+        let path = folder.path().join("settings.json");
+        for (before, meanwhile) in [(Some("{}"), "{\"a\":1}"), (None, "{\"b\":2}")] {
+            let _ = std::fs::remove_file(&path);
+            if let Some(before) = before {
+                std::fs::write(&path, before).unwrap();
+            }
+            let files = files(&parts(&path), true).unwrap();
+            std::fs::write(&path, meanwhile).unwrap();
+            let failure = files[0].write(true).unwrap_err();
+            assert!(failure.message.contains("meanwhile"), "{}", failure.message);
+            assert_eq!(std::fs::read_to_string(&path).unwrap(), meanwhile);
+            assert!(!files[0].backup_path().exists());
+        }
+    }
+
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(400))]
 

@@ -75,13 +75,14 @@ impl KeptTranscripts {
         self.folder.join(name)
     }
 
-    /// Keeps a transcript of a session. The transcript of a session with erased words is not kept, because it has the
-    /// words.
+    /// Keeps a transcript of a session. The transcript is not kept if words of the session, its forks or its sub-agents
+    /// were erased, because it may have the words.
     pub(crate) async fn keep(&self, session: &Session, path: &Path) -> anyhow::Result<()> {
         let (Some(name), false) = (path.file_name(), path.is_symlink()) else {
             return Ok(());
         };
-        if session.info().await?.conversation.erasures > 0 {
+        let family = family(session.memory(), &session.info().await?.conversation).await?;
+        if family.iter().any(|one| one.erasures > 0) {
             return Ok(());
         }
         let folder = self.folder(session.key());
@@ -128,10 +129,8 @@ impl KeptTranscripts {
         memory: &Memory,
         session: &Conversation,
     ) -> anyhow::Result<u64> {
-        let mut filter = ConversationFilter::default();
-        (filter.archived, filter.family) = (true, Some(session.family));
         let mut removed = 0;
-        for one in read_conversations(&**memory.store(), &filter).await? {
+        for one in family(memory, session).await? {
             let folder = self.folder(&one.key);
             removed += copies(&folder)?.len() as u64;
             if folder.is_dir() {
@@ -157,6 +156,13 @@ impl KeptTranscripts {
         }
         Ok(removed)
     }
+}
+
+/// Returns a session with its forks and sub-agents, and the sessions that it comes from.
+async fn family(memory: &Memory, session: &Conversation) -> anyhow::Result<Vec<Conversation>> {
+    let mut filter = ConversationFilter::default();
+    (filter.archived, filter.family) = (true, Some(session.family));
+    Ok(read_conversations(&**memory.store(), &filter).await?)
 }
 
 fn entries(folder: &Path) -> io::Result<Vec<PathBuf>> {

@@ -23,6 +23,7 @@ mod table;
 mod token;
 mod writer;
 
+use std::ffi::OsString;
 use std::io;
 use std::process::ExitCode;
 
@@ -39,7 +40,7 @@ fn main() -> ExitCode {
     let cli = match matches.and_then(|matches| Cli::from_arg_matches(&matches)) {
         Ok(cli) => cli,
         // An agent takes the exit code 2 of a hook for an order to stop.
-        Err(error) if is_hook(std::env::args().skip(1)) => {
+        Err(error) if is_hook(std::env::args_os().skip(1)) => {
             let _ = error.print();
             return ExitCode::SUCCESS;
         }
@@ -54,13 +55,13 @@ fn main() -> ExitCode {
 }
 
 /// Returns whether the first argument that is no option and no option's value is `hook`.
-fn is_hook(arguments: impl Iterator<Item = String>) -> bool {
+fn is_hook(arguments: impl Iterator<Item = OsString>) -> bool {
     let mut is_value = false;
     for argument in arguments {
         if std::mem::take(&mut is_value) {
             continue;
         }
-        match argument.as_str() {
+        match &*argument.to_string_lossy() {
             "--store" | "--lock-timeout" => is_value = true,
             option if option.starts_with('-') => {}
             command => return command == "hook",

@@ -55,9 +55,15 @@ impl Project {
     /// Returns the project of a folder: the repository that it is in, or the folder alone. A repository that is the
     /// user's home does not count.
     pub(crate) fn around(folder: &Path, home: Option<&Path>) -> Self {
+        // The home may be a link.
+        let place = |folder: &Path| folder.canonicalize().ok();
+        let place_of_home = home.and_then(place);
+        let is_home = |above: &Path| {
+            Some(above) == home || place_of_home.is_some() && place(above) == place_of_home
+        };
         let repository = folder
             .ancestors()
-            .take_while(|above| Some(*above) != home)
+            .take_while(|above| !is_home(above))
             .find(|above| above.join(".git").exists());
         match repository {
             Some(repository) => Self::new(repository, true),
@@ -162,8 +168,13 @@ mod tests {
         assert!(!app.contains(Path::new("app")));
         assert!(!around("plain").contains(&root.join("plain/inner")));
         assert!(Project::named(&root.join("plain")).contains(&root.join("plain/inner")));
-        // Not everything below a home is one project.
-        assert!(!around("home/x").contains(&root.join("home")));
+        // Not everything below a home is one project, by any name of the home.
+        assert!(!around("home/x").contains(&home));
+        let house = root.join("house");
+        std::os::unix::fs::symlink(&home, &house).unwrap();
+        for (home, other) in [(&home, &house), (&house, &home)] {
+            assert!(!Project::around(&home.join("x"), Some(other)).contains(home));
+        }
         std::os::unix::fs::symlink(root.join("app"), root.join("link")).unwrap();
         assert!(around("link").contains(&root.join("app").canonicalize().unwrap()));
     }

@@ -145,7 +145,7 @@ pub mod model {
     pub use memory_model::{
         Accounting, Child, Clock, ConversationId, EntryKind, EntryRef, Hash, LogEntry, Media,
         MediaSource, Purpose, ResultContent, Span, SpanBody, StepClock, Summary, SummaryBody,
-        SummaryId, SystemClock, Timestamp, TurnId, View, ViewName, ViewVersion,
+        SummaryId, SystemClock, Timestamp, TurnId, View, ViewName, ViewVersion, without_half_pairs,
     };
 }
 

@@ -279,6 +279,46 @@ fn decode_string(inside: &str, out: &mut String) {
     }
 }
 
+/// Returns JSON text in which the escape of U+FFFD replaces each escape of a lone surrogate.
+pub fn without_half_pairs(json: &str) -> Cow<'_, str> {
+    if !json.contains("\\u") {
+        return Cow::Borrowed(json);
+    }
+    let unit = |at: usize| {
+        let digits = json.get(at..at + 6)?.strip_prefix("\\u")?;
+        u16::from_str_radix(digits, 16).ok()
+    };
+    let (mut out, mut copied, mut at) = (String::new(), 0, 0);
+    while let Some(found) = json.get(at..).and_then(|rest| rest.find('\\')) {
+        at += found;
+        let Some(code) = unit(at) else {
+            // Another escape: skips the backslash and the next character.
+            at += 1 + json
+                .get(at + 1..)
+                .and_then(|rest| rest.chars().next())
+                .map_or(0, char::len_utf8);
+            continue;
+        };
+        let is_pair =
+            matches!(code, 0xD800..0xDC00) && matches!(unit(at + 6), Some(0xDC00..0xE000));
+        if is_pair {
+            at += 12;
+            continue;
+        }
+        if matches!(code, 0xD800..0xE000) {
+            out.push_str(json.get(copied..at).unwrap_or_default());
+            out.push_str("\\ufffd");
+            copied = at + 6;
+        }
+        at += 6;
+    }
+    if copied == 0 {
+        return Cow::Borrowed(json);
+    }
+    out.push_str(json.get(copied..).unwrap_or_default());
+    Cow::Owned(out)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -357,5 +397,25 @@ mod tests {
         assert_eq!(decoded_strings("\"open"), "open");
         assert_eq!(decoded_strings("\"open\\"), "open");
         assert_eq!(decoded_strings("\"\\ud800"), "\u{fffd}");
+    }
+
+    #[test]
+    fn half_pairs_become_replacement_characters() {
+        for (json, expected) in [
+            (r#""plain""#, r#""plain""#),
+            (r#""\ud83d""#, r#""\ufffd""#),
+            (r#""\uDC00x""#, r#""\ufffdx""#),
+            (r#""\ud83d\ude00""#, r#""\ud83d\ude00""#),
+            (
+                r#""\ude00\ud83d\ude00\ud83d""#,
+                r#""\ufffd\ud83d\ude00\ufffd""#,
+            ),
+            (r#""\\ud83d\"\ud83dé""#, r#""\\ud83d\"\ufffdé""#),
+            (r#""\u00e9\ud8""#, r#""\u00e9\ud8""#),
+            (r#""\é\ud83d"#, r#""\é\ufffd"#),
+            ("\\", "\\"),
+        ] {
+            assert_eq!(without_half_pairs(json), expected);
+        }
     }
 }

@@ -86,6 +86,10 @@ impl File {
             let text = format!("cannot change {}: {error}", self.path.display());
             Failure::new(Kind::Other, text).hint("check that you may write there")
         };
+        if self.change() != Change::Unchanged && read(&self.place)? != self.before {
+            let text = format!("{} was changed meanwhile", self.path.display());
+            return Err(Failure::new(Kind::Other, text).hint("run it again"));
+        }
         let backup = self.backup_path();
         if self.change() == Change::Changed && install && !backup.exists() {
             let before = self.before.as_deref().unwrap_or_default();

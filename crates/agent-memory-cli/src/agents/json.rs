@@ -50,8 +50,19 @@ pub(super) fn edit(
     Ok(Some(format!("{mark}{root}")))
 }
 
+/// Fails if a key comes twice. Agents take the last one, and edits change the first.
+fn once(object: &CstObject, key: &str) -> Result<(), String> {
+    let properties = object.properties();
+    let is_it = |property: &&CstObjectProp| property.decoded_name().is_some_and(|name| name == key);
+    match properties.iter().filter(is_it).count() {
+        0 | 1 => Ok(()),
+        _ => Err(format!("has `{key}` twice in an object")),
+    }
+}
+
 /// Returns the object at a key. Creates it if `create` is given.
 fn table(root: &CstObject, key: &str, create: bool) -> Result<Option<CstObject>, String> {
+    once(root, key)?;
     let found = match create {
         true => root.object_value_or_create(key),
         false => root.object_value(key),
@@ -78,6 +89,9 @@ pub(super) fn hooks(root: &CstObject, wanted: Option<(&[&str], &str)>) -> Result
         return Ok(());
     };
     let (events, command) = wanted.unwrap_or_default();
+    for event in events {
+        once(&hooks, event)?;
+    }
     let mut missing = events.to_vec();
     let mut removed = false;
     for event in hooks.properties() {
@@ -147,6 +161,7 @@ pub(super) fn server(root: &CstObject, key: &str, wanted: Option<&Value>) -> Res
     let Some(servers) = table(root, key, wanted.is_some())? else {
         return Ok(());
     };
+    once(&servers, SERVER)?;
     let found = servers.get(SERVER);
     let command = found.as_ref().and_then(|found| {
         let value = found.object_value()?.to_serde_value()?;

@@ -49,7 +49,15 @@ pub(super) fn server(text: Option<&str>, wanted: Option<&Value>) -> Result<Optio
             document.remove(SERVERS);
         }
     }
-    Ok(Some(document.to_string()))
+    let mark = text.strip_prefix('\u{feff}').map_or("", |_| "\u{feff}");
+    let after = document.to_string();
+    // The parser turns the ends of lines into those of Unix, except in texts of several lines.
+    let ends = text.matches("\r\n").count();
+    let after = match ends > 0 && ends == text.matches('\n').count() {
+        true => after.replace("\r\n", "\n").replace('\n', "\r\n"),
+        false => after,
+    };
+    Ok(Some(format!("{mark}{after}")))
 }
 
 /// Returns a value's text without the comments around it.

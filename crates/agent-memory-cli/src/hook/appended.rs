@@ -98,7 +98,9 @@ async fn import_new(
             None => None,
         };
         let last = end.as_ref().and_then(last);
-        if let Some(end) = end
+        // The lines may name another session.
+        if let Some(end) =
+            end.filter(|end| end.sessions.iter().all(|log| log.key == *session.key()))
             && let Some(imported) = memory.import_appended(end).await?
             && let Some(key) = imported.main
         {
@@ -118,7 +120,7 @@ async fn import_new(
     Ok(key)
 }
 
-/// Records the part of a transcript that was imported.
+/// Records the part of a transcript that was imported. The rest cannot be read alone if some of it was imported too.
 async fn record(
     memory: &Memory,
     key: &SessionKey,
@@ -126,11 +128,12 @@ async fn record(
     bytes: u64,
     last: Option<String>,
 ) -> anyhow::Result<()> {
+    let size = std::fs::metadata(path)?.len();
     let source = Checkpoint {
         path: path.to_owned(),
         bytes,
         end: end(path, bytes)?,
-        last,
+        last: last.filter(|_| size == bytes),
     };
     let session = memory.get_session(key.clone()).await?;
     let mut door = Door::of(&session).await?;

@@ -69,8 +69,10 @@ fn transcript(event: &Event) -> Option<PathBuf> {
     };
     let folders = std::fs::read_dir(home.join("projects")).ok()?.flatten();
     let name = format!("{}.jsonl", event.session_id);
-    let mut paths = folders.map(|folder| folder.path().join(&name));
-    paths.find(|path| path.is_file())
+    let paths = folders.map(|folder| folder.path().join(&name));
+    let written = |path: &PathBuf| std::fs::metadata(path).ok()?.modified().ok();
+    // A session that moved to another folder has two.
+    paths.filter(|path| path.is_file()).max_by_key(written)
 }
 
 /// The list of messages that replace a conversation.

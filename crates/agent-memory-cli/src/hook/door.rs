@@ -40,6 +40,9 @@ pub(super) struct Rewriting {
     pub(super) version: u64,
     pub(super) head: u32,
     pub(super) budget: u64,
+    /// Number of the session's erasures. A further one leaves holes in the text.
+    #[serde(default)]
+    pub(super) erasures: u64,
 }
 
 /// What the hooks remember of a session.

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use agent_memory::model::without_half_pairs;
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -34,9 +35,11 @@ pub(super) struct Event {
 }
 
 impl Event {
-    /// Reads an event. `agent` is the agent's name if the caller gave one.
+    /// Reads an event. `agent` is the agent's name if the caller gave one. Agents cut texts in the middle of a surrogate
+    /// pair, so its halves become U+FFFD.
     pub(super) fn parse(text: &[u8], agent: Option<&str>) -> Option<Self> {
-        let mut event: Self = serde_json::from_slice(text).ok()?;
+        let text = without_half_pairs(std::str::from_utf8(text).ok()?);
+        let mut event: Self = serde_json::from_str(&text).ok()?;
         event.agent = agent.unwrap_or_else(|| event.likely_agent()).to_owned();
         Some(event)
     }

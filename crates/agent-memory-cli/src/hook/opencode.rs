@@ -30,11 +30,12 @@ pub(super) async fn rewrite(
         |message: &Value| rendering::cost(message.get("parts").map_or(&[], std::slice::from_ref));
     let costs: Vec<u64> = event.messages.iter().map(one).collect();
     let known = match memory.find_session(event.session_id.as_str()).await? {
-        Some(session) => Door::of(&session)
-            .await?
-            .rewriting()
-            .cloned()
-            .map(|it| (session, it)),
+        Some(session) => {
+            let erasures = session.info().await?.conversation.erasures;
+            let rewriting = Door::of(&session).await?.rewriting().cloned();
+            let rewriting = rewriting.filter(|it| it.erasures == erasures);
+            rewriting.map(|it| (session, it))
+        }
         None => None,
     };
     // A part of the history that the user took back has no cut.
@@ -71,6 +72,7 @@ pub(super) async fn rewrite(
         version: view.version().0,
         head: view.snapshot().head.0,
         budget,
+        erasures: session.info().await?.conversation.erasures,
     };
     let mut door = Door::of(&session).await?;
     door.set_rewriting(&session, rewriting.clone()).await?;

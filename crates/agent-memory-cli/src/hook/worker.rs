@@ -58,7 +58,7 @@ async fn work(app: &mut App, args: &Hook, event: &Event, began: Instant) -> anyh
         "session_before_compact" => pi::compact(app, &memory, event, args.budget).await,
         "chat.messages.transform" => opencode::rewrite(app, &memory, event, args.budget).await,
         _ => {
-            let key = import_all(app, &memory, event).await;
+            let key = import(app, &memory, event).await;
             match key {
                 Ok(Some(key)) if event.compacts() => {
                     let session = memory.get_session(key).await?;
@@ -90,6 +90,7 @@ async fn work(app: &mut App, args: &Hook, event: &Event, began: Instant) -> anyh
     ) {
         opencode::store(app, &memory, event).await?;
     }
+    let sub_agents = import_sub_agents(app, &memory, event).await;
     let kept = keep(app, &memory, event, args).await?;
     // Compactions of several processes share their work without this lock.
     lock.unlock()?;
@@ -103,6 +104,7 @@ async fn work(app: &mut App, args: &Hook, event: &Event, began: Instant) -> anyh
             detail.push_str(&format!("; {made} summaries made"));
         }
     }
+    sub_agents?;
     Ok(detail)
 }
 
@@ -149,12 +151,8 @@ async fn locked(file: &File, limit: Duration) -> bool {
     }
 }
 
-/// Imports the new records of an event's transcripts. Returns the key of the main session.
-async fn import_all(
-    app: &App,
-    memory: &Memory,
-    event: &Event,
-) -> anyhow::Result<Option<SessionKey>> {
+/// Imports the new records of an event's transcript. Returns the key of its main session.
+async fn import(app: &App, memory: &Memory, event: &Event) -> anyhow::Result<Option<SessionKey>> {
     let Some(path) = event
         .transcript_path
         .as_deref()
@@ -165,13 +163,23 @@ async fn import_all(
             .await?
             .map(|session| session.key().clone()));
     };
-    let key = appended::import(app, memory, event, path).await?;
+    appended::import(app, memory, event, path).await
+}
+
+/// Imports the transcripts of the sub-agents of a session that ends. One that cannot be imported leaves the others.
+async fn import_sub_agents(app: &App, memory: &Memory, event: &Event) -> anyhow::Result<()> {
     let is_ending = matches!(event.name.as_str(), "SessionEnd" | "SubagentStop");
-    for path in sub_agents(path).into_iter().filter(|_| is_ending) {
-        let transcript = import::read(&path, &import::options(app, None))?;
-        memory.import(&transcript).await?;
+    let mut done = Ok(());
+    let path = event.transcript_path.as_deref().filter(|_| is_ending);
+    for path in path.into_iter().flat_map(sub_agents) {
+        let imported = async {
+            let transcript = import::read(&path, &import::options(app, None))?;
+            memory.import(&transcript).await?;
+            anyhow::Ok(())
+        };
+        done = done.and(imported.await);
     }
-    Ok(key)
+    done
 }
 
 /// Returns the transcripts of a session's sub-agents, which Claude Code keeps in a folder next to the session's own.

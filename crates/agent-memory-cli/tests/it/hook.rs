@@ -7,7 +7,7 @@ use std::process::{Child, Stdio};
 
 use serde_json::{Value, json};
 
-use crate::support::{Home, Ran, fixture, program};
+use crate::support::{Home, Ran, fixture, program, tells};
 
 const RELEASE: &str = "claude-code/release-week";
 
@@ -172,6 +172,13 @@ fn a_hook_never_fails_and_says_why_in_the_log() {
         &["--store", "/none/such/memory.db", "hook", "claude-code"],
     ] {
         assert_eq!(home.run(arguments).ended(0).out, "", "{arguments:?}");
+    }
+    #[cfg(unix)]
+    {
+        let store = std::os::unix::ffi::OsStrExt::from_bytes(b"--store=\xff");
+        let store: &std::ffi::OsStr = store;
+        let output = home.process(program()).arg(store).arg("hook").output();
+        Ran::from(output.unwrap()).ended(0);
     }
     home.fails(&["grep", "hook", "--bogus"], 2);
     assert!(!home.database().with_file_name("gone.jsonl").exists());
@@ -531,4 +538,184 @@ fn transcripts_outlive_the_agents_own_files_and_go_with_their_session() {
         home.ok(&["export", &session, "--transcript"]).out,
         std::fs::read_to_string(fixture(RELEASE)).unwrap()
     );
+}
+
+/// Returns a line of a transcript of Claude Code.
+fn line(session: &str, uuid: &str, parent: Option<&str>, text: &str) -> String {
+    let role = match uuid.starts_with('u') {
+        true => "user",
+        false => "assistant",
+    };
+    let line = json!({
+        "type": role, "sessionId": session, "uuid": uuid, "parentUuid": parent, "cwd": "/work/tide",
+        "timestamp": "2026-01-01T00:00:00.000Z", "message": {"role": role, "content": text},
+    });
+    format!("{line}\n")
+}
+
+/// Runs the hook with an event, and waits until the work behind the answer is done.
+fn done(home: &Home, event: &Value) -> Value {
+    let before = log(home).len();
+    hook(home, &[], event);
+    while log(home).len() == before {
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    log(home).pop().unwrap()
+}
+
+#[test]
+fn a_record_that_comes_while_the_transcript_is_read_is_stored_once() {
+    let home = Home::new();
+    let mode = "{\"type\":\"mode\",\"mode\":\"normal\",\"sessionId\":\"s\"}";
+    let text = line("s", "u1", None, "One.") + &line("s", "a1", Some("u1"), "Two.") + mode;
+    let path = home.file("s.jsonl", &text);
+    done(&home, &event("Stop", &path, "s"));
+    let text = text + "\n" + &line("s", "u2", Some("a1"), "Three.");
+    home.file("s.jsonl", &text);
+    done(&home, &event("Stop", &path, "s"));
+    let alone = Home::new();
+    alone.ok(&["import", path.to_str().unwrap()]);
+    let export = |home: &Home| home.ok(&["export", "s"]).out;
+    assert_eq!(export(&home), export(&alone));
+}
+
+#[test]
+fn an_end_that_names_another_session_is_not_added_to_that_session() {
+    let home = Home::new();
+    let other = line("other", "u8", None, "Eight.") + &line("other", "a8", Some("u8"), "Nine.");
+    let other = home.file("other.jsonl", other);
+    done(&home, &event("Stop", &other, "other"));
+    let text = line("s", "u1", None, "One.") + &line("s", "a1", Some("u1"), "Two.");
+    let path = home.file("s.jsonl", &text);
+    done(&home, &event("Stop", &path, "s"));
+    home.file("s.jsonl", text + &line("other", "u2", Some("a1"), "Three."));
+    done(&home, &event("Stop", &path, "s"));
+    let alone = Home::new();
+    alone.ok(&["import", other.to_str().unwrap()]);
+    alone.ok(&["import", path.to_str().unwrap()]);
+    for key in ["s", "other"] {
+        let export = |home: &Home| home.ok(&["export", key]).out;
+        assert_eq!(export(&home), export(&alone), "{key}");
+    }
+}
+
+#[test]
+fn a_transcript_is_not_kept_again_if_words_of_a_fork_in_it_were_erased() {
+    let home = Home::new();
+    let text = [
+        line("s", "u1", None, "One."),
+        line("s", "a1", Some("u1"), "Two."),
+        line("s", "u2", Some("a1"), "Taken back: swordfish."),
+        line("s", "a2", Some("u2"), "Answer."),
+        line("s", "u3", Some("a1"), "Three."),
+        line("s", "a3", Some("u3"), "Four."),
+    ];
+    let path = home.file("s.jsonl", text.concat());
+    done(&home, &event("Stop", &path, "s"));
+    home.ok(&["export", "s", "--transcript"]).shows("swordfish");
+    let sessions = home.json(&["sessions"]);
+    let keys = sessions["sessions"].as_array().unwrap().iter();
+    let fork = keys
+        .map(|one| one["session"].as_str().unwrap())
+        .find(|key| *key != "s");
+    home.ok(&["erase", fork.unwrap(), "--from", "3", "--reason", "test"]);
+    home.fails(&["export", "s", "--transcript"], 3);
+    done(&home, &event("Stop", &path, "s"));
+    home.fails(&["export", "s", "--transcript"], 3);
+}
+
+#[test]
+fn a_sub_agents_transcript_that_cannot_be_read_leaves_the_rest_of_the_event() {
+    let home = Home::new();
+    let text = line("s", "u1", None, "One.") + &line("s", "a1", Some("u1"), "Two.");
+    let path = home.file("s.jsonl", &text);
+    home.file("s/subagents/agent-1.jsonl", "");
+    let side = json!({
+        "type": "user", "sessionId": "s", "uuid": "u9", "parentUuid": null, "isSidechain": true, "agentId": "2",
+        "timestamp": "2026-01-01T00:00:00.000Z", "message": {"role": "user", "content": "Count the buoys."},
+    });
+    home.file("s/subagents/agent-2.jsonl", format!("{side}\n"));
+    let logged = done(&home, &event("SessionEnd", &path, "s"));
+    tells(&logged["detail"], "agent-1.jsonl");
+    assert_eq!(home.ok(&["export", "s", "--transcript"]).out, text);
+    home.ok(&["grep", "s/2", "buoys"]).shows("buoys");
+}
+
+#[test]
+fn half_a_surrogate_pair_in_a_message_does_not_hide_the_event() {
+    let home = Home::new();
+    let messages: Vec<Value> = (0..40).map(|n| {
+        let id = format!("msg_{n:03}");
+        json!({
+            "info": {"id": id, "sessionID": "ses_1", "role": if n % 2 == 0 { "user" } else { "assistant" },
+                "time": {"created": 1_700_000_000_000_u64 + n}},
+            "parts": [{"id": format!("prt_{n:03}"), "type": "text", "text": format!("Cut off: HALF {}", "word ".repeat(40))}],
+        })
+    }).collect();
+    let event = json!({
+        "hook_event_name": "chat.messages.transform", "session_id": "ses_1", "cwd": "/work/tide", "messages": messages,
+    });
+    let event = event.to_string().replace("HALF", "\\ud83d");
+    let child = start(&home, &["opencode", "--budget", "500"], &event);
+    let ran = Ran::from(child.wait_with_output().unwrap()).ended(0);
+    assert!(ran.json()["messages"].as_array().unwrap().len() > 1);
+    home.ok(&["grep", "ses_1", "Cut off"]).shows("Cut off");
+}
+
+#[test]
+fn after_an_erasure_opencodes_plugin_gets_a_text_without_holes() {
+    let home = Home::new();
+    let messages: Vec<Value> = (0..50)
+        .map(|n| {
+            let role = if n % 2 == 0 { "user" } else { "assistant" };
+            let text = format!("Message {n} has the word lamp{n}. {}", "It goes on. ".repeat(20));
+            json!({
+                "info": {"id": format!("msg_{n:03}"), "sessionID": "ses_1", "role": role, "time": {"created": n}},
+                "parts": [{"id": format!("prt_{n:03}"), "type": "text", "text": text}],
+            })
+        })
+        .collect();
+    let event = json!({
+        "hook_event_name": "chat.messages.transform", "session_id": "ses_1", "cwd": "/work/tide", "messages": messages,
+    });
+    let rewrite = || {
+        hook(&home, &["opencode", "--budget", "600"], &event).json()["messages"][0]["text"]
+            .to_string()
+    };
+    let before = rewrite();
+    assert!(
+        before.contains("lamp2") && before.contains("lamp20"),
+        "{before}"
+    );
+    home.ok(&[
+        "erase", "ses_1", "--from", "1", "--to", "4", "--reason", "test",
+    ]);
+    let after = rewrite();
+    assert!(
+        !after.contains("lamp2.") && after.contains("lamp20"),
+        "{after}"
+    );
+    assert_eq!(rewrite(), after);
+}
+
+#[test]
+fn claude_codes_mod_is_answered_from_the_newest_transcript_of_the_session() {
+    let home = Home::new();
+    for (session, old, new) in [("s1", "a", "b"), ("s2", "b", "a")] {
+        let text = line(session, "u1", None, "One.") + &line(session, "a1", Some("u1"), "Two.");
+        let old = home.file(&format!(".claude/projects/{old}/{session}.jsonl"), &text);
+        let file = std::fs::File::options().write(true).open(old).unwrap();
+        file.set_modified(std::time::UNIX_EPOCH).unwrap();
+        let text = text + &line(session, "u2", Some("a1"), "Three.");
+        home.file(&format!(".claude/projects/{new}/{session}.jsonl"), text);
+        let message = json!({"role": "user", "text": "Three.", "toolUses": [], "handle": "u2"});
+        let event = json!({
+            "hook_event_name": "session.compact", "session_id": session, "cwd": "/work/tide", "messages": [message],
+        });
+        assert!(hook(&home, &[], &event).json()["messages"].is_array());
+        assert!(
+            home.ok(&["export", session]).out.contains("Three."),
+            "{session}"
+        );
+    }
 }

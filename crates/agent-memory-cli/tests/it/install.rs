@@ -377,3 +377,36 @@ fn doctor_tells_of_events_and_of_transcripts_that_are_deleted_soon() {
     ran.shows("1 of them not in the database");
     ran.shows("pi: not installed");
 }
+
+#[test]
+fn line_ends_and_marks_of_files_stay() {
+    let home = agents();
+    let toml = "\u{feff}# mine\r\nmodel = \"x\"\r\n\r\n[a]\r\nb = 1\r\n";
+    home.file(".codex/config.toml", toml);
+    home.file(".codex/hooks.json", "\u{feff}{\r\n  \"a\": 1\r\n}\r\n");
+    home.ok(&["install", "codex"]);
+    let text = std::fs::read_to_string(home.path().join(".codex/config.toml")).unwrap();
+    assert!(text.starts_with(toml), "{text:?}");
+    for file in [".codex/config.toml", ".codex/hooks.json"] {
+        let text = std::fs::read_to_string(home.path().join(file)).unwrap();
+        assert!(text.starts_with('\u{feff}'), "{text:?}");
+        assert!(!text.replace("\r\n", "").contains('\n'), "{text:?}");
+    }
+    home.ok(&["install", "codex"]).shows("already installed");
+}
+
+#[test]
+fn a_key_that_comes_twice_is_an_error_because_agents_take_the_last() {
+    let home = agents();
+    for text in [
+        r#"{"hooks": {}, "hooks": {}}"#,
+        r#"{"hooks": {"Stop": [], "Stop": []}}"#,
+        r#"{"mcpServers": {}, "mcpServers": {}}"#,
+        r#"{"mcpServers": {"agent-memory": {"command": "agent-memory"}, "agent-memory": {"command": "agent-memory"}}}"#,
+    ] {
+        let path = home.file(".qwen/settings.json", text);
+        let failure = home.fails(&["--json", "install", "qwen-code"], 4).error();
+        tells(&failure["message"], "twice");
+        assert_eq!(std::fs::read_to_string(path).unwrap(), text);
+    }
+}

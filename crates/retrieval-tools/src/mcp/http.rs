@@ -142,7 +142,7 @@ async fn readable(request: Request, next: Next) -> Response {
     };
     let body = match request::read(&body) {
         Err(unreadable) => return refused(StatusCode::BAD_REQUEST, unreadable),
-        Ok(_) => match std::str::from_utf8(&body).map(request::without_half_pairs) {
+        Ok(_) => match std::str::from_utf8(&body).map(memory_model::without_half_pairs) {
             Ok(std::borrow::Cow::Owned(text)) => Body::from(text),
             _ => Body::from(body),
         },

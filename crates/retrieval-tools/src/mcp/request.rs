@@ -1,7 +1,6 @@
 //! Reads requests. A request that cannot be read gets an error as its answer.
 
-use std::borrow::Cow;
-
+use memory_model::without_half_pairs;
 use rmcp::ErrorData;
 use rmcp::model::{ClientJsonRpcMessage, RequestId};
 use serde_json::Value;
@@ -81,46 +80,6 @@ pub(super) fn read(bytes: &[u8]) -> Result<Option<ClientJsonRpcMessage>, Unreada
     }
 }
 
-/// Returns JSON text in which the escape of U+FFFD replaces each escape of a lone surrogate.
-pub(super) fn without_half_pairs(json: &str) -> Cow<'_, str> {
-    if !json.contains("\\u") {
-        return Cow::Borrowed(json);
-    }
-    let unit = |at: usize| {
-        let digits = json.get(at..at + 6)?.strip_prefix("\\u")?;
-        u16::from_str_radix(digits, 16).ok()
-    };
-    let (mut out, mut copied, mut at) = (String::new(), 0, 0);
-    while let Some(found) = json.get(at..).and_then(|rest| rest.find('\\')) {
-        at += found;
-        let Some(code) = unit(at) else {
-            // Another escape: skips the backslash and the next character.
-            at += 1 + json
-                .get(at + 1..)
-                .and_then(|rest| rest.chars().next())
-                .map_or(0, char::len_utf8);
-            continue;
-        };
-        let is_pair =
-            matches!(code, 0xD800..0xDC00) && matches!(unit(at + 6), Some(0xDC00..0xE000));
-        if is_pair {
-            at += 12;
-            continue;
-        }
-        if matches!(code, 0xD800..0xE000) {
-            out.push_str(json.get(copied..at).unwrap_or_default());
-            out.push_str("\\ufffd");
-            copied = at + 6;
-        }
-        at += 6;
-    }
-    if copied == 0 {
-        return Cow::Borrowed(json);
-    }
-    out.push_str(json.get(copied..).unwrap_or_default());
-    Cow::Owned(out)
-}
-
 /// Returns the id in a malformed request: the value of the key `id` in the outermost object.
 fn id_in(text: &str) -> Option<RequestId> {
     let (mut depth, mut rest) = (0_u32, text);
@@ -171,26 +130,6 @@ mod tests {
     fn id_of(text: &str) -> Value {
         let id = id_in(text).map(RequestId::into_json_value);
         id.unwrap_or_default()
-    }
-
-    #[test]
-    fn half_pairs_become_replacement_characters() {
-        for (json, expected) in [
-            (r#""plain""#, r#""plain""#),
-            (r#""\ud83d""#, r#""\ufffd""#),
-            (r#""\uDC00x""#, r#""\ufffdx""#),
-            (r#""\ud83d\ude00""#, r#""\ud83d\ude00""#),
-            (
-                r#""\ude00\ud83d\ude00\ud83d""#,
-                r#""\ufffd\ud83d\ude00\ufffd""#,
-            ),
-            (r#""\\ud83d\"\ud83dé""#, r#""\\ud83d\"\ufffdé""#),
-            (r#""\u00e9\ud8""#, r#""\u00e9\ud8""#),
-            (r#""\é\ud83d"#, r#""\é\ufffd"#),
-            ("\\", "\\"),
-        ] {
-            assert_eq!(without_half_pairs(json), expected);
-        }
     }
 
     #[test]
