@@ -58,7 +58,7 @@ async fn work(app: &mut App, args: &Hook, event: &Event, began: Instant) -> anyh
         "session_before_compact" => pi::compact(app, &memory, event, args.budget).await,
         "chat.messages.transform" => opencode::rewrite(app, &memory, event, args.budget).await,
         _ => {
-            let key = import(app, &memory, event).await;
+            let key = import_transcript(app, &memory, event).await;
             match key {
                 Ok(Some(key)) if event.compacts() => {
                     let session = memory.get_session(key).await?;
@@ -152,7 +152,11 @@ async fn locked(file: &File, limit: Duration) -> bool {
 }
 
 /// Imports the new records of an event's transcript. Returns the key of its main session.
-async fn import(app: &App, memory: &Memory, event: &Event) -> anyhow::Result<Option<SessionKey>> {
+async fn import_transcript(
+    app: &App,
+    memory: &Memory,
+    event: &Event,
+) -> anyhow::Result<Option<SessionKey>> {
     let Some(path) = event
         .transcript_path
         .as_deref()
