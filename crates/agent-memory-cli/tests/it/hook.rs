@@ -712,7 +712,7 @@ fn claude_codes_mod_is_answered_from_the_newest_transcript_of_the_session() {
         let event = json!({
             "hook_event_name": "session.compact", "session_id": session, "cwd": "/work/tide", "messages": [message],
         });
-        assert!(hook(&home, &[], &event).json()["messages"].is_array());
+        hook(&home, &[], &event);
         assert!(
             home.ok(&["export", session]).out.contains("Three."),
             "{session}"
