@@ -17,6 +17,7 @@ use crate::error::{Failure, Kind, is_older};
 use crate::output::{Output, note, quoted};
 use crate::place::Place;
 use crate::progress::Progress;
+#[cfg(any(feature = "mcp", feature = "serve"))]
 use crate::scope::Project;
 use crate::stop::Stop;
 use crate::table::Table;
@@ -297,6 +298,7 @@ impl App {
 
     /// Returns the project with the sessions that a client may see: the one in `folder`. Without a folder, it has all
     /// sessions if `--store` names the database, else it is the working folder's.
+    #[cfg(any(feature = "mcp", feature = "serve"))]
     pub(crate) fn project(&self, folder: Option<&Path>) -> std::io::Result<Project> {
         match folder {
             Some(folder) => Ok(Project::named(folder)),

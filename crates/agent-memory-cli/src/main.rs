@@ -14,6 +14,10 @@ mod place;
 mod policy;
 mod progress;
 mod redact;
+#[cfg_attr(
+    not(any(feature = "mcp", feature = "serve")),
+    allow(dead_code, reason = "without a server no client asks for a project")
+)]
 mod scope;
 #[cfg(feature = "serve")]
 mod serve;
