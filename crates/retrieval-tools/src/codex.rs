@@ -384,11 +384,15 @@ impl Call for SearchArgs {
     }
 }
 
+/// Characters with a meaning in a regular expression. Behind a backslash others have one, such as `<` for the beginning of
+/// a word.
+const META: &str = r"\.+*?()|[]{}^$#&-~";
+
 /// Returns a regular expression that matches only this text.
 fn exactly(text: &str) -> String {
     let mut out = String::from("(?-i:");
     for c in text.chars() {
-        if c.is_ascii_punctuation() {
+        if META.contains(c) {
             out.push('\\');
         }
         out.push(c);
@@ -600,5 +604,24 @@ impl Call for WriteNoteArgs {
         };
         let notes = tools.notes(Self::NAME)?;
         Ok(ToolAnswer::of_text(notes.change(write).await?))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_exact_text_matches_itself_alone() {
+        let every = (0..=127_u8).map(char::from).collect::<String>();
+        let each = every.chars().map(String::from);
+        for text in each.chain([every.clone(), "<state>".into(), "\\<é 🌊".into()]) {
+            let exactly = regex::Regex::new(&exactly(&text)).unwrap();
+            let around = format!("xx{text}yy");
+            let found = exactly.find(&around).map(|found| found.as_str());
+            assert_eq!(found, Some(text.as_str()));
+            let other = text.to_uppercase();
+            assert!(other == text || !exactly.is_match(&other), "{text:?}");
+        }
     }
 }

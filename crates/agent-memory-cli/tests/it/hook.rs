@@ -44,7 +44,7 @@ fn added(ran: &Ran) -> String {
 
 fn event(name: &str, path: &Path, session: &str) -> Value {
     json!({
-        "hook_event_name": name, "session_id": session, "transcript_path": path, "cwd": "/work/tide",
+        "hook_event_name": name, "session_id": session, "transcript_path": path, "cwd": "/srv/tide",
     })
 }
 
@@ -72,7 +72,7 @@ impl Growing {
             .map(|line| serde_json::from_str::<Value>(line).unwrap());
         let key = |line: Value| Some(line.get("sessionId")?.as_str()?.to_owned());
         Self {
-            path: home.path().join("projects/-work-tide/growing.jsonl"),
+            path: home.path().join("projects/-srv-tide/growing.jsonl"),
             session: first.filter_map(key).next().unwrap(),
             lines,
         }
@@ -376,7 +376,7 @@ fn opencodes_plugin_gets_the_same_bytes_until_the_history_is_cut_again() {
     let messages: Vec<Value> = (0..12).flat_map(again).collect();
     let rewrite = |count: usize| {
         let event = json!({
-            "hook_event_name": "chat.messages.transform", "session_id": key, "cwd": "/work/tide",
+            "hook_event_name": "chat.messages.transform", "session_id": key, "cwd": "/srv/tide",
             "messages": messages[..count],
         });
         hook(&home, &["opencode", "--budget", "500"], &event).out
@@ -425,7 +425,7 @@ fn after_opencodes_own_compaction_the_last_request_is_in_front_of_its_summary() 
     let text = |n, role: &str, text: &str| message(n, role, json!({"type": "text", "text": text}));
     let rewrite = |messages: &[Value]| {
         let event = json!({
-            "hook_event_name": "chat.messages.transform", "session_id": "ses_1", "cwd": "/work/tide",
+            "hook_event_name": "chat.messages.transform", "session_id": "ses_1", "cwd": "/srv/tide",
             "messages": messages,
         });
         hook(&home, &["opencode"], &event).out
@@ -547,7 +547,7 @@ fn line(session: &str, uuid: &str, parent: Option<&str>, text: &str) -> String {
         false => "assistant",
     };
     let line = json!({
-        "type": role, "sessionId": session, "uuid": uuid, "parentUuid": parent, "cwd": "/work/tide",
+        "type": role, "sessionId": session, "uuid": uuid, "parentUuid": parent, "cwd": "/srv/tide",
         "timestamp": "2026-01-01T00:00:00.000Z", "message": {"role": role, "content": text},
     });
     format!("{line}\n")
@@ -653,7 +653,7 @@ fn half_a_surrogate_pair_in_a_message_does_not_hide_the_event() {
         })
     }).collect();
     let event = json!({
-        "hook_event_name": "chat.messages.transform", "session_id": "ses_1", "cwd": "/work/tide", "messages": messages,
+        "hook_event_name": "chat.messages.transform", "session_id": "ses_1", "cwd": "/srv/tide", "messages": messages,
     });
     let event = event.to_string().replace("HALF", "\\ud83d");
     let child = start(&home, &["opencode", "--budget", "500"], &event);
@@ -676,7 +676,7 @@ fn after_an_erasure_opencodes_plugin_gets_a_text_without_holes() {
         })
         .collect();
     let event = json!({
-        "hook_event_name": "chat.messages.transform", "session_id": "ses_1", "cwd": "/work/tide", "messages": messages,
+        "hook_event_name": "chat.messages.transform", "session_id": "ses_1", "cwd": "/srv/tide", "messages": messages,
     });
     let rewrite = || {
         hook(&home, &["opencode", "--budget", "600"], &event).json()["messages"][0]["text"]
@@ -710,7 +710,7 @@ fn claude_codes_mod_is_answered_from_the_newest_transcript_of_the_session() {
         home.file(&format!(".claude/projects/{new}/{session}.jsonl"), text);
         let message = json!({"role": "user", "text": "Three.", "toolUses": [], "handle": "u2"});
         let event = json!({
-            "hook_event_name": "session.compact", "session_id": session, "cwd": "/work/tide", "messages": [message],
+            "hook_event_name": "session.compact", "session_id": session, "cwd": "/srv/tide", "messages": [message],
         });
         hook(&home, &[], &event);
         assert!(
