@@ -1,5 +1,6 @@
 //! The command line.
 
+mod doors;
 pub(crate) mod examples;
 mod retrieval;
 
@@ -12,9 +13,13 @@ use agent_memory::{Mode, Strategy};
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+#[cfg(feature = "serve")]
+pub(crate) use self::doors::Serve;
+pub(crate) use self::doors::{Hook, Install};
+#[cfg(feature = "mcp")]
+pub(crate) use self::doors::{Mcp, Names};
 use self::retrieval::named;
 pub(crate) use self::retrieval::{Describe, Expand, Files, Grep, Index, Recall, Vectors};
-use crate::agents::Agent;
 
 /// Exit codes in `--help`. `error.rs` assigns them.
 const EXIT_CODES: &str = "\
@@ -97,7 +102,7 @@ pub(crate) enum Command {
     Audit(Audit),
     /// Import transcripts of Claude Code, Codex, Gemini CLI, pi, Qwen Code and others, or JSON lines
     Import(Import),
-    /// Answer an event of a coding agent, one JSON object on stdin: import what is new, and give the agent an outline after
+    /// Answer an event of a coding agent, one JSON object on stdin: import new messages, and give the agent an outline after
     /// a compaction, or the compaction itself. Always exits with 0
     Hook(Hook),
     /// Put the program into the configuration of a coding agent, so that the agent calls it by itself
@@ -408,41 +413,6 @@ pub(crate) struct Import {
     pub(crate) strict: bool,
 }
 
-/// Arguments of `hook`.
-#[derive(Debug, Args)]
-pub(crate) struct Hook {
-    /// The agent: claude-code, codex, gemini-cli, opencode, pi or qwen-code [default: by the event]
-    #[arg(value_name = "AGENT")]
-    pub(crate) agent: Option<String>,
-    /// Size of what replaces the older messages in a compaction, in tokens
-    #[arg(long, value_name = "TOKENS", default_value_t = 16_000, value_parser = clap::value_parser!(u64).range(500..))]
-    pub(crate) budget: u64,
-    /// Remove kept transcripts that the agent has deleted and that were last written to before this number of days
-    /// [default: keep them]
-    #[arg(long, value_name = "DAYS")]
-    pub(crate) transcript_days: Option<u32>,
-    /// Remove the oldest kept transcripts that the agent has deleted if they have more MiB together [default: keep them]
-    #[arg(long, value_name = "MIB")]
-    pub(crate) transcript_mib: Option<u32>,
-    /// Do the work of the event
-    #[arg(long, hide = true)]
-    pub(crate) worker: bool,
-}
-
-/// Arguments of `install`.
-#[derive(Debug, Args)]
-pub(crate) struct Install {
-    /// The agent
-    #[arg(value_enum)]
-    pub(crate) agent: Agent,
-    /// Print the changes as diffs without writing anything
-    #[arg(long)]
-    pub(crate) dry_run: bool,
-    /// Take the program out of the agent's configuration
-    #[arg(long)]
-    pub(crate) remove: bool,
-}
-
 /// Arguments of `context`.
 #[derive(Debug, Args)]
 pub(crate) struct Context {
@@ -650,84 +620,6 @@ pub(crate) struct Tokens {
     /// Files; their raw text is counted, in any format
     #[arg(value_name = "FILE", required = true)]
     pub(crate) files: Vec<PathBuf>,
-}
-
-/// Arguments of `mcp`.
-#[cfg(feature = "mcp")]
-#[derive(Debug, Args)]
-pub(crate) struct Mcp {
-    /// A session that clients can read: its name or the beginning of it; may be given several times, and then each call
-    /// names one of them [default: the sessions of --project; without it all if --store is given, else those in the
-    /// project that the working folder is in]
-    #[arg(long = "session", value_name = "SESSION")]
-    pub(crate) sessions: Vec<String>,
-    /// Folder of a project, with all folders in it: clients can read the sessions of agents that worked there. Its
-    /// folder .agents has identity files that take the place of those of --identity
-    #[arg(long, value_name = "FOLDER")]
-    pub(crate) project: Option<PathBuf>,
-    /// Offer a tool that reads and writes SOUL.md, USER.md and MEMORY.md in this folder; without it and --names no tool
-    /// writes
-    #[arg(long, value_name = "FOLDER")]
-    pub(crate) identity: Option<PathBuf>,
-    /// Offer the tools of a vendor too, under the names that its models know: history and notes of Codex, or the tool
-    /// memory of the Claude API. Their notes are written into the database
-    #[arg(long, value_name = "VENDOR")]
-    pub(crate) names: Option<Names>,
-    /// Name of the notes, such as that of a project; without it all projects of a database have the same notes
-    #[arg(long, value_name = "NAME", requires = "names")]
-    pub(crate) notes: Option<String>,
-    /// Serve over HTTP at this port of 127.0.0.1 instead; 0 chooses a free port. Clients send a token from
-    /// AGENT_MEMORY_TOKEN, or a new one that is printed on stderr
-    #[arg(long, value_name = "PORT")]
-    pub(crate) http: Option<u16>,
-    /// Size that every reply stays below, in tokens
-    #[arg(long, value_name = "TOKENS", default_value_t = 10_000, value_parser = clap::value_parser!(u64).range(500..))]
-    pub(crate) reply_tokens: u64,
-    /// Time after which a search returns its results so far, in seconds
-    #[arg(long, value_name = "SECONDS", default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..=3_600))]
-    pub(crate) time_limit: u64,
-    /// Vectors of words that searches count.
-    #[command(flatten)]
-    pub(crate) vectors: Vectors,
-}
-
-/// Vendors whose tools `mcp` can offer.
-#[cfg(feature = "mcp")]
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Names {
-    Codex,
-    Anthropic,
-}
-
-/// Arguments of `serve`.
-#[cfg(feature = "serve")]
-#[derive(Debug, Args)]
-pub(crate) struct Serve {
-    /// Port of 127.0.0.1; 0 chooses a free port. Clients send a token from AGENT_MEMORY_TOKEN, or a new one that is
-    /// printed on stderr
-    #[arg(long, value_name = "PORT", default_value_t = 8_732)]
-    pub(crate) port: u16,
-    /// A session that clients can use, with its forks: its name or the beginning of it; may be given several times
-    /// [default: the sessions of --project; without it all if --store is given, else those of the project that the
-    /// working folder is in]
-    #[arg(long = "session", value_name = "SESSION")]
-    pub(crate) sessions: Vec<String>,
-    /// Folder of a project, with all folders in it: clients can use the sessions of agents that worked there, and new
-    /// sessions belong to it
-    #[arg(long, value_name = "FOLDER")]
-    pub(crate) project: Option<PathBuf>,
-    /// Size of a compaction's text, in tokens
-    #[arg(long, value_name = "TOKENS", default_value_t = 16_000, value_parser = clap::value_parser!(u64).range(500..))]
-    pub(crate) budget: u64,
-    /// Time after which a search returns its results so far, in seconds
-    #[arg(long, value_name = "SECONDS", default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..=3_600))]
-    pub(crate) time_limit: u64,
-    /// Print a line on stderr for each request: route, status and duration, without any words of messages
-    #[arg(long)]
-    pub(crate) log: bool,
-    /// Vectors of words that searches count.
-    #[command(flatten)]
-    pub(crate) vectors: Vectors,
 }
 
 /// Arguments of `completions`.

@@ -1,7 +1,7 @@
 //! `hook`: answers an event of a coding agent, one JSON object on stdin.
 //!
 //! An agent waits for its hooks, so the command starts a second process for the work, passes its answer on, and ends at
-//! the deadline at the latest. The second process then finishes what is left, such as the import of a large transcript.
+//! the deadline at the latest. The second process then finishes the rest, such as the import of a large transcript.
 //! The command never fails: it exits with 0 and prints nothing if it has no answer. Each event leaves a line in a log
 //! next to the database.
 
@@ -65,9 +65,7 @@ fn ask(app: &App, args: &Hook, text: Vec<u8>, event: Option<&Event>) -> Option<S
     let log = Log::of(app);
     let answered = start(app, args).map(|mut worker| {
         let (stdin, stdout) = (worker.stdin.take(), worker.stdout.take());
-        let deadline = event
-            .as_ref()
-            .map_or(Duration::from_secs(2), |event| event.deadline());
+        let deadline = event.map_or(Duration::from_secs(2), Event::deadline);
         within(deadline, move || {
             // The worker may end before it has read everything.
             stdin.and_then(|mut stdin| stdin.write_all(&text).ok());

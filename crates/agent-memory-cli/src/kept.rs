@@ -11,9 +11,9 @@ use std::time::{Duration, SystemTime};
 use agent_memory::model::{Clock as _, SystemClock};
 use agent_memory::store::{Conversation, ConversationFilter, read_conversations};
 use agent_memory::{Memory, Session, SessionKey};
-use sha2::{Digest as _, Sha256};
 
 use crate::app::App;
+use crate::output::short_hash;
 
 /// The copies next to a database.
 #[derive(Debug, Clone)]
@@ -66,13 +66,7 @@ impl KeptTranscripts {
 
     /// Returns the folder of a session's copies. Its name is made from the session's key, which may be any text.
     fn folder(&self, key: &SessionKey) -> PathBuf {
-        let hash = Sha256::digest(key.as_str().as_bytes());
-        let name: String = hash
-            .iter()
-            .take(16)
-            .map(|byte| format!("{byte:02x}"))
-            .collect();
-        self.folder.join(name)
+        self.folder.join(short_hash(key.as_str().as_bytes()))
     }
 
     /// Keeps a transcript of a session. The transcript is not kept if words of the session, its forks or its sub-agents

@@ -8,7 +8,17 @@ use std::borrow::Cow;
 use std::io::{self, BufWriter, Stdout, Write};
 
 use serde::Serialize;
+use sha2::{Digest as _, Sha256};
 use unicode_width::UnicodeWidthStr as _;
+
+/// Returns the first 32 hex digits of the SHA-256 of bytes, for names and comparisons.
+pub(crate) fn short_hash(bytes: &[u8]) -> String {
+    let hash = Sha256::digest(bytes);
+    hash.iter()
+        .take(16)
+        .map(|byte| format!("{byte:02x}"))
+        .collect()
+}
 
 /// Writer of a command's output to stdout. If the reader has closed the pipe, writing fails with the kind `BrokenPipe`,
 /// and `main` exits without a message.

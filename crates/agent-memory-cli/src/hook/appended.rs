@@ -6,13 +6,13 @@ use std::path::Path;
 
 use agent_memory::transcripts::Transcript;
 use agent_memory::{Memory, SessionKey};
-use sha2::{Digest as _, Sha256};
 
 use super::door::{Checkpoint, Door};
 use super::event::Event;
 use crate::app::App;
 use crate::commands::import;
 use crate::error::Kind;
+use crate::output::short_hash;
 use crate::scope;
 
 /// Number of bytes before the end of the imported part that must be the same, so that the rest counts as appended.
@@ -35,12 +35,7 @@ fn end(path: &Path, offset: u64) -> std::io::Result<String> {
     if bytes.len() as u64 != offset - from {
         return Err(std::io::ErrorKind::UnexpectedEof.into());
     }
-    let hash = Sha256::digest(&bytes);
-    Ok(hash
-        .iter()
-        .take(16)
-        .map(|byte| format!("{byte:02x}"))
-        .collect())
+    Ok(short_hash(&bytes))
 }
 
 /// Returns the size of a transcript up to its last whole line, of its first `size` bytes.
@@ -60,7 +55,7 @@ fn whole_lines(path: &Path, size: u64) -> std::io::Result<u64> {
     Ok(0)
 }
 
-/// Imports what a transcript has more than at the last event. Returns the key of its main session.
+/// Imports the records of a transcript that are new since the last event. Returns the key of its main session.
 pub(super) async fn import(
     app: &App,
     memory: &Memory,

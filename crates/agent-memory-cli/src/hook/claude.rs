@@ -4,7 +4,7 @@
 //! messages to build anew.
 
 use std::collections::HashMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use agent_memory::context::{ContextMessage, MessageOrigin};
 use agent_memory::view::ViewAtVersion;
@@ -55,8 +55,8 @@ pub(super) async fn compact(
 
 /// Returns the path of a session's transcript. The event may not have it.
 fn transcript(event: &Event) -> Option<PathBuf> {
-    if let Some(path) = &event.transcript_path {
-        return Some(path.clone()).filter(|path| path.is_file());
+    if event.transcript_path.is_some() {
+        return event.transcript().map(Path::to_path_buf);
     }
     let is_name = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
     if event.session_id.is_empty() || !event.session_id.chars().all(is_name) {
@@ -114,7 +114,7 @@ impl<'a> Replacement<'a> {
                     list.messages
                         .extend(kept.into_iter().map(|at| json!({"keep": at})));
                 }
-                None if has_tools(message) => {
+                None if tools_in(message) > 0 => {
                     list.flush(&mut texts);
                     list.messages.push(rebuilt(message));
                 }
@@ -139,16 +139,11 @@ impl<'a> Replacement<'a> {
         let found: Vec<usize> = (range.first.0..=range.last.0)
             .filter_map(|seq| index_of.get(&Seq(seq)).copied())
             .collect();
-        let tools = |one: &Value| count(one, "toolUses") + count(one, "toolResults");
-        let in_event: usize = found
-            .iter()
-            .filter_map(|at| self.event.messages.get(*at))
-            .map(tools)
-            .sum();
-        let is_tool =
-            |part: &&Part| matches!(part, Part::ToolCall { .. } | Part::ToolResult { .. });
-        let in_context = message.parts.iter().filter(is_tool).count();
-        (!found.is_empty() && in_event == in_context).then_some(found)
+        let tools =
+            |one: &Value| list_of(one, "toolUses").count() + list_of(one, "toolResults").count();
+        let messages = found.iter().filter_map(|at| self.event.messages.get(*at));
+        let in_event: usize = messages.map(tools).sum();
+        (!found.is_empty() && in_event == tools_in(message)).then_some(found)
     }
 
     /// Adds the texts so far as one message of the user.
@@ -181,23 +176,13 @@ impl<'a> Replacement<'a> {
 
 /// Returns an event's message with each result once. The event has them up to four times.
 fn once(message: &Value) -> Value {
-    let mut message = message.clone();
-    let list = |value: Option<&mut Value>| -> Vec<Value> {
-        value
-            .map(Value::take)
-            .and_then(|it| it.as_array().cloned())
-            .unwrap_or_default()
+    let each = |list, field| -> Vec<Option<&Value>> {
+        list_of(message, list).map(|one| one.get(field)).collect()
     };
-    let calls = list(message.get_mut("toolUses"));
-    let results = list(message.get_mut("toolResults"));
-    let calls = calls
-        .iter()
-        .map(|one| json!([one.get("tool"), one.get("input")]));
-    let results = results.iter().map(|one| json!(one.get("text")));
     json!([
-        message,
-        calls.collect::<Vec<_>>(),
-        results.collect::<Vec<_>>()
+        message.get("text"),
+        each("toolUses", "input"),
+        each("toolResults", "text")
     ])
 }
 
@@ -206,26 +191,27 @@ fn handle(message: &Value) -> String {
     handle.unwrap_or_default().to_owned()
 }
 
-fn count(message: &Value, key: &str) -> usize {
+/// Returns the calls or results of an event's message.
+fn list_of<'a>(message: &'a Value, key: &str) -> impl Iterator<Item = &'a Value> + use<'a> {
     message
         .get(key)
         .and_then(Value::as_array)
-        .map_or(0, Vec::len)
+        .into_iter()
+        .flatten()
 }
 
 /// Returns the ids of the calls or results of an event's message.
 fn ids(message: &Value, key: &str) -> impl Iterator<Item = String> {
-    let list = message.get(key).and_then(Value::as_array);
-    let ids = list.into_iter().flatten();
-    ids.map(|one| {
+    list_of(message, key).map(|one| {
         let id = one.get("tool_use_id").and_then(Value::as_str);
         id.unwrap_or_default().to_owned()
     })
 }
 
-fn has_tools(message: &ContextMessage) -> bool {
-    let is_tool = |part: &Part| matches!(part, Part::ToolCall { .. } | Part::ToolResult { .. });
-    message.parts.iter().any(is_tool)
+/// Returns the number of calls and results in a context's message.
+fn tools_in(message: &ContextMessage) -> usize {
+    let is_tool = |part: &&Part| matches!(part, Part::ToolCall { .. } | Part::ToolResult { .. });
+    message.parts.iter().filter(is_tool).count()
 }
 
 /// Returns a message with calls or results in the mod's form.

@@ -1,4 +1,4 @@
-//! What the hooks remember of a session, in the database. It has no words of the conversation.
+//! State of a session between its events, in the database. It has no words of the conversation.
 
 use std::path::PathBuf;
 
@@ -45,7 +45,7 @@ pub(super) struct Rewriting {
     pub(super) erasures: u64,
 }
 
-/// What the hooks remember of a session.
+/// State of a session between its events.
 #[derive(Debug, Default, Clone, Serialize, Deserialize)]
 #[serde(default)]
 struct Facts {

@@ -1,6 +1,6 @@
 //! Events of agents.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use agent_memory::model::without_half_pairs;
@@ -42,6 +42,13 @@ impl Event {
         let mut event: Self = serde_json::from_str(&text).ok()?;
         event.agent = agent.unwrap_or_else(|| event.likely_agent()).to_owned();
         Some(event)
+    }
+
+    /// Returns the path of the session's transcript, if the event names one that is there.
+    pub(super) fn transcript(&self) -> Option<&Path> {
+        self.transcript_path
+            .as_deref()
+            .filter(|path| path.is_file())
     }
 
     /// Returns the agent that sends such events.

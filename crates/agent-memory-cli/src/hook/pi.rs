@@ -14,11 +14,7 @@ pub(super) async fn compact(
     event: &Event,
     budget: u64,
 ) -> anyhow::Result<Option<Value>> {
-    let Some(path) = event
-        .transcript_path
-        .as_deref()
-        .filter(|path| path.is_file())
-    else {
+    let Some(path) = event.transcript() else {
         return Ok(None);
     };
     let Some(key) = appended::import(app, memory, event, path).await? else {

@@ -116,10 +116,7 @@ async fn keep(
     args: &Hook,
 ) -> anyhow::Result<Option<String>> {
     let transcripts = KeptTranscripts::of(app)?;
-    let path = event
-        .transcript_path
-        .as_deref()
-        .filter(|path| path.is_file());
+    let path = event.transcript();
     let session = memory.find_session(event.session_id.as_str()).await?;
     if let (Some(path), Some(session)) = (path, session) {
         transcripts.keep(&session, path).await?;
@@ -157,17 +154,13 @@ async fn import_transcript(
     memory: &Memory,
     event: &Event,
 ) -> anyhow::Result<Option<SessionKey>> {
-    let Some(path) = event
-        .transcript_path
-        .as_deref()
-        .filter(|path| path.is_file())
-    else {
-        return Ok(memory
-            .find_session(event.session_id.as_str())
-            .await?
-            .map(|session| session.key().clone()));
-    };
-    appended::import(app, memory, event, path).await
+    match event.transcript() {
+        Some(path) => appended::import(app, memory, event, path).await,
+        None => {
+            let session = memory.find_session(event.session_id.as_str()).await?;
+            Ok(session.map(|session| session.key().clone()))
+        }
+    }
 }
 
 /// Imports the transcripts of the sub-agents of a session that ends. One that cannot be imported leaves the others.
