@@ -13,7 +13,7 @@ use agent_memory::{RawJson, Session};
 /// Name of the folder in a session's metadata. An import writes it too.
 const FOLDER: &str = "folder";
 
-/// Key of the session with the notes of `mcp --names`. The keys of named notes begin with it.
+/// Beginning of the keys of the sessions with the notes of `mcp --names`.
 #[cfg(feature = "mcp")]
 pub(crate) const NOTES: &str = "agent-memory:notes";
 
@@ -125,10 +125,9 @@ impl Project {
         self.folders.is_none() || folder(session).is_some_and(|folder| self.contains(&folder))
     }
 
-    /// Returns the folder of the project. `None` for a project of all sessions.
-    #[cfg(feature = "serve")]
+    /// Returns the folder of the project, by its real path if it is there. `None` for a project of all sessions.
     pub(crate) fn folder(&self) -> Option<&Path> {
-        self.folders.as_ref()?.first().map(PathBuf::as_path)
+        self.folders.as_ref()?.last().map(PathBuf::as_path)
     }
 }
 

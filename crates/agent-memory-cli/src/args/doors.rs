@@ -67,7 +67,8 @@ pub(crate) struct Mcp {
     /// memory of the Claude API. Their notes are written into the database
     #[arg(long, value_name = "VENDOR")]
     pub(crate) names: Option<Names>,
-    /// Name of the notes, such as that of a project; without it all projects of a database have the same notes
+    /// Name of the notes, which servers of other projects can name too [default: the project has notes of its own; all
+    /// of a database that --store names share theirs]
     #[arg(long, value_name = "NAME", requires = "names")]
     pub(crate) notes: Option<String>,
     /// Serve over HTTP at this port of 127.0.0.1 instead; 0 chooses a free port. Clients send a token from

@@ -27,7 +27,8 @@ struct Sessions {
     named: Vec<Session>,
     project: Project,
     files: Option<IdentityFiles>,
-    names: Option<(ToolNames, Notes)>,
+    /// Names of the tools, the session of their notes, and the notes, which remember the part of it that was read.
+    names: Option<(ToolNames, Session, Notes)>,
 }
 
 impl Sessions {
@@ -45,7 +46,7 @@ impl Sessions {
             if let Some(files) = &self.files {
                 tools = tools.with_identity(files.clone());
             }
-            if let Some((names, notes)) = &self.names {
+            if let Some((names, _, notes)) = &self.names {
                 tools = tools.with_names(*names, notes.clone());
             }
             tools
@@ -54,11 +55,10 @@ impl Sessions {
             set = set.with(session.key().clone(), tools(session));
         }
         // Notes can be written before the first session was recorded.
-        if let (true, Some(_)) = (sessions.is_empty(), &self.names) {
-            let notes = self.memory.get_session(NOTES).await?;
-            set = set.with(NOTES, tools(&notes));
+        if let (true, Some((_, own, _))) = (sessions.is_empty(), &self.names) {
+            set = set.with(own.key().clone(), tools(own));
         }
-        if matches!(self.names, Some((ToolNames::Codex, _))) {
+        if matches!(self.names, Some((ToolNames::Codex, ..))) {
             let ids = sessions.iter().map(Session::id).collect();
             set = with_agents(set, &self.memory, ids).await?;
         }
@@ -89,11 +89,12 @@ pub(crate) async fn run(app: &App, args: &Mcp) -> anyhow::Result<()> {
     for name in &args.sessions {
         named.push(app.session(&memory, name).await?);
     }
+    let project = app.project(args.project.as_deref())?;
     let sessions = Sessions {
         named,
-        project: app.project(args.project.as_deref())?,
         files: identity(args),
-        names: names(args, &memory).await?,
+        names: names(args, &memory, &project).await?,
+        project,
         memory,
     };
     let server = MemoryServer::new(sessions.set().await?)
@@ -118,16 +119,21 @@ fn identity(args: &Mcp) -> Option<IdentityFiles> {
     })
 }
 
-/// Returns the names of the tools and their notes, for which it creates the session if needed; `None` without names.
-async fn names(args: &Mcp, memory: &Memory) -> anyhow::Result<Option<(ToolNames, Notes)>> {
+/// Returns the names of the tools the session of their notes, which it creates if needed, and the notes; `None` without names.
+async fn names(
+    args: &Mcp,
+    memory: &Memory,
+    project: &Project,
+) -> anyhow::Result<Option<(ToolNames, Session, Notes)>> {
     let names = match args.names {
         Some(Names::Codex) => ToolNames::Codex,
         Some(Names::Anthropic) => ToolNames::Anthropic,
         None => return Ok(None),
     };
-    let key = match args.notes.as_deref() {
-        None | Some("") => NOTES.to_owned(),
-        Some(name) => format!("{NOTES}/{name}"),
+    let key = match (args.notes.as_deref(), project.folder()) {
+        (Some(name), _) if !name.is_empty() => format!("{NOTES}/{name}"),
+        (_, Some(folder)) => format!("{NOTES} {}", folder.display()),
+        (_, None) => NOTES.to_owned(),
     };
     let session = memory.session(key).await?;
     // An archived session is in no list, and no compaction without a name reads it.
@@ -138,7 +144,8 @@ async fn names(args: &Mcp, memory: &Memory) -> anyhow::Result<Option<(ToolNames,
         };
         session.update(&patch).await?;
     }
-    Ok(Some((names, Notes::new(&session.retrieval()))))
+    let notes = Notes::new(&session.retrieval());
+    Ok(Some((names, session, notes)))
 }
 
 /// Adds the sub-agents of these sessions.

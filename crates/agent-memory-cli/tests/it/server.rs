@@ -418,3 +418,28 @@ fn a_server_shows_the_sessions_of_its_project_alone() {
     // The session in use last is read if none is named.
     assert_eq!(shown(&asked("other", &store, &recall)), ["three"]);
 }
+
+#[test]
+fn notes_stay_in_their_project() {
+    let home = Home::new();
+    for folder in ["app", "other"] {
+        std::fs::create_dir_all(home.path().join(folder)).unwrap();
+    }
+    let call = |tool: &str, arguments: Value| json!({"method": "tools/call", "params": {"name": tool, "arguments": arguments}});
+    let write = [call(
+        "notes_write_file",
+        json!({"path": "plan.md", "text": "the lamp first"}),
+    )];
+    let read = [call("notes_read_file", json!({"path": "plan.md"}))];
+    let asked = |folder: &str, arguments: &[&str], requests: &[Value]| {
+        let arguments = [&["--names", "codex"], arguments].concat();
+        replies_in(&home, &home.path().join(folder), &arguments, requests)[0].to_string()
+    };
+    // No session was recorded in the projects yet.
+    assert!(asked("app", &[], &write).contains("now has 14 bytes"));
+    assert!(asked("app", &[], &read).contains("the lamp first"));
+    assert!(asked("other", &[], &read).contains("there is no note"));
+    let shared = ["--notes", "shared"];
+    assert!(asked("app", &shared, &write).contains("now has 14 bytes"));
+    assert!(asked("other", &shared, &read).contains("the lamp first"));
+}
