@@ -137,6 +137,10 @@ impl Memory {
         let Some(session) = self.find_session(log.key.clone()).await? else {
             return Ok(None);
         };
+        // Messages in an overflow cannot be numbered.
+        if log.messages.len() < log.len() {
+            return Ok(None);
+        }
         // Records without ids are numbered through all branches.
         let is_made = |head: EntryHead<'_>| head.id.is_some_and(message_formats::is_made_id);
         if log.heads().any(is_made) && session.has_branches().await? {

@@ -126,8 +126,9 @@ impl Formats {
     }
 
     /// Reads the records of a transcript from the byte `from` on, without the records before it. `last` is
-    /// [`SessionLog::last`] of the log that the records before it give. Returns `None` if the records may refer to earlier ones in other ways than by following
-    /// that entry, if the last record does not end, or if they are too many: read the whole transcript then.
+    /// [`SessionLog::last`] of the log that the records before it give. Returns `None` if the records may refer to earlier
+    /// ones in other ways than by following that entry, if the last record does not end, or if they are too many: read the
+    /// whole transcript then.
     ///
     /// # Errors
     /// The same errors as [`Formats::read_path`].

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{Read as _, Seek as _, SeekFrom};
 use std::path::Path;
 
-use agent_memory::transcripts::Transcript;
+use agent_memory::transcripts::{ReadOptions, Transcript};
 use agent_memory::{Memory, SessionKey};
 
 use super::door::{Checkpoint, Door};
@@ -89,7 +89,10 @@ async fn import_new(
             return Ok(Some(session.key().clone()));
         }
         let end = match &known.last {
-            Some(last) => import::formats().read_appended(path, known.bytes, last, &options)?,
+            Some(last) => {
+                let options = ReadOptions::default();
+                import::formats().read_appended(path, known.bytes, last, &options)?
+            }
             None => None,
         };
         let last = end.as_ref().and_then(last);

@@ -129,7 +129,8 @@ impl<'a> Replacement<'a> {
         Ok(list)
     }
 
-    /// Returns the indexes of the event's messages that a context's message shows unchanged. `None` if the event does not have them all.
+    /// Returns the indexes of the event's messages that a context's message shows unchanged. `None` if the event does not
+    /// have them all.
     fn kept(&self, message: &ContextMessage, index_of: &HashMap<Seq, usize>) -> Option<Vec<usize>> {
         let MessageOrigin::Message { first, last } = message.source else {
             return None;

@@ -173,3 +173,38 @@ async fn equal_lines_without_ids_are_numbered_through_all_branches() {
     let end = [mode(), mode(), line("u2", "a1"), line("a2", "u2")];
     assert_eq!(read_alone(states(&[&plain, &end])).await, 1);
 }
+
+#[tokio::test]
+async fn an_end_with_messages_in_an_overflow_is_not_imported_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("growing.jsonl");
+    let user = |uuid: &str, parent: &str| {
+        format!(
+            r#"{{"type":"user","uuid":"{uuid}","parentUuid":{parent},"sessionId":"s","timestamp":"2026-03-02T09:00:00Z","message":{{"role":"user","content":"{uuid}"}}}}"#
+        ) + "\n"
+    };
+    // The mode has no id, so equal lines are numbered.
+    let mode = r#"{"type":"mode","mode":"normal","sessionId":"s"}"#.to_owned() + "\n";
+    let begin = user("u1", "null") + &mode;
+    let end = user("u2", "\"u1\"") + &mode + &mode;
+    let grown = memory().open().await.unwrap();
+    let first = read(begin.as_bytes(), &ReadOptions::default()).unwrap();
+    grown.import(&first).await.unwrap();
+    std::fs::write(&path, begin.clone() + &end).unwrap();
+    let options = ReadOptions::default()
+        .with_overflow(user("u2", "\"u1\"").len() + mode.len(), folder.path());
+    let last = first.sessions[0].last.clone().unwrap();
+    let from = begin.len() as u64;
+    let formats = Formats::default();
+    let end = formats
+        .read_appended(&path, from, &last, &options)
+        .unwrap()
+        .unwrap();
+    assert!(end.sessions[0].messages.len() < end.sessions[0].len());
+    assert!(grown.import_appended(end).await.unwrap().is_none());
+    let end = formats.read_appended(&path, from, &last, &ReadOptions::default());
+    let end = end.unwrap().unwrap();
+    assert!(grown.import_appended(end).await.unwrap().is_some());
+    let session = grown.get_session("s").await.unwrap();
+    assert_eq!(session.entries().await.unwrap().len(), 5);
+}
