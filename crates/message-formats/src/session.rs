@@ -94,7 +94,9 @@ pub(crate) fn is_own(message: &Message) -> bool {
     around.push_str(rest);
     let around = around.trim();
     let is_heading = message.role == Role::Tool && !around.contains('\n');
-    found && message.kind == EntryKind::Message && (around.is_empty() || is_heading)
+    // A model that repeats such text says it itself.
+    let is_given = message.kind == EntryKind::Message && message.role != Role::Assistant;
+    found && is_given && (around.is_empty() || is_heading)
 }
 
 /// Keeps a line whole as a note.
@@ -362,6 +364,7 @@ mod tests {
             ),
             (Message::user(format!("Why does it say {card}?")), false),
             (Message::user("<agent-memory> is a tag"), false),
+            (Message::assistant(card), false),
             (Message::user("plain"), false),
         ] {
             let mut session = SessionBuilder::new(Origin::Root);
