@@ -69,6 +69,8 @@ table! {
     Payload
     /// The table itself.
     Table = "payload",
+    /// Column `tree`: number of the family's root; only in databases whose tables are keyed by family.
+    Tree = "tree",
     /// Column `id`.
     Id = "id",
     /// Column `hash`: SHA-256 of the string, as it stands in the JSON text.
@@ -84,6 +86,8 @@ table! {
     Facts
     /// The table itself.
     Table = "facts",
+    /// Column `tree`: number of the family's root; only in databases whose tables are keyed by family.
+    Tree = "tree",
     /// Column `conversation`.
     Conversation = "conversation",
     /// Column `text`.
@@ -97,6 +101,8 @@ table! {
     Message
     /// The table itself.
     Table = "message",
+    /// Column `tree`: number of the family's root; only in databases whose tables are keyed by family.
+    Tree = "tree",
     /// Column `id`: conversation `<<` 32 | seq, so that a log is one stretch of the table.
     Id = "id",
     /// Column `conversation`: whose own log it is in.
@@ -142,6 +148,8 @@ table! {
     Erasure
     /// The table itself.
     Table = "erasure",
+    /// Column `tree`: number of the family's root; only in databases whose tables are keyed by family.
+    Tree = "tree",
     /// Column `conversation`.
     Conversation = "conversation",
     /// Column `first`: inclusive.
@@ -170,6 +178,8 @@ table! {
     View
     /// The table itself.
     Table = "view",
+    /// Column `tree`: number of the family's root; only in databases whose tables are keyed by family.
+    Tree = "tree",
     /// Column `conversation`.
     Conversation = "conversation",
     /// Column `name`.
@@ -187,6 +197,8 @@ table! {
     Span
     /// The table itself.
     Table = "span",
+    /// Column `tree`: number of the family's root; only in databases whose tables are keyed by family.
+    Tree = "tree",
     /// Column `conversation`.
     Conversation = "conversation",
     /// Column `view`.
@@ -212,6 +224,8 @@ table! {
     SpanHistory
     /// The table itself.
     Table = "span_history",
+    /// Column `tree`: number of the family's root; only in databases whose tables are keyed by family.
+    Tree = "tree",
     /// Column `conversation`.
     Conversation = "conversation",
     /// Column `view`.
@@ -239,6 +253,8 @@ table! {
     Publication
     /// The table itself.
     Table = "publication",
+    /// Column `tree`: number of the family's root; only in databases whose tables are keyed by family.
+    Tree = "tree",
     /// Column `conversation`.
     Conversation = "conversation",
     /// Column `view`.
@@ -262,6 +278,8 @@ table! {
     Summary
     /// The table itself.
     Table = "summary",
+    /// Column `tree`: number of the family's root; only in databases whose tables are keyed by family.
+    Tree = "tree",
     /// Column `id`: conversation `<<` 32 | ordinal, so that the nodes of a conversation are one stretch.
     Id = "id",
     /// Column `conversation`.
@@ -315,6 +333,8 @@ table! {
     SummaryLink
     /// The table itself.
     Table = "summary_link",
+    /// Column `tree`: number of the family's root; only in databases whose tables are keyed by family.
+    Tree = "tree",
     /// Column `parent`: the summary made.
     Parent = "parent",
     /// Column `role`: 0 = child: the children tile its range; 1 = source: what its writer saw, none when that is the children.
@@ -334,6 +354,8 @@ table! {
     ErasedSummary
     /// The table itself.
     Table = "erased_summary",
+    /// Column `tree`: number of the family's root; only in databases whose tables are keyed by family.
+    Tree = "tree",
     /// Column `summary`.
     Summary = "summary",
     /// Column `at`: microseconds.
@@ -345,6 +367,8 @@ table! {
     Job
     /// The table itself.
     Table = "job",
+    /// Column `tree`: number of the family's root; only in databases whose tables are keyed by family.
+    Tree = "tree",
     /// Column `conversation`.
     Conversation = "conversation",
     /// Column `key`: what the work is about.
@@ -368,6 +392,8 @@ table! {
     State
     /// The table itself.
     Table = "state",
+    /// Column `tree`: number of the family's root; only in databases whose tables are keyed by family.
+    Tree = "tree",
     /// Column `conversation`.
     Conversation = "conversation",
     /// Column `key`.
@@ -396,6 +422,8 @@ table! {
     SearchSegment
     /// The table itself.
     Table = "search_segment",
+    /// Column `tree`: number of the family's root; only in databases whose tables are keyed by family.
+    Tree = "tree",
     /// Column `id`: conversation `<<` 32 | a number from conversation.fences; never given again.
     Id = "id",
     /// Column `conversation`.
@@ -417,6 +445,8 @@ table! {
     SearchChunk
     /// The table itself.
     Table = "search_chunk",
+    /// Column `tree`: number of the family's root; only in databases whose tables are keyed by family.
+    Tree = "tree",
     /// Column `segment`.
     Segment = "segment",
     /// Column `key`: the least key in it.
@@ -430,6 +460,8 @@ table! {
     MessageVector
     /// The table itself.
     Table = "message_vector",
+    /// Column `tree`: number of the family's root; only in databases whose tables are keyed by family.
+    Tree = "tree",
     /// Column `conversation`.
     Conversation = "conversation",
     /// Column `embedder`: id of the embedder: its model and version.
@@ -438,4 +470,36 @@ table! {
     Seq = "seq",
     /// Column `vector`: a scale as 32-bit float, little-endian, and a signed byte for each component; empty for none.
     Vector = "vector",
+}
+
+table! {
+    /// Which conversation a session key opens, and the family of each conversation. It is not keyed by family, so that keys and numbers are unique over all families.
+    Directory
+    /// The table itself.
+    Table = "directory",
+    /// Column `key`: the session key that callers use.
+    Key = "key",
+    /// Column `no`: the conversation that it opens.
+    No = "no",
+    /// Column `tree`: root of its family.
+    Tree = "tree",
+}
+
+table! {
+    /// Conversations that changed, for background workers. It is not keyed by family, so that a worker finds the oldest change of all families. Its rows can be made again from the conversations at any time.
+    Work
+    /// The table itself.
+    Table = "work",
+    /// Column `no`: the conversation.
+    No = "no",
+    /// Column `tree`: root of its family.
+    Tree = "tree",
+    /// Column `changed_at`: microseconds: the last change that was seen.
+    ChangedAt = "changed_at",
+    /// Column `done_at`: the change that was last worked on.
+    DoneAt = "done_at",
+    /// Column `owner`: the worker that looks at it.
+    Owner = "owner",
+    /// Column `expires`: microseconds since 1970, by the store's clock: until then it is the owner's.
+    Expires = "expires",
 }

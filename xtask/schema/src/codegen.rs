@@ -7,9 +7,11 @@ use std::fmt::Write as _;
 use anyhow::{Context as _, ensure};
 use sha2::{Digest as _, Sha256};
 
-use crate::migration;
+use crate::migration::{self, Migration};
+use crate::migrations::{self, INITIAL};
 use crate::mode::{Mode, root};
-use crate::schema::{Doc, Object, SOURCE, build, docs, files};
+use crate::postgres::{self, Templates};
+use crate::schema::{Doc, Object, POSTGRES, SQLITE, build, docs, files};
 
 /// The coefficients of the calibrated estimators, which `cargo research tokens` fits.
 const COEFFICIENTS: &str = "crates/token-estimate/src/calibrated/coefficients";
@@ -27,23 +29,75 @@ is packed, with the tables of the older memory engine: `conversations`, `message
 `parent_summary_id` is what went into it.
 ";
 
+/// What the page says of PostgreSQL, up to the keys.
+const POSTGRES_PAGE: &str = "
+## PostgreSQL
+
+The tables of `store-postgres` have the same columns, checks and rules. Each table that belongs to a family of conversations
+has a first column `tree`, the number of the family's root, and each of its keys, foreign keys and indices begins with it, so
+that the tables can be distributed or partitioned by `tree`. The triggers give the errors of SQLite's, and refuse `TRUNCATE`
+of what is append-only too. What the program's own role needs stands in
+[`grants.sql`](../crates/store-postgres/schema/grants.sql).
+
+| SQLite | PostgreSQL |
+|---|---|
+| integer | `bigint`; `integer` for the number of a conversation, `smallint` for 0 or 1 |
+| text | `text collate \"C\"` |
+| blob | `bytea` |
+| any | `bytea`: a byte that says which, then the bytes of the text or of the UUID |
+
+| table | keys | indices |
+|---|---|---|
+";
+
+/// What is said of the column `tree` where SQLite has none.
+const TREE: &str = "Column `tree`: number of the family's root; only in databases whose tables are keyed by family.";
+
 /// "amem" in ASCII: what marks a database file as ours.
 const APPLICATION_ID: u32 = 0x616d_656d;
 
 pub(crate) fn run(mode: Mode) -> anyhow::Result<()> {
-    let source = files(SOURCE)?;
+    let source = files(&SQLITE.schema())?;
     let (objects, docs) = (build(&source)?, docs(&source));
-    let outputs = [
-        ("crates/store-sql/src/tables.rs", tables(&objects, &docs)?),
-        ("crates/store-sqlite/src/migrations.rs", list()?),
-        ("docs/schema.md", page(&objects, &docs)),
+    let templates = Templates::read(source.iter().map(|(name, _)| name.as_str()))?;
+    let expanded = format!("-- {PREAMBLE}.\n\n{}", templates.expand(&objects, &docs)?);
+    let postgres = postgres_migrations(&expanded)?;
+    let mark = |m: &Migration| {
+        let version = m.version;
+        format!(
+            "        mark: \"pragma application_id = {APPLICATION_ID}; pragma user_version = {version}\",\n"
+        )
+    };
+    let mut outputs = vec![
+        ("crates/store-sql/src/tables.rs".to_owned(), tables(&objects, &docs, &templates)?),
+        (SQLITE.list(), list(&migration::all(SQLITE)?, mark)),
+        (POSTGRES.list(), list(&postgres, |_| String::new())),
+        ("docs/schema.md".to_owned(), page(&objects, &docs, &templates)),
     ];
+    if !migrations::is_released(POSTGRES, INITIAL)? {
+        outputs.push((format!("{}/{INITIAL}", POSTGRES.migrations()), expanded.clone()));
+    }
+    outputs.push((format!("{}/expanded.sql", POSTGRES.schema()), expanded));
     let sums = format!("{COEFFICIENTS}/SHA256SUMS");
     mode.apply(&sums, &coefficient_sums()?, COMMAND)?;
     for (path, text) in outputs {
-        mode.apply(path, &text, COMMAND)?;
+        mode.apply(&path, &text, COMMAND)?;
     }
     Ok(())
+}
+
+/// The migrations of PostgreSQL. The first one is the expanded templates until it is released.
+fn postgres_migrations(expanded: &str) -> anyhow::Result<Vec<Migration>> {
+    let folder = POSTGRES.migrations();
+    let mut found = if root().join(&folder).exists() {
+        BTreeMap::from_iter(files(&folder)?)
+    } else {
+        BTreeMap::new()
+    };
+    if !migrations::is_released(POSTGRES, INITIAL)? {
+        found.insert(INITIAL.to_owned(), expanded.to_owned());
+    }
+    migration::number(&folder, found.into_iter().collect())
 }
 
 /// The SHA-256 of each file of coefficients, as `sha256sum` writes them.
@@ -93,23 +147,33 @@ fn sentence(text: &str) -> String {
     format!("{first}{}{stop}", chars.as_str())
 }
 
-fn tables(objects: &[Object], docs: &BTreeMap<String, Doc>) -> anyhow::Result<String> {
+fn tables(
+    objects: &[Object],
+    docs: &BTreeMap<String, Doc>,
+    templates: &Templates,
+) -> anyhow::Result<String> {
     let mut out = format!(
         "//! Names of the tables and their columns, for sea-query. {PREAMBLE}.\n\n\
          use crate::row::table;\n"
     );
-    for table in objects.iter().filter(|o| o.kind == "table") {
+    let source = postgres::tables(objects).map(|table| (table, docs));
+    let own = templates.own();
+    for (table, docs) in source.chain(own.iter().map(|table| (table, &templates.docs))) {
         let doc = docs.get(&table.name).cloned().unwrap_or_default();
         ensure!(
             !doc.text.is_empty(),
-            "{SOURCE}: table {} needs a comment above it",
+            "table {} needs a comment above it",
             table.name
         );
         let mut variants = vec![(
             "Table".to_owned(),
-            table.name.clone(),
+            table.name.as_str(),
             "The table itself.".to_owned(),
         )];
+        let by_tree = templates.tables.get(&table.name).is_some_and(|t| t.by_tree);
+        if by_tree && !table.has_tree() {
+            variants.push(("Tree".to_owned(), "tree", TREE.to_owned()));
+        }
         for column in &table.columns {
             let text = doc.columns.get(&column.name).map_or_else(
                 || format!("Column `{}`.", column.name),
@@ -119,7 +183,7 @@ fn tables(objects: &[Object], docs: &BTreeMap<String, Doc>) -> anyhow::Result<St
                 column.name != "table",
                 "a column must not be called `table`"
             );
-            variants.push((pascal(&column.name), column.name.clone(), text));
+            variants.push((pascal(&column.name), &column.name, text));
         }
         let (name, text) = (pascal(&table.name), doc.text.replace("<<", "`<<`"));
         let _ = write!(out, "\ntable! {{\n    /// {text}\n    {name}\n");
@@ -132,69 +196,38 @@ fn tables(objects: &[Object], docs: &BTreeMap<String, Doc>) -> anyhow::Result<St
     Ok(out)
 }
 
-fn list() -> anyhow::Result<String> {
+/// The list of a database's migrations. `more` gives the lines of further fields.
+fn list(migrations: &[Migration], more: impl Fn(&Migration) -> String) -> String {
     let mut out = format!(
         "//! The migrations, in order. {PREAMBLE}.\n\nuse crate::migration::Migration;\n\n"
     );
     out.push_str("#[rustfmt::skip]\npub(crate) const MIGRATIONS: &[Migration] = &[\n");
-    for m in migration::all()? {
+    for m in migrations {
         let _ = write!(
             out,
             "    Migration {{\n        version: {},\n        name: \"{}\",\n\
-             \x20       checksum: \"{}\",\n        sql: include_str!(\"../migrations/{}\"),\n\
-             \x20       mark: \"pragma application_id = {APPLICATION_ID}; pragma user_version = {}\",\n    }},\n",
+             \x20       checksum: \"{}\",\n        sql: include_str!(\"../migrations/{}\"),\n{}    }},\n",
             m.version,
             m.name,
             m.checksum(),
             m.file,
-            m.version
+            more(m)
         );
     }
     out.push_str("];\n");
-    Ok(out)
+    out
 }
 
-fn page(objects: &[Object], docs: &BTreeMap<String, Doc>) -> String {
+fn page(objects: &[Object], docs: &BTreeMap<String, Doc>, templates: &Templates) -> String {
     let text = |name: &str| docs.get(name).map(|d| d.text.clone()).unwrap_or_default();
     let mut out = format!(
-        "<!-- {PREAMBLE}. The source is {SOURCE}. -->\n# The SQLite schema\n\n\
+        "<!-- {PREAMBLE}. The source is {}. -->\n# The SQLite schema\n\n\
          Every table is `STRICT`. Times are microseconds since 1970, UTC; sizes are tokens by the conversation's estimator.\n\
-         A table that is called append-only below is kept so by triggers, for `INSERT OR REPLACE` and `UPSERT` too.\n"
+         A table that is called append-only below is kept so by triggers, for `INSERT OR REPLACE` and `UPSERT` too.\n",
+        SQLITE.schema()
     );
-    for table in objects.iter().filter(|o| o.kind == "table") {
-        let doc = docs.get(&table.name).cloned().unwrap_or_default();
-        let _ = write!(
-            out,
-            "\n## `{}`\n\n{}\n\n| column | type | what |\n|---|---|---|\n",
-            table.name, doc.text
-        );
-        for c in &table.columns {
-            let mut ty = c.ty.clone();
-            if !c.not_null && !c.key {
-                ty.push_str(", null");
-            }
-            if let Some(default) = &c.default {
-                let _ = write!(ty, ", default {default}");
-            }
-            let key = if c.key { "key" } else { "" };
-            let what = doc
-                .columns
-                .get(&c.name)
-                .map(|t| sentence(t))
-                .unwrap_or_default();
-            let what = [key, what.as_str()]
-                .iter()
-                .filter(|s| !s.is_empty())
-                .copied()
-                .collect::<Vec<_>>()
-                .join(": ");
-            let _ = writeln!(
-                out,
-                "| `{}` | {ty} | {} |",
-                c.name,
-                what.replace('|', "\\|")
-            );
-        }
+    for table in postgres::tables(objects) {
+        let _ = write!(out, "\n## {}", described(table, docs));
         let mut first = true;
         for o in objects
             .iter()
@@ -208,7 +241,66 @@ fn page(objects: &[Object], docs: &BTreeMap<String, Doc>) -> String {
             let _ = writeln!(out, "- {} `{}`{colon}{text}", o.kind, o.name);
         }
     }
+    out.push_str(&postgres_page(objects, templates));
     out.push_str(PLAIN);
+    out
+}
+
+/// A table's name, its comment and its columns.
+fn described(table: &Object, docs: &BTreeMap<String, Doc>) -> String {
+    let doc = docs.get(&table.name).cloned().unwrap_or_default();
+    let mut out = format!(
+        "`{}`\n\n{}\n\n| column | type | what |\n|---|---|---|\n",
+        table.name, doc.text
+    );
+    for c in &table.columns {
+        let mut ty = c.ty.clone();
+        if !c.not_null && !c.key {
+            ty.push_str(", null");
+        }
+        if let Some(default) = &c.default {
+            let _ = write!(ty, ", default {default}");
+        }
+        let key = if c.key { "key" } else { "" };
+        let what = doc
+            .columns
+            .get(&c.name)
+            .map(|t| sentence(t))
+            .unwrap_or_default();
+        let what = [key, what.as_str()]
+            .iter()
+            .filter(|s| !s.is_empty())
+            .copied()
+            .collect::<Vec<_>>()
+            .join(": ");
+        let _ = writeln!(
+            out,
+            "| `{}` | {ty} | {} |",
+            c.name,
+            what.replace('|', "\\|")
+        );
+    }
+    out
+}
+
+/// The section on the tables of PostgreSQL.
+fn postgres_page(objects: &[Object], templates: &Templates) -> String {
+    let mut out = POSTGRES_PAGE.to_owned();
+    let own = templates.own();
+    for table in postgres::tables(objects).chain(&own) {
+        let Some(template) = templates.tables.get(&table.name) else {
+            continue;
+        };
+        let coded = |of: &[String]| {
+            let each = of.iter().map(|text| format!("`{text}`"));
+            each.collect::<Vec<_>>().join(", ")
+        };
+        let (keys, indices) = (coded(&template.keys), coded(&template.indices));
+        let _ = writeln!(out, "| `{}` | {keys} | {indices} |", table.name);
+    }
+    for table in &own {
+        let _ = write!(out, "\n### {}", described(table, &templates.docs));
+    }
     out
 }
 
@@ -225,7 +317,8 @@ mod tests {
     #[test]
     fn a_table_without_a_comment_is_refused() {
         let made = build(&[("x".into(), "create table t (a integer);".into())]).unwrap();
-        let error = tables(&made, &BTreeMap::new()).unwrap_err().to_string();
+        let templates = Templates::default();
+        let error = tables(&made, &BTreeMap::new(), &templates).unwrap_err().to_string();
         assert!(error.contains("table t needs a comment"), "{error}");
     }
 }

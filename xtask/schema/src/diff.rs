@@ -62,13 +62,13 @@ pub(crate) fn words(sql: &str) -> Vec<String> {
 
 /// A `create table` taken apart: columns, constraints, and what follows the closing bracket.
 #[derive(Debug, PartialEq, Eq)]
-struct Table {
-    columns: Vec<Vec<String>>,
-    constraints: Vec<Vec<String>>,
+pub(crate) struct Table {
+    pub(crate) columns: Vec<Vec<String>>,
+    pub(crate) constraints: Vec<Vec<String>>,
     options: Vec<String>,
 }
 
-fn take_apart(sql: &str) -> Table {
+pub(crate) fn take_apart(sql: &str) -> Table {
     let words = words(sql);
     let open = words.iter().position(|w| w == "(").unwrap_or(words.len());
     let mut table = Table {
@@ -200,7 +200,7 @@ fn alter(then: &Object, now: &Object) -> String {
     }
 }
 
-fn comment(text: &str) -> String {
+pub(crate) fn comment(text: &str) -> String {
     let mut out = String::new();
     let mut line = String::from("--");
     for word in text.split(' ') {

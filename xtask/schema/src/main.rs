@@ -7,6 +7,7 @@ mod migration;
 mod migrations;
 #[path = "../../src/mode.rs"]
 mod mode;
+mod postgres;
 mod schema;
 
 use mode::Mode;

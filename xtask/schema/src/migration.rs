@@ -3,7 +3,7 @@
 use anyhow::bail;
 use sha2::{Digest as _, Sha256};
 
-use crate::schema::{MIGRATIONS, files};
+use crate::schema::{Database, files};
 
 /// A migration: its number, its name, its file and its text.
 pub(crate) struct Migration {
@@ -23,13 +23,14 @@ impl Migration {
     }
 }
 
-/// All migrations, checked to be numbered 1, 2, 3, …
-pub(crate) fn all() -> anyhow::Result<Vec<Migration>> {
-    number(files(MIGRATIONS)?)
+/// All migrations of a database, checked to be numbered 1, 2, 3, …
+pub(crate) fn all(database: Database) -> anyhow::Result<Vec<Migration>> {
+    let folder = database.migrations();
+    number(&folder, files(&folder)?)
 }
 
-/// The migrations in files by name, checked to be numbered 1, 2, 3, …
-pub(crate) fn number(files: Vec<(String, String)>) -> anyhow::Result<Vec<Migration>> {
+/// The migrations in a folder's files by name, checked to be numbered 1, 2, 3, …
+pub(crate) fn number(folder: &str, files: Vec<(String, String)>) -> anyhow::Result<Vec<Migration>> {
     let mut found = Vec::new();
     for (version, (file, text)) in (1u32..).zip(files) {
         let name = file
@@ -38,7 +39,7 @@ pub(crate) fn number(files: Vec<(String, String)>) -> anyhow::Result<Vec<Migrati
             .filter(|name| is_name(name));
         let Some(name) = name else {
             bail!(
-                "{MIGRATIONS}/{file}: expected {version:04}_name.sql: rename it, numbers are dense"
+                "{folder}/{file}: expected {version:04}_name.sql: rename it, numbers are dense"
             );
         };
         found.push(Migration {

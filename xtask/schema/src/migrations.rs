@@ -1,4 +1,4 @@
-//! `cargo xtask migrations`: numbered, append-only steps whose sum is the schema source.
+//! `cargo xtask migrations`: numbered, append-only steps whose sum is the schema, of each database.
 
 use std::collections::BTreeMap;
 
@@ -6,30 +6,31 @@ use anyhow::{bail, ensure};
 
 use crate::migration::{Migration, all, is_name};
 use crate::mode::{Mode, root};
-use crate::schema::{MIGRATIONS, SOURCE, build, docs, files};
+use crate::schema::{Database, POSTGRES, SQLITE, build, docs, files};
 use crate::{codegen, diff};
 
-/// SHA-256 of each released migration: `sha256  file`, one a line, append-only.
-const LOCK: &str = "crates/store-sqlite/migrations/lock";
+/// The first migration of PostgreSQL. `cargo xtask codegen` writes it until it is released.
+pub(crate) const INITIAL: &str = "0001_initial.sql";
 
 pub(crate) fn run(words: &[&str], mode: Mode) -> anyhow::Result<()> {
+    let text = "-- What changes, and why.\n";
     match words {
-        ["new", name] => {
-            let text = "-- What changes, and why.\n";
-            begin(name, text, mode)
-        }
+        ["new", name] => begin(SQLITE, name, text, mode),
+        ["new", "postgres", name] => begin_postgres(name, text, mode),
         ["diff", name] => draft(name, mode),
         ["list"] => list(),
         ["check"] => check(),
         ["release"] => release(mode),
-        _ => bail!("usage: cargo xtask migrations new NAME | diff NAME | list | check | release"),
+        _ => bail!(
+            "usage: cargo xtask migrations new NAME | new postgres NAME | diff NAME | list | check | release"
+        ),
     }
 }
 
-fn begin(name: &str, text: &str, mode: Mode) -> anyhow::Result<()> {
+fn begin(database: Database, name: &str, text: &str, mode: Mode) -> anyhow::Result<()> {
     ensure!(is_name(name), "{name}: a name is made of a-z, 0-9 and _");
-    let version = all()?.len() + 1;
-    let path = format!("{MIGRATIONS}/{version:04}_{name}.sql");
+    let version = all(database)?.len() + 1;
+    let path = format!("{}/{version:04}_{name}.sql", database.migrations());
     match mode {
         Mode::Check => {
             println!("{path}: free");
@@ -39,10 +40,20 @@ fn begin(name: &str, text: &str, mode: Mode) -> anyhow::Result<()> {
     }
 }
 
+fn begin_postgres(name: &str, text: &str, mode: Mode) -> anyhow::Result<()> {
+    ensure!(
+        is_released(POSTGRES, INITIAL)?,
+        "{}/{INITIAL} is not released: change {} and run `cargo xtask codegen`, which writes it",
+        POSTGRES.migrations(),
+        POSTGRES.schema()
+    );
+    begin(POSTGRES, name, text, mode)
+}
+
 fn draft(name: &str, mode: Mode) -> anyhow::Result<()> {
-    let source = files(SOURCE)?;
+    let source = files(&SQLITE.schema())?;
     let sql = diff::draft(
-        &build(&files(MIGRATIONS)?)?,
+        &build(&files(&SQLITE.migrations())?)?,
         &build(&source)?,
         &docs(&source),
     );
@@ -52,60 +63,75 @@ fn draft(name: &str, mode: Mode) -> anyhow::Result<()> {
     }
     ensure!(
         mode != Mode::Check,
-        "the migrations do not lead to {SOURCE}: run `cargo xtask migrations diff NAME`, then `cargo xtask codegen`"
+        "the migrations do not lead to {}: run `cargo xtask migrations diff NAME`, then `cargo xtask codegen`",
+        SQLITE.schema()
     );
-    begin(name, &sql, mode)
+    begin(SQLITE, name, &sql, mode)
 }
 
 fn list() -> anyhow::Result<()> {
-    let released = lock()?;
-    for migration in all()? {
-        let state = if released.contains_key(&migration.file) {
-            "released"
-        } else {
-            "new"
-        };
-        println!("{:04}  {:<9} {}", migration.version, state, migration.name);
+    for database in [SQLITE, POSTGRES] {
+        println!("{}", database.migrations());
+        let released = lock(database)?;
+        for migration in all(database)? {
+            let state = if released.contains_key(&migration.file) {
+                "released"
+            } else {
+                "new"
+            };
+            println!("{:04}  {state:<9} {}", migration.version, migration.name);
+        }
     }
     Ok(())
 }
 
 fn check() -> anyhow::Result<()> {
-    let migrations = all()?;
-    compare(&migrations, &lock()?)?;
+    for database in [SQLITE, POSTGRES] {
+        let migrations = all(database)?;
+        compare(&database.migrations(), &migrations, &lock(database)?)?;
+        println!("{}: {} in order", database.migrations(), migrations.len());
+    }
     draft("", Mode::Check)?;
-    codegen::run(Mode::Check)?;
-    println!("{} migrations: in order", migrations.len());
-    Ok(())
+    codegen::run(Mode::Check)
 }
 
 /// Released migrations are there, come first, and are as they were.
-fn compare(migrations: &[Migration], lock: &BTreeMap<String, String>) -> anyhow::Result<()> {
+fn compare(
+    folder: &str,
+    migrations: &[Migration],
+    lock: &BTreeMap<String, String>,
+) -> anyhow::Result<()> {
     for migration in migrations {
         let file = &migration.file;
         match lock.get(file) {
             Some(sum) if *sum == migration.checksum() => {}
             Some(_) => bail!(
-                "{MIGRATIONS}/{file} is released and was changed: restore it, and put the change in a migration of its \
-                 own with `cargo xtask migrations new NAME`"
+                "{folder}/{file} is released and was changed: restore it, and put the change in a migration of its \
+                 own with `cargo xtask migrations new`"
             ),
             None => ensure!(
                 lock.keys().all(|released| released < file),
-                "{MIGRATIONS}/{file} is not released but a later one is: give it the next number"
+                "{folder}/{file} is not released but a later one is: give it the next number"
             ),
         }
     }
     for file in lock.keys() {
         ensure!(
             migrations.iter().any(|m| m.file == *file),
-            "{MIGRATIONS}/{file} is released and is gone: restore it"
+            "{folder}/{file} is released and is gone: restore it"
         );
     }
     Ok(())
 }
 
-fn lock() -> anyhow::Result<BTreeMap<String, String>> {
-    let path = root().join(LOCK);
+/// Whether a migration is released.
+pub(crate) fn is_released(database: Database, file: &str) -> anyhow::Result<bool> {
+    Ok(lock(database)?.contains_key(file))
+}
+
+fn lock(database: Database) -> anyhow::Result<BTreeMap<String, String>> {
+    let lock = database.lock();
+    let path = root().join(&lock);
     let text = if path.exists() {
         std::fs::read_to_string(path)?
     } else {
@@ -114,7 +140,7 @@ fn lock() -> anyhow::Result<BTreeMap<String, String>> {
     let mut found = BTreeMap::new();
     for line in text.lines() {
         let Some((sum, file)) = line.split_once("  ") else {
-            bail!("{LOCK}: `{line}` is not `sha256  file`: restore the file");
+            bail!("{lock}: `{line}` is not `sha256  file`: restore the file");
         };
         found.insert(file.to_owned(), sum.to_owned());
     }
@@ -122,13 +148,16 @@ fn lock() -> anyhow::Result<BTreeMap<String, String>> {
 }
 
 fn release(mode: Mode) -> anyhow::Result<()> {
-    let migrations = all()?;
-    compare(&migrations, &lock()?)?;
-    let text: String = migrations
-        .iter()
-        .map(|m| format!("{}  {}\n", m.checksum(), m.file))
-        .collect();
-    mode.apply(LOCK, &text, "cargo xtask migrations release")
+    for database in [SQLITE, POSTGRES] {
+        let migrations = all(database)?;
+        compare(&database.migrations(), &migrations, &lock(database)?)?;
+        let text: String = migrations
+            .iter()
+            .map(|m| format!("{}  {}\n", m.checksum(), m.file))
+            .collect();
+        mode.apply(&database.lock(), &text, "cargo xtask migrations release")?;
+    }
+    Ok(())
 }
 
 #[cfg(test)]
@@ -141,7 +170,7 @@ mod tests {
             ("0001_a.sql", "create table a (x);"),
             ("0002_b.sql", "create table b (x);"),
         ];
-        number(files.map(|(f, t)| (f.to_owned(), t.to_owned())).to_vec()).unwrap()
+        number("migrations", files.map(|(f, t)| (f.to_owned(), t.to_owned())).to_vec()).unwrap()
     }
 
     #[test]
@@ -149,7 +178,7 @@ mod tests {
         assert_eq!(two()[1].version, 2);
         for bad in ["0002_a.sql", "0001_A.sql", "1_a.sql", "0001_.sql"] {
             assert!(
-                number(vec![(bad.to_owned(), String::new())]).is_err(),
+                number("migrations", vec![(bad.to_owned(), String::new())]).is_err(),
                 "{bad}"
             );
         }
@@ -163,18 +192,18 @@ mod tests {
             .take(1)
             .map(|m| (m.file.clone(), m.checksum()))
             .collect();
-        compare(&all, &lock).unwrap();
-        compare(&all[1..], &lock).unwrap_err();
+        compare("migrations", &all, &lock).unwrap();
+        compare("migrations", &all[1..], &lock).unwrap_err();
         let mut edited = two();
         edited[0].text.push(' ');
-        let error = compare(&edited, &lock).unwrap_err().to_string();
+        let error = compare("migrations", &edited, &lock).unwrap_err().to_string();
         assert!(error.contains("cargo xtask migrations new"), "{error}");
         let later: BTreeMap<_, _> = all
             .iter()
             .skip(1)
             .map(|m| (m.file.clone(), m.checksum()))
             .collect();
-        compare(&all, &later).unwrap_err();
+        compare("migrations", &all, &later).unwrap_err();
     }
 
     #[test]

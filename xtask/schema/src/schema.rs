@@ -7,10 +7,36 @@ use rusqlite::Connection;
 
 use crate::mode::root;
 
-/// Folder of the schema source, one family of objects per file.
-pub(crate) const SOURCE: &str = "crates/store-sqlite/schema";
-/// Folder of the migrations.
-pub(crate) const MIGRATIONS: &str = "crates/store-sqlite/migrations";
+/// A database that has tables: the folder of its crate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Database(&'static str);
+
+/// The database of the schema source.
+pub(crate) const SQLITE: Database = Database("crates/store-sqlite");
+/// The database whose tables have the columns of the schema source and keys of their own.
+pub(crate) const POSTGRES: Database = Database("crates/store-postgres");
+
+impl Database {
+    /// Folder of the schema, one family of objects per file.
+    pub(crate) fn schema(self) -> String {
+        format!("{}/schema", self.0)
+    }
+
+    /// Folder of the migrations.
+    pub(crate) fn migrations(self) -> String {
+        format!("{}/migrations", self.0)
+    }
+
+    /// SHA-256 of each released migration: `sha256  file`, one a line, append-only.
+    pub(crate) fn lock(self) -> String {
+        format!("{}/migrations/lock", self.0)
+    }
+
+    /// The generated list of the migrations.
+    pub(crate) fn list(self) -> String {
+        format!("{}/src/migrations.rs", self.0)
+    }
+}
 
 /// A table, index, trigger or view as `sqlite_schema` has it, in order of creation.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,6 +59,13 @@ pub(crate) struct Column {
     pub(crate) not_null: bool,
     pub(crate) default: Option<String>,
     pub(crate) key: bool,
+}
+
+impl Object {
+    /// Whether it has a column of the family's root.
+    pub(crate) fn has_tree(&self) -> bool {
+        self.columns.iter().any(|column| column.name == "tree")
+    }
 }
 
 /// The comment above an object and those beside its columns.

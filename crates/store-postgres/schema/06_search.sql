@@ -1,0 +1,12 @@
+create table search_segment (
+  {columns}
+  primary key (tree, id),
+  unique (tree, conversation, kind, first),
+  foreign key (tree, conversation) references conversation (tree, no)
+) /* by tree */;
+
+create table search_chunk (
+  {columns}
+  primary key (tree, segment, key),
+  foreign key (tree, segment) references search_segment (tree, id)
+) /* by tree */;

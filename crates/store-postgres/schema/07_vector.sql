@@ -1,0 +1,5 @@
+create table message_vector (
+  {columns}
+  primary key (tree, conversation, embedder, seq),
+  foreign key (tree, conversation) references conversation (tree, no)
+) /* by tree */;
