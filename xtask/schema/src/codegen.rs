@@ -34,9 +34,9 @@ const POSTGRES_PAGE: &str = "
 ## PostgreSQL
 
 The tables of `store-postgres` have the same columns, checks and rules. Each table that belongs to a family of conversations
-has a first column `tree`, the number of the family's root, and each of its keys, foreign keys and indices begins with it, so
-that the tables can be distributed or partitioned by `tree`. The triggers give the errors of SQLite's, and refuse `TRUNCATE`
-of what is append-only too. What the program's own role needs stands in
+has a column `tree`, the number of the family's root, which comes first where SQLite has none. Its keys and foreign keys begin
+with `tree`, so that it can be distributed or partitioned by it. A session key is unique in `directory`. The triggers give the
+errors of SQLite's, and refuse `TRUNCATE` of what is append-only too. What the program's own role needs stands in
 [`grants.sql`](../crates/store-postgres/schema/grants.sql).
 
 | SQLite | PostgreSQL |
@@ -69,13 +69,22 @@ pub(crate) fn run(mode: Mode) -> anyhow::Result<()> {
         )
     };
     let mut outputs = vec![
-        ("crates/store-sql/src/tables.rs".to_owned(), tables(&objects, &docs, &templates)?),
+        (
+            "crates/store-sql/src/tables.rs".to_owned(),
+            tables(&objects, &docs, &templates)?,
+        ),
         (SQLITE.list(), list(&migration::all(SQLITE)?, mark)),
         (POSTGRES.list(), list(&postgres, |_| String::new())),
-        ("docs/schema.md".to_owned(), page(&objects, &docs, &templates)),
+        (
+            "docs/schema.md".to_owned(),
+            page(&objects, &docs, &templates),
+        ),
     ];
     if !migrations::is_released(POSTGRES, INITIAL)? {
-        outputs.push((format!("{}/{INITIAL}", POSTGRES.migrations()), expanded.clone()));
+        outputs.push((
+            format!("{}/{INITIAL}", POSTGRES.migrations()),
+            expanded.clone(),
+        ));
     }
     outputs.push((format!("{}/expanded.sql", POSTGRES.schema()), expanded));
     let sums = format!("{COEFFICIENTS}/SHA256SUMS");
@@ -315,10 +324,33 @@ mod tests {
     }
 
     #[test]
+    fn a_table_keyed_by_family_has_one_tree() {
+        let source = [(
+            "01_x.sql".to_owned(),
+            "-- T.\ncreate table t (a integer);\n-- U.\ncreate table u (tree integer);\n-- V.\ncreate table v (a integer);"
+                .to_owned(),
+        )];
+        let template = |name| format!("create table {name} (\n  {{columns}}\n) /* by tree */;\n\n");
+        let own = "-- W.\ncreate table w (\n  tree integer not null -- the root\n);\n";
+        let texts = format!("{}{}{own}", template("t"), template("u"));
+        let templates = Templates::parse(vec![("01_x.sql".to_owned(), texts)]).unwrap();
+        let text = tables(&build(&source).unwrap(), &docs(&source), &templates).unwrap();
+        let of: Vec<&str> = text.split("table! {").skip(1).collect();
+        let trees = of.iter().map(|t| t.matches("Tree = \"tree\"").count());
+        assert_eq!(trees.collect::<Vec<_>>(), [1, 1, 0, 1], "{text}");
+        assert!(
+            of[0].contains(TREE) && of[3].contains("Column `tree`: the root."),
+            "{text}"
+        );
+    }
+
+    #[test]
     fn a_table_without_a_comment_is_refused() {
         let made = build(&[("x".into(), "create table t (a integer);".into())]).unwrap();
         let templates = Templates::default();
-        let error = tables(&made, &BTreeMap::new(), &templates).unwrap_err().to_string();
+        let error = tables(&made, &BTreeMap::new(), &templates)
+            .unwrap_err()
+            .to_string();
         assert!(error.contains("table t needs a comment"), "{error}");
     }
 }

@@ -38,9 +38,7 @@ pub(crate) fn number(folder: &str, files: Vec<(String, String)>) -> anyhow::Resu
             .and_then(|stem| stem.strip_prefix(&format!("{version:04}_")))
             .filter(|name| is_name(name));
         let Some(name) = name else {
-            bail!(
-                "{folder}/{file}: expected {version:04}_name.sql: rename it, numbers are dense"
-            );
+            bail!("{folder}/{file}: expected {version:04}_name.sql: rename it, numbers are dense");
         };
         found.push(Migration {
             version,

@@ -170,7 +170,11 @@ mod tests {
             ("0001_a.sql", "create table a (x);"),
             ("0002_b.sql", "create table b (x);"),
         ];
-        number("migrations", files.map(|(f, t)| (f.to_owned(), t.to_owned())).to_vec()).unwrap()
+        number(
+            "migrations",
+            files.map(|(f, t)| (f.to_owned(), t.to_owned())).to_vec(),
+        )
+        .unwrap()
     }
 
     #[test]
@@ -196,7 +200,9 @@ mod tests {
         compare("migrations", &all[1..], &lock).unwrap_err();
         let mut edited = two();
         edited[0].text.push(' ');
-        let error = compare("migrations", &edited, &lock).unwrap_err().to_string();
+        let error = compare("migrations", &edited, &lock)
+            .unwrap_err()
+            .to_string();
         assert!(error.contains("cargo xtask migrations new"), "{error}");
         let later: BTreeMap<_, _> = all
             .iter()

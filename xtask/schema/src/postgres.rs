@@ -46,14 +46,15 @@ impl Templates {
     pub(crate) fn read<'a>(names: impl Iterator<Item = &'a str>) -> anyhow::Result<Self> {
         let texts = names.map(|name| {
             let path = format!("{}/{name}", POSTGRES.schema());
-            let text = std::fs::read_to_string(root().join(&path))
-                .with_context(|| format!("read {path}, which has the tables of the schema source's {name}"))?;
+            let text = std::fs::read_to_string(root().join(&path)).with_context(|| {
+                format!("read {path}, which has the tables of the schema source's {name}")
+            })?;
             Ok((name.to_owned(), text))
         });
         Self::parse(texts.collect::<anyhow::Result<_>>()?)
     }
 
-    fn parse(texts: Vec<(String, String)>) -> anyhow::Result<Self> {
+    pub(crate) fn parse(texts: Vec<(String, String)>) -> anyhow::Result<Self> {
         let mut tables = BTreeMap::new();
         for line in texts.iter().flat_map(|(_, text)| statements(text)) {
             if let Some(name) = table_name(line) {
@@ -69,7 +70,11 @@ impl Templates {
             }
         }
         let docs = docs(&texts);
-        Ok(Self { texts, tables, docs })
+        Ok(Self {
+            texts,
+            tables,
+            docs,
+        })
     }
 
     /// The tables that only PostgreSQL has, as objects of a schema.
@@ -80,14 +85,23 @@ impl Templates {
             name: name.clone(),
             table: name.clone(),
             sql: table.sql.clone(),
-            columns: take_apart(&table.sql).columns.iter().map(|words| own_column(words)).collect(),
+            columns: take_apart(&table.sql)
+                .columns
+                .iter()
+                .map(|words| own_column(words))
+                .collect(),
         })
         .collect()
     }
 
     /// The SQL of the templates with the columns of `objects` in them.
-    pub(crate) fn expand(&self, objects: &[Object], docs: &BTreeMap<String, Doc>) -> anyhow::Result<String> {
-        let mut missing: BTreeSet<&str> = tables(objects).map(|table| table.name.as_str()).collect();
+    pub(crate) fn expand(
+        &self,
+        objects: &[Object],
+        docs: &BTreeMap<String, Doc>,
+    ) -> anyhow::Result<String> {
+        let mut missing: BTreeSet<&str> =
+            tables(objects).map(|table| table.name.as_str()).collect();
         let mut out = String::new();
         for (file, text) in &self.texts {
             if !out.is_empty() {
@@ -96,7 +110,11 @@ impl Templates {
             let mut current = None;
             for line in text.lines() {
                 if let Some(name) = table_name(line) {
-                    current = self.tables.get(name).filter(|table| table.expanded).map(|table| (name, table));
+                    current = self
+                        .tables
+                        .get(name)
+                        .filter(|table| table.expanded)
+                        .map(|table| (name, table));
                     if let Some(doc) = current.and_then(|_| docs.get(name)) {
                         out.push_str(&comment(&doc.text));
                     }
@@ -105,7 +123,9 @@ impl Templates {
                     Some((name, table)) if line.trim() == COLUMNS => {
                         let object = tables(objects)
                             .find(|object| object.name == name)
-                            .with_context(|| format!("{file}: the schema source has no table {name}"))?;
+                            .with_context(|| {
+                                format!("{file}: the schema source has no table {name}")
+                            })?;
                         let doc = docs.get(name).cloned().unwrap_or_default();
                         out.push_str(&columns(object, table.by_tree, &doc));
                         missing.remove(name);
@@ -142,20 +162,27 @@ fn statements(text: &str) -> impl Iterator<Item = &str> {
 }
 
 fn table_name(statement: &str) -> Option<&str> {
-    statement.strip_prefix("create table ")?.split_whitespace().next()
+    statement
+        .strip_prefix("create table ")?
+        .split_whitespace()
+        .next()
 }
 
 /// Whether an index is unique, its table, and its columns with its condition.
 fn index(statement: &str) -> Option<(bool, &str, &str)> {
     let rest = statement.strip_prefix("create ")?;
-    let (unique, rest) = rest.strip_prefix("unique ").map_or((false, rest), |rest| (true, rest));
+    let (unique, rest) = rest
+        .strip_prefix("unique ")
+        .map_or((false, rest), |rest| (true, rest));
     let (_, on) = rest.strip_prefix("index ")?.split_once(" on ")?;
     let (table, on) = on.split_once(' ')?;
     Some((unique, table, on.trim_end().trim_end_matches(';')))
 }
 
 fn template(sql: &str) -> Template {
-    let whole = sql.lines().map(|line| line.split("--").next().unwrap_or_default().trim());
+    let whole = sql
+        .lines()
+        .map(|line| line.split("--").next().unwrap_or_default().trim());
     let lines: Vec<&str> = whole.map(|line| line.trim_end_matches(',')).collect();
     let mut keys: Vec<String> = Vec::new();
     for line in &lines {
@@ -211,14 +238,22 @@ fn columns(table: &Object, by_tree: bool, doc: &Doc) -> String {
         if column.ty == "any" {
             about = about.map(|text| format!("{text}; after a byte that says which"));
         }
-        rows.push((&column.name, ty(&table.name, column, words), rest.join(" "), about));
+        rows.push((
+            &column.name,
+            ty(&table.name, column, words),
+            rest.join(" "),
+            about,
+        ));
     }
-    let widest = |of: fn(&(&str, &str, String, Option<String>)) -> usize| rows.iter().map(of).max().unwrap_or(0);
-    let (names, types) = (widest(|row| row.0.len()), widest(|row| row.1.len()));
+    let names = rows.iter().map(|row| row.0.len()).max().unwrap_or(0);
+    let types = rows.iter().map(|row| row.1.len()).max().unwrap_or(0);
     let mut out = String::new();
     for (name, ty, rest, about) in &rows {
         let line = format!("  {name:names$} {ty:types$} {rest}");
-        let about = about.as_ref().map(|text| format!(" -- {text}")).unwrap_or_default();
+        let about = about
+            .as_ref()
+            .map(|text| format!(" -- {text}"))
+            .unwrap_or_default();
         let _ = writeln!(out, "{},{about}", line.trim_end());
     }
     for words in parts.constraints.iter().filter_map(|words| check(words)) {
@@ -242,7 +277,9 @@ fn ty(table: &str, column: &Column, words: &[String]) -> &'static str {
 
 /// A default value in PostgreSQL.
 fn value(default: &str) -> String {
-    let zeros = default.strip_prefix("zeroblob(").and_then(|rest| rest.strip_suffix(')'));
+    let zeros = default
+        .strip_prefix("zeroblob(")
+        .and_then(|rest| rest.strip_suffix(')'));
     match zeros.and_then(|count| count.parse().ok()) {
         Some(count) => format!("'\\x{}'", "00".repeat(count)),
         None => default.to_owned(),
@@ -273,7 +310,9 @@ fn sql(words: &[String]) -> String {
         if !glued {
             out.push(' ');
         }
-        let shifted = words.get(at + 1..at + 3).is_some_and(|next| next == ["<", "<"]);
+        let shifted = words
+            .get(at + 1..at + 3)
+            .is_some_and(|next| next == ["<", "<"]);
         match word.as_str() {
             "length" => out.push_str("octet_length"),
             // It has 32 bits, the key has 64.
@@ -306,7 +345,8 @@ mod tests {
                       word text,\n  external_id any, -- a text or bytes\n  \
                       hash blob not null default (zeroblob(2)) check (length(hash) = 2),\n  \
                       check (id = ((conversation << 32) | seq))\n) strict;";
-        let template = "create table log (\n  {columns}\n  primary key (tree, id)\n) /* by tree */;\n";
+        let template =
+            "create table log (\n  {columns}\n  primary key (tree, id)\n) /* by tree */;\n";
         let made = "-- A log.\ncreate table log (\n  \
                     tree         integer          not null, -- number of the family's root\n  \
                     id           bigint           not null, -- the key\n  \
@@ -323,7 +363,8 @@ mod tests {
 
     #[test]
     fn a_table_has_one_tree_and_only_where_it_is_keyed_by_family() {
-        let source = "create table t (tree integer primary key);\ncreate table u (no integer primary key);";
+        let source =
+            "create table t (tree integer primary key);\ncreate table u (no integer primary key);";
         let template = "create table t (\n  {columns}\n  primary key (tree)\n) /* by tree */;\n\n\
                         create table u (\n  {columns}\n  primary key (no)\n);\n";
         let sql = expanded(source, template).unwrap();
@@ -334,9 +375,13 @@ mod tests {
     #[test]
     fn a_table_in_one_of_the_two_only_is_said() {
         let table = "create table t (\n  {columns}\n  primary key (a)\n);\n";
-        let error = expanded("create table u (a integer);", table).unwrap_err().to_string();
+        let error = expanded("create table u (a integer);", table)
+            .unwrap_err()
+            .to_string();
         assert!(error.contains("has no table t"), "{error}");
-        let error = expanded("create table u (a integer);", "").unwrap_err().to_string();
+        let error = expanded("create table u (a integer);", "")
+            .unwrap_err()
+            .to_string();
         assert!(error.contains("no template for u"), "{error}");
     }
 
@@ -350,12 +395,26 @@ mod tests {
         ))
         .unwrap();
         let table = &templates.tables["d"];
-        assert_eq!(table.keys, ["primary key (key)", "unique (no)", "unique (no, at)"]);
+        assert_eq!(
+            table.keys,
+            ["primary key (key)", "unique (no)", "unique (no, at)"]
+        );
         assert_eq!(table.indices, ["(at) where at > 0"]);
         assert_eq!(templates.docs["d"].columns["key"], "the key");
         let own = templates.own();
-        let columns: Vec<_> = own[0].columns.iter().map(|c| (c.name.as_str(), c.ty.as_str(), c.key)).collect();
-        assert_eq!(columns, [("key", "text", true), ("no", "integer", false), ("at", "bigint", false)]);
+        let columns: Vec<_> = own[0]
+            .columns
+            .iter()
+            .map(|c| (c.name.as_str(), c.ty.as_str(), c.key))
+            .collect();
+        assert_eq!(
+            columns,
+            [
+                ("key", "text", true),
+                ("no", "integer", false),
+                ("at", "bigint", false)
+            ]
+        );
         assert_eq!(own[0].columns[2].default.as_deref(), Some("0"));
     }
 
@@ -368,9 +427,27 @@ mod tests {
             for key in &table.keys {
                 assert!(key.contains("(tree"), "{name}: {key}");
             }
-            let references = table.sql.lines().filter(|line| line.contains("foreign key"));
+            let references = table
+                .sql
+                .lines()
+                .filter(|line| line.contains("foreign key"));
             for line in references {
                 assert_eq!(line.matches("(tree, ").count(), 2, "{name}: {line}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_rules_of_the_source_have_the_same_errors() {
+        let source = files(&SQLITE.schema()).unwrap();
+        let templates = Templates::read(source.iter().map(|(name, _)| name.as_str())).unwrap();
+        for (name, text) in &templates.texts {
+            let (_, sqlite) = source.iter().find(|(file, _)| file == name).unwrap();
+            let errors = sqlite.split("raise(abort, '").skip(1);
+            let errors = errors.filter_map(|rest| rest.split('\'').next());
+            // Only SQLite replaces a row without asking the trigger on deletes.
+            for error in errors.filter(|error| !error.ends_with("can not be replaced")) {
+                assert!(text.contains(&format!("'{error}'")), "{name}: {error}");
             }
         }
     }
@@ -380,7 +457,10 @@ mod tests {
         let source = files(&SQLITE.schema()).unwrap();
         let templates = Templates::read(source.iter().map(|(name, _)| name.as_str())).unwrap();
         let grants = files(&POSTGRES.schema()).unwrap();
-        let (_, grants) = grants.iter().find(|(name, _)| name == "grants.sql").unwrap();
+        let (_, grants) = grants
+            .iter()
+            .find(|(name, _)| name == "grants.sql")
+            .unwrap();
         let words = crate::diff::words(grants);
         for name in templates.tables.keys() {
             assert!(words.contains(name), "{name}");
