@@ -34,6 +34,10 @@ pub enum ErrorKind {
     Busy,
     /// The disk, file or connection failed.
     Io,
+    /// The server cannot be reached, or the connection was lost before a change was stored.
+    Disconnected,
+    /// The connection was lost while a change was being stored. It may be stored.
+    Uncertain,
     /// Words were erased, but their bytes are still in a file because another process is reading the file.
     NotGone,
 }
@@ -64,6 +68,12 @@ impl Error {
     /// Returns the kind of the error.
     pub fn kind(&self) -> ErrorKind {
         self.kind
+    }
+
+    /// Returns whether the same call may succeed later, and changed nothing: another process was in the way, or the
+    /// server could not be reached.
+    pub fn is_retryable(&self) -> bool {
+        matches!(self.kind, ErrorKind::Busy | ErrorKind::Disconnected)
     }
 }
 

@@ -10,6 +10,7 @@ use sea_query::{
 
 use crate::convert::{to_count, to_hash, to_int, to_json, to_seq, to_u32};
 use crate::error::{Result, corrupt};
+use crate::family::Family;
 use crate::insert::insert_row;
 use crate::row::Columns;
 use crate::tables::{Conversation as C, Family as F};
@@ -37,9 +38,12 @@ const READ: [C; 18] = [
 
 /// Builds the SQL statement that selects a conversation by number or key. The answer is one row, which [`conversation`]
 /// reads.
-pub fn find(which: &ConversationRef) -> SelectStatement {
+pub fn find(family: Family, which: &ConversationRef) -> SelectStatement {
     let mut statement = Query::select();
-    statement.columns(READ).from(C::Table);
+    statement
+        .columns(READ)
+        .from(C::Table)
+        .and_where_option(family.rows((C::Table, C::Tree)));
     match which {
         ConversationRef::Id(id) => statement.and_where(Expr::col(C::No).eq(i64::from(id.0))),
         ConversationRef::Key(key) => statement.and_where(Expr::col(C::Key).eq(key.as_str())),
@@ -49,7 +53,7 @@ pub fn find(which: &ConversationRef) -> SelectStatement {
 
 /// Builds the SQL statement that selects a conversation and, if it is a fork, its parent, the parent's parent and so
 /// on. The conversation itself is the first row. [`ancestor`] reads a row of the answer.
-pub fn lineage(no: u32) -> WithQuery {
+pub fn lineage(family: Family, no: u32) -> WithQuery {
     let step = |statement: &mut SelectStatement| {
         let fork = Expr::col((C::Table, C::Shared)).is_not_null();
         statement
@@ -61,12 +65,16 @@ pub fn lineage(no: u32) -> WithQuery {
     step(&mut begin);
     begin
         .from(C::Table)
+        .and_where_option(family.rows((C::Table, C::Tree)))
         .and_where(Expr::col((C::Table, C::No)).eq(i64::from(no)));
     let mut up = Query::select();
     step(&mut up);
     up.from(Up::Table).inner_join(
         C::Table,
-        Expr::col((C::Table, C::No)).equals((Up::Table, Up::Parent)),
+        family.and(
+            Expr::col((C::Table, C::No)).equals((Up::Table, Up::Parent)),
+            (C::Table, C::Tree),
+        ),
     );
     let steps = CommonTableExpression::new()
         .table_name(Up::Table)
@@ -104,7 +112,7 @@ pub(crate) fn recursive(steps: CommonTableExpression) -> WithClause {
 /// summaries that it inherits. Its rows are the conversation and its ancestors. Each row has the number of a
 /// conversation, the last position of its log that belongs to the first conversation, and a level: 0 for the
 /// conversation, 1 for its parent, and so on. The number `no` is the first value of a statement with this clause.
-pub(crate) fn seen_from(no: u32) -> WithClause {
+pub(crate) fn seen_from(family: Family, no: u32) -> WithClause {
     let mut begin = Query::select();
     begin
         .expr(Expr::val(i64::from(no)))
@@ -125,7 +133,10 @@ pub(crate) fn seen_from(no: u32) -> WithClause {
         .from(Seen::Table)
         .inner_join(
             C::Table,
-            Expr::col((C::Table, C::No)).equals((Seen::Table, Seen::No)),
+            family.and(
+                Expr::col((C::Table, C::No)).equals((Seen::Table, Seen::No)),
+                (C::Table, C::Tree),
+            ),
         )
         .and_where(Expr::col((C::Table, C::Shared)).is_not_null())
         // A parent has a lower number than its forks, so the recursion ends even in a damaged table.
@@ -294,15 +305,21 @@ pub fn insert(new: &Conversation) -> Result<InsertStatement> {
         (C::Meta, meta.map(|meta| meta.as_str().to_owned()).into()),
         (C::Record, conversation_hash(new).0.to_vec().into()),
     ];
-    insert_row(C::Table, row)
+    insert_row(None, C::Table, row)
 }
 
 /// Builds the SQL statement that changes the title, archive flag and metadata of a conversation, and sets the time of
 /// its last change to `now`. A field that is `None` in the patch does not change.
-pub fn patch(no: u32, patch: &ConversationPatch, now: Timestamp) -> UpdateStatement {
+pub fn patch(
+    family: Family,
+    no: u32,
+    patch: &ConversationPatch,
+    now: Timestamp,
+) -> UpdateStatement {
     let mut statement = Query::update();
     statement
         .table(C::Table)
+        .and_where_option(family.rows(C::Tree))
         .value(C::UpdatedAt, now.0)
         .and_where(Expr::col(C::No).eq(i64::from(no)));
     if let Some(title) = &patch.title {
@@ -319,33 +336,41 @@ pub fn patch(no: u32, patch: &ConversationPatch, now: Timestamp) -> UpdateStatem
 
 /// Builds the SQL statement that sets a conversation's chain hash and the time of its last change, after an append.
 /// `record` is the hash over the conversation's row after this change.
-pub fn set_chain(no: u32, chain: Hash, now: Timestamp, record: Hash) -> UpdateStatement {
-    let mut statement = touch(no, now, record);
+pub fn set_chain(
+    family: Family,
+    no: u32,
+    chain: Hash,
+    now: Timestamp,
+    record: Hash,
+) -> UpdateStatement {
+    let mut statement = touch(family, no, now, record);
     statement.value(C::Chain, chain.0.to_vec());
     statement
 }
 
 /// Builds the SQL statement that sets the time of a conversation's last change. `record` is the hash over the
 /// conversation's row after this change.
-pub fn touch(no: u32, now: Timestamp, record: Hash) -> UpdateStatement {
-    let mut statement = set_record(no, record);
+pub fn touch(family: Family, no: u32, now: Timestamp, record: Hash) -> UpdateStatement {
+    let mut statement = set_record(family, no, record);
     statement.value(C::UpdatedAt, now.0);
     statement
 }
 
 /// Builds the SQL statement that sets the hash over a conversation's row.
-pub fn set_record(no: u32, record: Hash) -> UpdateStatement {
+pub fn set_record(family: Family, no: u32, record: Hash) -> UpdateStatement {
     Query::update()
         .table(C::Table)
+        .and_where_option(family.rows(C::Tree))
         .value(C::Record, record.0.to_vec())
         .and_where(Expr::col(C::No).eq(i64::from(no)))
         .take()
 }
 
 /// Builds the SQL statement that sets the hash over the names of a conversation's views.
-pub fn set_views(no: u32, views: Hash) -> UpdateStatement {
+pub fn set_views(family: Family, no: u32, views: Hash) -> UpdateStatement {
     Query::update()
         .table(C::Table)
+        .and_where_option(family.rows(C::Tree))
         .value(C::Views, views.0.to_vec())
         .and_where(Expr::col(C::No).eq(i64::from(no)))
         .take()
@@ -353,11 +378,12 @@ pub fn set_views(no: u32, views: Hash) -> UpdateStatement {
 
 /// Builds the SQL statement that selects at most `limit` conversations with numbers above `after`, by rising number,
 /// together with their hashes. [`conversation`] and [`recorded`] read a row of the answer.
-pub fn records(after: i64, limit: u64) -> SelectStatement {
+pub fn records(family: Family, after: i64, limit: u64) -> SelectStatement {
     Query::select()
         .columns(READ)
         .columns([C::Record, C::Views])
         .from(C::Table)
+        .and_where_option(family.rows((C::Table, C::Tree)))
         .and_where(Expr::col(C::No).gt(after))
         .order_by(C::No, Order::Asc)
         .limit(limit)
@@ -395,6 +421,14 @@ pub fn families() -> SelectStatement {
         .take()
 }
 
+/// Reads the root conversation of a family from a row of [`families`].
+///
+/// # Errors
+/// `Corrupt` if the column cannot be read or holds an invalid value.
+pub fn root(row: &impl Columns) -> Result<ConversationId> {
+    Ok(ConversationId(to_u32("tree", row.int(0)?)?))
+}
+
 /// Builds the SQL statement that inserts a family with its root conversation `tree` as the only member. `hash` is the
 /// hash over the root's session key.
 ///
@@ -406,7 +440,7 @@ pub fn insert_family(tree: u32, hash: Hash) -> Result<InsertStatement> {
         (F::Members, 1_i64.into()),
         (F::Hash, hash.0.to_vec().into()),
     ];
-    insert_row(F::Table, row)
+    insert_row(None, F::Table, row)
 }
 
 /// Builds the SQL statement that adds one member to the family of the root conversation `tree`. `hash` is the hash over

@@ -10,6 +10,7 @@ use sea_query::{
 use crate::conversation::{Seen, seen_from};
 use crate::convert::{packed, to_range, to_u32};
 use crate::error::Result;
+use crate::family::Family;
 use crate::insert::{insert, insert_row};
 use crate::pack::{Facts, Packed};
 use crate::row::Columns;
@@ -28,10 +29,11 @@ fn of_log(source: ConversationId, range: SeqRange) -> Expr {
 
 /// Builds the SQL statement that counts the entries of a range with words that are not erased, in the own log of
 /// `source`. The answer is one row with one number.
-pub fn with_words(source: ConversationId, range: SeqRange) -> SelectStatement {
+pub fn with_words(family: Family, source: ConversationId, range: SeqRange) -> SelectStatement {
     Query::select()
         .expr(Func::count(Expr::col(M::Id)))
         .from(M::Table)
+        .and_where_option(family.rows((M::Table, M::Tree)))
         .and_where(of_log(source, range))
         .and_where(Expr::col(M::Body).is_not_null())
         .take()
@@ -40,7 +42,7 @@ pub fn with_words(source: ConversationId, range: SeqRange) -> SelectStatement {
 /// Builds the SQL statement that finds copies of entries. It selects the entries outside of these ranges that have the
 /// same hash as an entry within them, and still have their words. The answer has one row for each conversation with
 /// copies, which [`copy`] reads.
-pub fn copies(logs: &[ErasedRange]) -> SelectStatement {
+pub fn copies(family: Family, logs: &[ErasedRange]) -> SelectStatement {
     let in_logs = || {
         let logs = logs.iter();
         let named = logs.map(|log| of_log(log.conversation, log.range));
@@ -49,6 +51,7 @@ pub fn copies(logs: &[ErasedRange]) -> SelectStatement {
     let hashes = Query::select()
         .column(M::Hash)
         .from(M::Table)
+        .and_where_option(family.rows((M::Table, M::Tree)))
         .cond_where(in_logs())
         .take();
     Query::select()
@@ -56,6 +59,7 @@ pub fn copies(logs: &[ErasedRange]) -> SelectStatement {
         .expr(Func::min(Expr::col((M::Table, M::Seq))))
         .expr(Func::max(Expr::col((M::Table, M::Seq))))
         .from(M::Table)
+        .and_where_option(family.rows((M::Table, M::Tree)))
         .inner_join(
             C::Table,
             Expr::col((C::Table, C::No)).equals((M::Table, M::Conversation)),
@@ -84,11 +88,12 @@ pub fn copy(row: &impl Columns) -> Result<ErasedRange> {
 
 /// Builds the SQL statement that selects the ids of the payloads to which the entries of a range refer. A payload is a
 /// long string of messages that is stored once in a separate table.
-pub fn payloads_of(source: ConversationId, range: SeqRange) -> SelectStatement {
+pub fn payloads_of(family: Family, source: ConversationId, range: SeqRange) -> SelectStatement {
     Query::select()
         .distinct()
         .column(M::Payload)
         .from(M::Table)
+        .and_where_option(family.rows((M::Table, M::Tree)))
         .and_where(of_log(source, range))
         .and_where(Expr::col(M::Payload).is_not_null())
         .take()
@@ -96,14 +101,16 @@ pub fn payloads_of(source: ConversationId, range: SeqRange) -> SelectStatement {
 
 /// Builds the SQL statement that deletes those of the payloads with these ids to which no entry refers any more. A
 /// payload is a long string of messages that is stored once in a separate table.
-pub fn delete_payloads(ids: &[i64]) -> DeleteStatement {
+pub fn delete_payloads(family: Family, ids: &[i64]) -> DeleteStatement {
     let used = Query::select()
         .column(M::Payload)
         .from(M::Table)
+        .and_where_option(family.rows((M::Table, M::Tree)))
         .and_where(Expr::col(M::Payload).is_in(ids.iter().copied()))
         .take();
     Query::delete()
         .from_table(P::Table)
+        .and_where_option(family.rows(P::Tree))
         .and_where(Expr::col(P::Id).is_in(ids.iter().copied()))
         .and_where(Expr::col(P::Id).not_in_subquery(used))
         .take()
@@ -114,7 +121,12 @@ pub fn delete_payloads(ids: &[i64]) -> DeleteStatement {
 ///
 /// # Errors
 /// `Invalid` if a row has more values than columns, which would be a defect of this crate.
-pub fn record(source: ConversationId, range: SeqRange, erase: &Erase) -> Result<InsertStatement> {
+pub fn record(
+    family: Family,
+    source: ConversationId,
+    range: SeqRange,
+    erase: &Erase,
+) -> Result<InsertStatement> {
     let row = [
         (E::Conversation, i64::from(source.0).into()),
         (E::First, i64::from(range.first.0).into()),
@@ -122,16 +134,17 @@ pub fn record(source: ConversationId, range: SeqRange, erase: &Erase) -> Result<
         (E::At, erase.now.0.into()),
         (E::Reason, erase.reason.as_str().into()),
     ];
-    let mut statement = insert_row(E::Table, row)?;
-    let key = [E::Conversation, E::First, E::Last, E::At];
+    let mut statement = insert_row(family.value(E::Tree), E::Table, row)?;
+    let key = family.key(E::Tree, [E::Conversation, E::First, E::Last, E::At]);
     statement.on_conflict(OnConflict::columns(key).do_nothing().to_owned());
     Ok(statement)
 }
 
 /// Builds the SQL statement that removes the words from the entries of a range, in the own log of `source`.
-pub fn blank_entries(source: ConversationId, range: SeqRange) -> UpdateStatement {
+pub fn blank_entries(family: Family, source: ConversationId, range: SeqRange) -> UpdateStatement {
     Query::update()
         .table(M::Table)
+        .and_where_option(family.rows(M::Tree))
         .value(M::Body, Value::Bytes(None))
         .value(M::Payload, Value::BigInt(None))
         .value(M::Meta, Value::String(None))
@@ -143,11 +156,20 @@ pub fn blank_entries(source: ConversationId, range: SeqRange) -> UpdateStatement
 
 /// Builds the SQL statement that selects the row keys of a conversation's own summaries that have these public ids and
 /// still have their words.
-pub fn summaries_with_words(owner: ConversationId, ids: &[&str]) -> SelectStatement {
-    let gone = Query::select().column(G::Summary).from(G::Table).take();
+pub fn summaries_with_words(
+    family: Family,
+    owner: ConversationId,
+    ids: &[&str],
+) -> SelectStatement {
+    let gone = Query::select()
+        .column(G::Summary)
+        .from(G::Table)
+        .and_where_option(family.rows((G::Table, G::Tree)))
+        .take();
     Query::select()
         .column(S::Id)
         .from(S::Table)
+        .and_where_option(family.rows((S::Table, S::Tree)))
         .and_where(Expr::col(S::Conversation).eq(i64::from(owner.0)))
         .and_where(Expr::col(S::PublicId).is_in(ids.iter().copied()))
         .and_where(Expr::col(S::Id).not_in_subquery(gone))
@@ -158,16 +180,17 @@ pub fn summaries_with_words(owner: ConversationId, ids: &[&str]) -> SelectStatem
 ///
 /// # Errors
 /// `Invalid` if a row has more values than columns, which would be a defect of this crate.
-pub fn record_summaries(keys: &[i64], at: Timestamp) -> Result<InsertStatement> {
+pub fn record_summaries(family: Family, keys: &[i64], at: Timestamp) -> Result<InsertStatement> {
     let row = |key: &i64| Ok([(G::Summary, (*key).into()), (G::At, at.0.into())]);
-    insert(G::Table, keys.iter().map(row))
+    insert(family.value(G::Tree), G::Table, keys.iter().map(row))
 }
 
 /// Builds the SQL statement that removes the words from the summaries with these row keys. Their text becomes the
 /// placeholder [`memory_store::ERASED`].
-pub fn blank_summaries(keys: &[i64]) -> UpdateStatement {
+pub fn blank_summaries(family: Family, keys: &[i64]) -> UpdateStatement {
     Query::update()
         .table(S::Table)
+        .and_where_option(family.rows(S::Tree))
         .value(S::Text, ERASED)
         .value(S::Ranks, Value::Bytes(None))
         .value(S::Messages, Value::String(None))
@@ -177,24 +200,30 @@ pub fn blank_summaries(keys: &[i64]) -> UpdateStatement {
 }
 
 /// Builds the SQL statement that selects the row keys of all erased summaries.
-pub fn erased_keys() -> SelectStatement {
-    Query::select().column(G::Summary).from(G::Table).take()
+pub fn erased_keys(family: Family) -> SelectStatement {
+    Query::select()
+        .column(G::Summary)
+        .from(G::Table)
+        .and_where_option(family.rows((G::Table, G::Tree)))
+        .take()
 }
 
 /// Builds the SQL statement that counts the jobs of a conversation. The answer is one row with one number.
-pub fn count_jobs(conversation: ConversationId) -> SelectStatement {
+pub fn count_jobs(family: Family, conversation: ConversationId) -> SelectStatement {
     Query::select()
         .expr(Func::count(Expr::col(J::Key)))
         .from(J::Table)
+        .and_where_option(family.rows((J::Table, J::Tree)))
         .and_where(Expr::col(J::Conversation).eq(i64::from(conversation.0)))
         .take()
 }
 
 /// Builds the SQL statement that deletes all jobs of a conversation. All leases then end, so that no owner can publish
 /// words that were read before an erasure.
-pub fn delete_jobs(conversation: ConversationId) -> DeleteStatement {
+pub fn delete_jobs(family: Family, conversation: ConversationId) -> DeleteStatement {
     Query::delete()
         .from_table(J::Table)
+        .and_where_option(family.rows(J::Tree))
         .and_where(Expr::col(J::Conversation).eq(i64::from(conversation.0)))
         .take()
 }
@@ -202,9 +231,10 @@ pub fn delete_jobs(conversation: ConversationId) -> DeleteStatement {
 /// Builds the SQL statement that adds one to a conversation's number of erasures
 /// ([`Conversation::erasures`](memory_store::Conversation::erasures)). Run the statement for each conversation that saw
 /// the erased words.
-pub fn count_erasure(conversation: ConversationId) -> UpdateStatement {
+pub fn count_erasure(family: Family, conversation: ConversationId) -> UpdateStatement {
     Query::update()
         .table(C::Table)
+        .and_where_option(family.rows(C::Tree))
         .value(C::Erasures, Expr::col(C::Erasures).add(1_i64))
         .and_where(Expr::col(C::No).eq(i64::from(conversation.0)))
         .take()
@@ -212,9 +242,10 @@ pub fn count_erasure(conversation: ConversationId) -> UpdateStatement {
 
 /// Builds the SQL statement that deletes the small values of a conversation that store prepared work. Their keys begin
 /// with `prepared/`.
-pub fn delete_prepared(conversation: ConversationId) -> DeleteStatement {
+pub fn delete_prepared(family: Family, conversation: ConversationId) -> DeleteStatement {
     Query::delete()
         .from_table(V::Table)
+        .and_where_option(family.rows(V::Tree))
         .and_where(Expr::col(V::Conversation).eq(i64::from(conversation.0)))
         .and_where(Expr::col(V::Key).like(format!("{PREPARED}%")))
         .take()
@@ -225,7 +256,7 @@ pub fn delete_prepared(conversation: ConversationId) -> DeleteStatement {
 /// # Errors
 /// `Invalid` if a row has more values than columns, which would be a defect of this crate.
 pub fn record_wipe(at: Timestamp) -> Result<InsertStatement> {
-    insert_row(Wipe::Table, [(Wipe::At, at.0.into())])
+    insert_row(None, Wipe::Table, [(Wipe::At, at.0.into())])
 }
 
 /// Builds the SQL statement that selects the number and time of each erasure with words that are not yet removed from
@@ -248,17 +279,19 @@ pub fn wiped(no: i64, at: i64) -> DeleteStatement {
 }
 
 /// Builds the SQL statement that deletes all small values of a conversation.
-pub fn delete_states(conversation: ConversationId) -> DeleteStatement {
+pub fn delete_states(family: Family, conversation: ConversationId) -> DeleteStatement {
     Query::delete()
         .from_table(V::Table)
+        .and_where_option(family.rows(V::Tree))
         .and_where(Expr::col(V::Conversation).eq(i64::from(conversation.0)))
         .take()
 }
 
 /// Builds the SQL statement that removes a conversation's title and metadata, and archives the conversation.
-pub fn blank_conversation(conversation: ConversationId) -> UpdateStatement {
+pub fn blank_conversation(family: Family, conversation: ConversationId) -> UpdateStatement {
     Query::update()
         .table(C::Table)
+        .and_where_option(family.rows(C::Tree))
         .value(C::Title, Value::String(None))
         .value(C::Meta, Value::String(None))
         .value(C::Archived, 1_i64)
@@ -268,16 +301,17 @@ pub fn blank_conversation(conversation: ConversationId) -> UpdateStatement {
 
 /// Builds the SQL statement that selects the recorded erasures of all logs that a conversation sees: its own log and
 /// its ancestors' logs. [`erasure`] reads a row of the answer.
-pub fn seen_by(conversation: ConversationId) -> WithQuery {
+pub fn seen_by(family: Family, conversation: ConversationId) -> WithQuery {
     Query::select()
         .columns(
             [E::Conversation, E::First, E::Last, E::At, E::Reason].map(|column| (E::Table, column)),
         )
         .from(Seen::Table)
         .cross_join(E::Table)
+        .and_where_option(family.rows((E::Table, E::Tree)))
         .and_where(Expr::col((E::Table, E::Conversation)).equals((Seen::Table, Seen::No)))
         .take()
-        .with(seen_from(conversation.0))
+        .with(seen_from(family, conversation.0))
 }
 
 /// Reads a row of [`seen_by`]. Returns the conversation that owns the log, and the erasure.
@@ -292,7 +326,7 @@ pub fn erasure(row: &impl Columns) -> Result<(ConversationId, Erasure)> {
 }
 
 /// Builds the SQL statement that selects the public ids of the erased summaries that a conversation sees.
-pub fn summaries_seen_by(conversation: ConversationId) -> WithQuery {
+pub fn summaries_seen_by(family: Family, conversation: ConversationId) -> WithQuery {
     let key = || Expr::col((G::Table, G::Summary));
     let no = || Expr::col((Seen::Table, Seen::No));
     Query::select()
@@ -302,19 +336,22 @@ pub fn summaries_seen_by(conversation: ConversationId) -> WithQuery {
         // ancestors.
         .cross_join(G::Table)
         .cross_join(S::Table)
-        .and_where(key().gte(no().left_shift(32_i64)))
-        .and_where(key().lt(no().add(1_i64).left_shift(32_i64)))
+        .and_where_option(family.rows((G::Table, G::Tree)))
+        .and_where_option(family.rows((S::Table, S::Tree)))
+        .and_where(key().gte(no().mul(1_i64 << 32)))
+        .and_where(key().lt(no().add(1_i64).mul(1_i64 << 32)))
         .and_where(Expr::col((S::Table, S::Id)).equals((G::Table, G::Summary)))
         .and_where(Expr::col((S::Table, S::Last)).lte(Expr::col((Seen::Table, Seen::Last))))
         .take()
-        .with(seen_from(conversation.0))
+        .with(seen_from(family, conversation.0))
 }
 
 /// Builds the SQL statement that replaces the facts of a conversation. [`Facts`] are texts that the metadata of its
 /// entries have in common. They are the dictionary with which entries are compressed.
-pub fn set_facts(conversation: ConversationId, facts: &Facts) -> UpdateStatement {
+pub fn set_facts(family: Family, conversation: ConversationId, facts: &Facts) -> UpdateStatement {
     Query::update()
         .table(F::Table)
+        .and_where_option(family.rows(F::Tree))
         .value(F::Text, facts.text())
         .value(F::Revision, facts.revision())
         .and_where(Expr::col(F::Conversation).eq(i64::from(conversation.0)))
@@ -323,9 +360,10 @@ pub fn set_facts(conversation: ConversationId, facts: &Facts) -> UpdateStatement
 
 /// Builds the SQL statement that replaces the stored bytes of the entry with this row key, after the bytes were packed
 /// again.
-pub fn repack(key: i64, packed: Packed) -> UpdateStatement {
+pub fn repack(family: Family, key: i64, packed: Packed) -> UpdateStatement {
     Query::update()
         .table(M::Table)
+        .and_where_option(family.rows(M::Tree))
         .value(M::Codec, packed.codec)
         .value(M::Meta, packed.meta)
         .value(M::Body, packed.body)

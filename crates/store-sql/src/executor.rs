@@ -9,6 +9,7 @@ use memory_store::{Result, Violation};
 use sea_query::QueryStatementWriter;
 
 use crate::batch::Batch;
+use crate::family::Family;
 use crate::prepared::Prepared;
 use crate::row::{Columns, Values};
 
@@ -84,6 +85,9 @@ pub trait Executor: Send {
 /// - It refuses gaps, updates and deletes of messages.
 /// - It stores `external_id` as a text or as 16 bytes.
 pub trait Database: fmt::Debug + Send + Sync + Sized + 'static {
+    /// Whether the first column of every key is the [`Family`], and the database has the table `directory`.
+    const BY_FAMILY: bool = false;
+
     /// Location of a database, for example a path or a URL.
     type Place: ?Sized + Sync;
     /// Connection for reading.
@@ -116,14 +120,28 @@ pub trait Database: fmt::Debug + Send + Sync + Sized + 'static {
     /// The errors of [`Database::read`], and `ReadOnly` if the database is open for reading only.
     fn write(&self) -> impl Future<Output = Result<Self::Writer<'_>>> + Send;
 
-    /// Begins a transaction. Writes by other connections do not change its reads until it ends.
+    /// Begins a transaction. Until it ends, no other connection writes to the family. [`Family::ANY`] in a database
+    /// [by family](Database::BY_FAMILY) locks no family.
     ///
     /// # Errors
     /// `Busy` if other connections hold a lock for too long.
     fn begin<'a>(
         &'a self,
         writer: &'a mut Self::Writer<'_>,
+        family: Family,
     ) -> impl Future<Output = Result<Self::Transaction<'a>>> + Send;
+
+    /// Waits until no other connection opens a conversation. Then none can until the transaction ends. Has no effect
+    /// in a database with one writer.
+    ///
+    /// # Errors
+    /// `Busy` if other connections hold the lock for too long.
+    fn lock_directory(
+        &self,
+        _on: &mut Self::Transaction<'_>,
+    ) -> impl Future<Output = Result<()>> + Send {
+        async { Ok(()) }
+    }
 
     /// Commits a transaction.
     ///

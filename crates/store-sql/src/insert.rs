@@ -6,15 +6,17 @@ use sea_query::{InsertStatement, IntoIden, IntoTableRef, Query, SimpleExpr};
 use crate::error::Result;
 
 /// Builds the SQL statement that inserts rows. Each row is a list of columns with their values. All rows must have the
-/// same columns.
-pub(crate) fn insert<C: IntoIden, R: IntoIterator<Item = (C, SimpleExpr)>>(
+/// same columns. `family` is a further column that has the same value in all rows.
+pub(crate) fn insert<C: IntoIden + Copy, R: IntoIterator<Item = (C, SimpleExpr)>>(
+    family: Option<(C, SimpleExpr)>,
     table: impl IntoTableRef,
     rows: impl IntoIterator<Item = Result<R>>,
 ) -> Result<InsertStatement> {
     let mut statement = Query::insert();
     statement.into_table(table);
     for (at, row) in rows.into_iter().enumerate() {
-        let (columns, values): (Vec<C>, Vec<SimpleExpr>) = row?.into_iter().unzip();
+        let (columns, values): (Vec<C>, Vec<SimpleExpr>) =
+            family.clone().into_iter().chain(row?).unzip();
         if at == 0 {
             statement.columns(columns);
         }
@@ -24,11 +26,12 @@ pub(crate) fn insert<C: IntoIden, R: IntoIterator<Item = (C, SimpleExpr)>>(
 }
 
 /// Builds the SQL statement that inserts one row.
-pub(crate) fn insert_row<C: IntoIden, const N: usize>(
+pub(crate) fn insert_row<C: IntoIden + Copy, const N: usize>(
+    family: Option<(C, SimpleExpr)>,
     table: impl IntoTableRef,
     row: [(C, SimpleExpr); N],
 ) -> Result<InsertStatement> {
-    insert(table, [Ok(row)])
+    insert(family, table, [Ok(row)])
 }
 
 /// Adds a row of values to an SQL statement. The number of values must equal the number of columns.

@@ -16,9 +16,10 @@ use sea_query::{
 use crate::conversation::{Seen, recursive, seen_from};
 use crate::convert::{packed, to_count, to_hash, to_int, to_seq, to_u32, uuid_bytes, uuid_text};
 use crate::error::{Result, corrupt};
+use crate::family::Family;
 use crate::insert::{add_row, insert_row};
 use crate::pack::{self, Facts, Packed};
-use crate::row::{Columns, Values};
+use crate::row::{Columns, TextOrBytes, Values};
 use crate::tables::{Facts as F, Message as M, Payload as P};
 
 /// Numbers of rows that one prepared SQL statement can insert or look up. There are few numbers, so that the driver's
@@ -28,10 +29,10 @@ pub const BATCHES: [usize; 3] = [64, 8, 1];
 /// Maximum number of positions that one SQL statement of [`positions`] looks up.
 pub const POSITIONS: usize = 64;
 
-/// Number of values that [`put_row`] adds for each inserted entry.
-pub const COLUMNS: usize = STORED.len();
+/// Maximum number of values that [`put_row`] adds for each inserted entry.
+pub const COLUMNS: usize = STORED.len() + 1;
 
-/// Columns that [`insert`] writes, in order.
+/// Columns that [`insert`] writes, in order, after the family.
 const STORED: [M; 19] = [
     M::Id,
     M::Conversation,
@@ -101,25 +102,26 @@ pub struct NewRow<'a> {
 }
 
 /// Adds an external id to the values of an SQL statement, in its stored form: 16 bytes for a UUID, else the text.
-fn put_external(values: &mut impl Values, id: &str) -> Result<()> {
-    match uuid_bytes(id) {
-        Some(bytes) => values.put_bytes(bytes.to_vec()),
-        None => values.put_text(id.to_owned()),
-    }
+fn put_external(values: &mut impl Values, id: Option<&str>) -> Result<()> {
+    values.put_text_or_bytes(id.map(|id| match uuid_bytes(id) {
+        Some(bytes) => TextOrBytes::Bytes(bytes.to_vec()),
+        None => TextOrBytes::Text(id.to_owned()),
+    }))
 }
 
 /// Reads an external id from column `at` of a row.
 fn external_id(row: &impl Columns, at: usize) -> Result<Option<String>> {
-    if !row.holds_bytes(at)? {
-        return row.opt_text(at);
-    }
-    match <[u8; 16]>::try_from(row.bytes(at)?) {
-        Ok(bytes) => Ok(Some(uuid_text(bytes))),
-        Err(_) => Err(corrupt(
-            "message",
-            "an external id in bytes does not have 16 of them",
-        )),
-    }
+    Ok(match row.text_or_bytes(at)? {
+        None => None,
+        Some(TextOrBytes::Text(id)) => Some(id),
+        Some(TextOrBytes::Bytes(bytes)) => match <[u8; 16]>::try_from(bytes) {
+            Ok(bytes) => Some(uuid_text(bytes)),
+            Err(_) => {
+                let problem = "an external id in bytes does not have 16 of them";
+                return Err(corrupt("message", problem));
+            }
+        },
+    })
 }
 
 /// Builds the SQL statement that inserts `rows` entries. The text of the statement depends only on this number.
@@ -127,11 +129,13 @@ fn external_id(row: &impl Columns, at: usize) -> Result<Option<String>> {
 ///
 /// # Errors
 /// `Invalid` if a row has more values than columns, which would be a defect of this crate.
-pub fn insert(rows: usize) -> Result<InsertStatement> {
+pub fn insert(family: Family, rows: usize) -> Result<InsertStatement> {
     let mut statement = Query::insert();
-    statement.into_table(M::Table).columns(STORED);
+    statement.into_table(M::Table);
+    let columns = family.key(M::Tree, STORED);
     for _ in 0..rows {
-        add_row(&mut statement, STORED.map(|_| Value::BigInt(None).into()))?;
+        let placeholders = columns.iter().map(|_| Value::BigInt(None).into());
+        add_row(statement.columns(columns.iter().copied()), placeholders)?;
     }
     Ok(statement)
 }
@@ -140,9 +144,15 @@ pub fn insert(rows: usize) -> Result<InsertStatement> {
 ///
 /// # Errors
 /// `Limit` if a number is too large for its column.
-pub fn put_row(values: &mut impl Values, conversation: u32, row: NewRow<'_>) -> Result<()> {
+pub fn put_row(
+    values: &mut impl Values,
+    family: Family,
+    conversation: u32,
+    row: NewRow<'_>,
+) -> Result<()> {
     let message = &row.entry.message;
     let turn = message.turn.as_ref();
+    put_family(values, family)?;
     values.put_int(packed(conversation, row.placed.seq.0))?;
     values.put_int(i64::from(conversation))?;
     values.put_int(i64::from(row.placed.seq.0))?;
@@ -156,10 +166,7 @@ pub fn put_row(values: &mut impl Values, conversation: u32, row: NewRow<'_>) -> 
         Role::Assistant => &WORDS.assistant,
         Role::Tool => &WORDS.tool,
     })?;
-    match &message.external_id {
-        Some(id) => put_external(values, id)?,
-        None => values.put_text(None)?,
-    }
+    put_external(values, message.external_id.as_deref())?;
     values.put_text(message.response.clone())?;
     values.put_text(message.name.clone())?;
     values.put_text(turn.map(|turn| turn.loop_id.clone()))?;
@@ -173,6 +180,13 @@ pub fn put_row(values: &mut impl Values, conversation: u32, row: NewRow<'_>) -> 
     values.put_int(row.payload)?;
     values.put_text(row.packed.meta)?;
     values.put_bytes(row.packed.body)
+}
+
+/// Adds the number of the family to the values of an SQL statement, for a database with a column for it.
+fn put_family(values: &mut impl Values, family: Family) -> Result<()> {
+    family
+        .number()
+        .map_or(Ok(()), |number| values.put_int(number))
 }
 
 /// Shared texts of the fixed words that the rows of entries contain, such as roles.
@@ -198,13 +212,14 @@ static WORDS: LazyLock<CommonWords> = LazyLock::new(|| CommonWords {
 /// [`entry`] reads a row of the answer. If a row has more than `largest` packed bytes, these bytes are left out of the
 /// answer: see [`size`].
 pub fn range(
+    family: Family,
     source: u32,
     range: SeqRange,
     order: Order,
     limit: u64,
     largest: i64,
 ) -> SelectStatement {
-    let mut statement = rows(order, limit, largest);
+    let mut statement = rows(family, order, limit, largest);
     let (first, last) = (packed(source, range.first.0), packed(source, range.last.0));
     statement.and_where(Expr::col((M::Table, M::Id)).between(first, last));
     statement
@@ -213,13 +228,14 @@ pub fn range(
 /// Builds the SQL statement that selects the entries at these positions, at most [`POSITIONS`] of them. The columns are
 /// those of [`range`].
 pub fn positions(
+    family: Family,
     source: u32,
     positions: &[Seq],
     order: Order,
     limit: u64,
     largest: i64,
 ) -> SelectStatement {
-    let mut statement = rows(order, limit, largest);
+    let mut statement = rows(family, order, limit, largest);
     // The list is padded to one of few lengths by repeating its last position, so that the driver's statement cache has
     // room for all these statements.
     let length = match positions.len() {
@@ -236,7 +252,7 @@ pub fn positions(
     statement
 }
 
-fn rows(order: Order, limit: u64, largest: i64) -> SelectStatement {
+fn rows(family: Family, order: Order, limit: u64, largest: i64) -> SelectStatement {
     let of_message = |column: M| (M::Table, column);
     let length = |of: Expr| {
         Expr::expr(Func::coalesce([
@@ -258,9 +274,13 @@ fn rows(order: Order, limit: u64, largest: i64) -> SelectStatement {
         .expr(small(data()))
         .expr(size())
         .from(M::Table)
+        .and_where_option(family.rows((M::Table, M::Tree)))
         .left_join(
             P::Table,
-            Expr::col((P::Table, P::Id)).equals((M::Table, M::Payload)),
+            family.and(
+                Expr::col((P::Table, P::Id)).equals((M::Table, M::Payload)),
+                (P::Table, P::Tree),
+            ),
         )
         .order_by(of_message(M::Id), order)
         .limit(limit)
@@ -380,9 +400,10 @@ pub fn entry(row: &impl Columns, facts: Option<&Facts>) -> Result<(LogEntry, u64
 
 /// Builds the SQL statement that looks up `ids` external ids in one log. [`put_ids`] adds the values, and [`found`]
 /// reads a row of the answer.
-pub fn by_external(ids: usize) -> SelectStatement {
+pub fn by_external(family: Family, ids: usize) -> SelectStatement {
     found_columns()
         .from(M::Table)
+        .and_where_option(family.rows((M::Table, M::Tree)))
         .and_where(Expr::col((M::Table, M::Conversation)).eq(0_i64))
         .and_where(Expr::col((M::Table, M::ExternalId)).is_in(vec![0_i64; ids]))
         .take()
@@ -390,16 +411,17 @@ pub fn by_external(ids: usize) -> SelectStatement {
 
 /// Builds the SQL statement that looks up `ids` external ids in the log that a fork sees, including its ancestors'
 /// shared parts. [`put_seen_ids`] adds the values, and [`found`] reads a row of the answer.
-pub fn by_external_seen(ids: usize) -> WithQuery {
+pub fn by_external_seen(family: Family, ids: usize) -> WithQuery {
     found_columns()
         .from(Seen::Table)
         // CROSS JOIN fixes the order of the joins: SQLite then looks each id up in each log.
         .cross_join(M::Table)
+        .and_where_option(family.rows((M::Table, M::Tree)))
         .and_where(Expr::col((M::Table, M::Conversation)).equals((Seen::Table, Seen::No)))
         .and_where(Expr::col((M::Table, M::ExternalId)).is_in(vec![0_i64; ids]))
         .and_where(Expr::col((M::Table, M::Seq)).lte(Expr::col((Seen::Table, Seen::Last))))
         .take()
-        .with(seen_from(0))
+        .with(seen_from(family, 0))
 }
 
 fn found_columns() -> SelectStatement {
@@ -414,22 +436,31 @@ fn found_columns() -> SelectStatement {
 ///
 /// # Errors
 /// `Invalid` if the driver refuses a value, which would be a defect of this crate.
-pub fn put_ids(values: &mut impl Values, source: u32, ids: &[&str]) -> Result<()> {
+pub fn put_ids(values: &mut impl Values, family: Family, source: u32, ids: &[&str]) -> Result<()> {
+    put_family(values, family)?;
     values.put_int(i64::from(source))?;
-    ids.iter().try_for_each(|id| put_external(values, id))
+    ids.iter().try_for_each(|id| put_external(values, Some(id)))
 }
 
 /// Adds the values of an SQL statement of [`by_external_seen`]: the fork, and the external ids.
 ///
 /// # Errors
 /// `Invalid` if the driver refuses a value, which would be a defect of this crate.
-pub fn put_seen_ids(values: &mut impl Values, conversation: u32, ids: &[&str]) -> Result<()> {
-    // Values of `seen_from`: the number of the conversation, the largest position, level 0, and the step of a level.
+pub fn put_seen_ids(
+    values: &mut impl Values,
+    family: Family,
+    conversation: u32,
+    ids: &[&str],
+) -> Result<()> {
+    // Values of `seen_from`: the number of the conversation, the largest position, level 0, the step of a level, and the
+    // family of the parents.
     values.put_int(i64::from(conversation))?;
     values.put_int(i64::from(u32::MAX))?;
     values.put_int(0)?;
     values.put_int(1)?;
-    ids.iter().try_for_each(|id| put_external(values, id))
+    put_family(values, family)?;
+    put_family(values, family)?;
+    ids.iter().try_for_each(|id| put_external(values, Some(id)))
 }
 
 /// Reads a row of [`by_external`] or [`by_external_seen`]. Returns the external id, and the position, hash and time of
@@ -450,10 +481,11 @@ pub fn found(row: &impl Columns) -> Result<(String, KnownEntry)> {
 
 /// Builds the SQL statement that looks up payloads by their hashes. The answer has rows of (hash, id). A payload is a
 /// long string of messages that is stored once.
-pub fn payloads(hashes: &[Hash]) -> SelectStatement {
+pub fn payloads(family: Family, hashes: &[Hash]) -> SelectStatement {
     Query::select()
         .columns([P::Hash, P::Id])
         .from(P::Table)
+        .and_where_option(family.rows((P::Table, P::Tree)))
         .and_where(Expr::col(P::Hash).is_in(hashes.iter().map(|hash| hash.0.to_vec())))
         .take()
 }
@@ -463,23 +495,29 @@ pub fn payloads(hashes: &[Hash]) -> SelectStatement {
 ///
 /// # Errors
 /// `Invalid` if a row has more values than columns, which would be a defect of this crate.
-pub fn insert_payload(hash: Hash, codec: i64, data: Vec<u8>) -> Result<InsertStatement> {
+pub fn insert_payload(
+    family: Family,
+    hash: Hash,
+    codec: i64,
+    data: Vec<u8>,
+) -> Result<InsertStatement> {
     let row = [
         (P::Hash, hash.0.to_vec().into()),
         (P::Codec, codec.into()),
         (P::Data, data.into()),
     ];
-    let mut statement = insert_row(P::Table, row)?;
+    let mut statement = insert_row(family.value(P::Tree), P::Table, row)?;
     statement.returning_col(P::Id);
     Ok(statement)
 }
 
 /// Builds the SQL statement that selects at most `limit` payloads with ids above `after`. The answer has rows of (id,
 /// hash, codec, data). A payload is a long string of messages that is stored once.
-pub fn payload_log(after: i64, limit: u64) -> SelectStatement {
+pub fn payload_log(family: Family, after: i64, limit: u64) -> SelectStatement {
     Query::select()
         .columns([P::Id, P::Hash, P::Codec, P::Data])
         .from(P::Table)
+        .and_where_option(family.rows((P::Table, P::Tree)))
         .and_where(Expr::col(P::Id).gt(after))
         .order_by(P::Id, Order::Asc)
         .limit(limit)
@@ -488,10 +526,11 @@ pub fn payload_log(after: i64, limit: u64) -> SelectStatement {
 
 /// Builds the SQL statement that selects the facts of a conversation: the texts that its entries are compressed
 /// against. The answer is one row with the text and its revision.
-pub fn facts(conversation: u32) -> SelectStatement {
+pub fn facts(family: Family, conversation: u32) -> SelectStatement {
     Query::select()
         .columns([F::Text, F::Revision])
         .from(F::Table)
+        .and_where_option(family.rows((F::Table, F::Tree)))
         .and_where(Expr::col(F::Conversation).eq(i64::from(conversation)))
         .take()
 }
@@ -501,21 +540,22 @@ pub fn facts(conversation: u32) -> SelectStatement {
 ///
 /// # Errors
 /// `Invalid` if a row has more values than columns, which would be a defect of this crate.
-pub fn insert_facts(conversation: u32, facts: &Facts) -> Result<InsertStatement> {
+pub fn insert_facts(family: Family, conversation: u32, facts: &Facts) -> Result<InsertStatement> {
     let row = [
         (F::Conversation, i64::from(conversation).into()),
         (F::Text, facts.text().into()),
         (F::Revision, facts.revision().into()),
     ];
-    insert_row(F::Table, row)
+    insert_row(family.value(F::Tree), F::Table, row)
 }
 
 /// Builds the SQL statement that selects running sums of the entries with these row keys (see [`packed`]). The answer
 /// has rows of (key, running sum in tokens).
-pub fn running(keys: &[i64]) -> SelectStatement {
+pub fn running(family: Family, keys: &[i64]) -> SelectStatement {
     Query::select()
         .columns([M::Id, M::Running])
         .from(M::Table)
+        .and_where_option(family.rows((M::Table, M::Tree)))
         .and_where(Expr::col(M::Id).is_in(keys.iter().copied()))
         .take()
 }
@@ -526,7 +566,7 @@ pub fn running(keys: &[i64]) -> SelectStatement {
 ///
 /// # Errors
 /// `Limit` if a number is too large for its column.
-pub fn seq_at(source: u32, range: SeqRange, running: u64) -> Result<WithQuery> {
+pub fn seq_at(family: Family, source: u32, range: SeqRange, running: u64) -> Result<WithQuery> {
     let running = to_int("running tokens", running)?;
     let middle = || {
         Expr::col(Search::Low)
@@ -536,6 +576,7 @@ pub fn seq_at(source: u32, range: SeqRange, running: u64) -> Result<WithQuery> {
     let sum = Query::select()
         .column((M::Table, M::Running))
         .from(M::Table)
+        .and_where_option(family.rows((M::Table, M::Tree)))
         .and_where(Expr::col((M::Table, M::Id)).eq(Expr::val(packed(source, 0)).bit_or(middle())))
         .take();
     let below = || Expr::from(sum.clone()).lt(running);

@@ -2,10 +2,12 @@
 
 use std::sync::{Arc, OnceLock};
 
+use memory_model::ConversationId;
 use memory_store::{Error, ErrorKind};
 
 use crate::batch::Statement;
 use crate::error::Result;
+use crate::family::Family;
 use crate::message::{self, BATCHES};
 
 /// Number of kinds of prepared SQL statements.
@@ -15,6 +17,8 @@ const KINDS: usize = 3;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Prepared {
     kind: StatementKind,
+    /// Whether the tables have a column for the family.
+    by_family: bool,
     /// Index of the statement's number of rows in [`BATCHES`].
     size: usize,
 }
@@ -28,27 +32,31 @@ enum StatementKind {
 
 impl Prepared {
     /// Creates the [`message::insert`] statement for a number of rows. The number must be in [`BATCHES`].
-    pub(crate) fn insert(rows: usize) -> Result<Self> {
-        Self::new(StatementKind::Insert, rows)
+    pub(crate) fn insert(family: Family, rows: usize) -> Result<Self> {
+        Self::new(StatementKind::Insert, family, rows)
     }
 
     /// Creates the [`message::by_external`] statement for a number of ids. The number must be in [`BATCHES`].
-    pub(crate) fn by_external(ids: usize) -> Result<Self> {
-        Self::new(StatementKind::ByExternal, ids)
+    pub(crate) fn by_external(family: Family, ids: usize) -> Result<Self> {
+        Self::new(StatementKind::ByExternal, family, ids)
     }
 
     /// Creates the [`message::by_external_seen`] statement for a number of ids. The number must be in [`BATCHES`].
-    pub(crate) fn by_external_seen(ids: usize) -> Result<Self> {
-        Self::new(StatementKind::ByExternalSeen, ids)
+    pub(crate) fn by_external_seen(family: Family, ids: usize) -> Result<Self> {
+        Self::new(StatementKind::ByExternalSeen, family, ids)
     }
 
-    fn new(kind: StatementKind, size: usize) -> Result<Self> {
+    fn new(kind: StatementKind, family: Family, size: usize) -> Result<Self> {
         let index = BATCHES.iter().position(|of| *of == size);
         let size = index.ok_or_else(|| {
             let message = format!("no statement takes {size} rows: this is a defect of store-sql");
             Error::new(ErrorKind::Invalid, message)
         })?;
-        Ok(Self { kind, size })
+        Ok(Self {
+            kind,
+            by_family: family != Family::ANY,
+            size,
+        })
     }
 
     /// Returns the statement with dummy values, which only mark the placeholders.
@@ -57,10 +65,14 @@ impl Prepared {
     /// `Invalid` if the statement cannot be built, which would be a defect of this crate.
     pub fn statement(self) -> Result<Statement> {
         let size = BATCHES.get(self.size).copied().unwrap_or(1);
+        let family = match self.by_family {
+            true => Family::of(ConversationId(0)),
+            false => Family::ANY,
+        };
         Ok(match self.kind {
-            StatementKind::Insert => message::insert(size)?.into(),
-            StatementKind::ByExternal => message::by_external(size).into(),
-            StatementKind::ByExternalSeen => message::by_external_seen(size).into(),
+            StatementKind::Insert => message::insert(family, size)?.into(),
+            StatementKind::ByExternal => message::by_external(family, size).into(),
+            StatementKind::ByExternalSeen => message::by_external_seen(family, size).into(),
         })
     }
 
@@ -69,7 +81,7 @@ impl Prepared {
     }
 }
 
-/// SQL texts of all prepared statements in one dialect. A text is built when its statement first runs.
+/// SQL texts of all prepared statements of one database, in its dialect. A text is built when its statement first runs.
 #[derive(Debug)]
 pub struct PreparedTexts([OnceLock<Arc<str>>; KINDS * BATCHES.len()]);
 

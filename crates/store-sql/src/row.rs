@@ -33,6 +33,20 @@ pub trait Values {
     /// # Errors
     /// The errors of [`Values::put_int`].
     fn put_bytes(&mut self, value: Vec<u8>) -> Result<()>;
+    /// Adds a text, bytes, or null for `None` to a column that may contain either.
+    ///
+    /// # Errors
+    /// The errors of [`Values::put_int`].
+    fn put_text_or_bytes(&mut self, value: Option<TextOrBytes>) -> Result<()>;
+}
+
+/// Value of a column that may contain a text or bytes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum TextOrBytes {
+    /// A text.
+    Text(String),
+    /// Bytes.
+    Bytes(Vec<u8>),
 }
 
 impl<A> Values for A
@@ -61,6 +75,14 @@ where
 
     fn put_bytes(&mut self, value: Vec<u8>) -> Result<()> {
         self.add(value).map_err(refused)
+    }
+
+    fn put_text_or_bytes(&mut self, value: Option<TextOrBytes>) -> Result<()> {
+        match value {
+            None => self.put_text(None),
+            Some(TextOrBytes::Text(text)) => self.put_text(text),
+            Some(TextOrBytes::Bytes(bytes)) => self.put_bytes(bytes),
+        }
     }
 }
 
@@ -109,11 +131,11 @@ pub trait Columns {
     /// # Errors
     /// `Corrupt` if the row has no such column.
     fn opt_bytes(&self, at: usize) -> Result<Option<Vec<u8>>>;
-    /// Returns whether the value in column `at` is bytes. Used for columns that may contain a text or bytes.
+    /// Returns the value in column `at`, which may contain a text or bytes, or `None` if it is null.
     ///
     /// # Errors
     /// `Corrupt` if the row has no such column.
-    fn holds_bytes(&self, at: usize) -> Result<bool>;
+    fn text_or_bytes(&self, at: usize) -> Result<Option<TextOrBytes>>;
 }
 
 macro_rules! columns {
@@ -135,9 +157,12 @@ where
     columns!(int -> i64, opt_int -> Option<i64>, text -> String, opt_text -> Option<String>);
     columns!(bytes -> Vec<u8>, opt_bytes -> Option<Vec<u8>>);
 
-    fn holds_bytes(&self, at: usize) -> Result<bool> {
+    fn text_or_bytes(&self, at: usize) -> Result<Option<TextOrBytes>> {
         let value = self.try_get_raw(at).map_err(|e| unreadable(at, e))?;
-        Ok(value.type_info().name() == "BLOB")
+        Ok(match value.type_info().name() {
+            "BLOB" => self.opt_bytes(at)?.map(TextOrBytes::Bytes),
+            _ => self.opt_text(at)?.map(TextOrBytes::Text),
+        })
     }
 }
 

@@ -8,6 +8,7 @@ use sea_query::{
 
 use crate::convert::{to_int, to_u32};
 use crate::error::Result;
+use crate::family::Family;
 use crate::insert::{insert, insert_row};
 use crate::row::Columns;
 use crate::tables::{
@@ -16,12 +17,13 @@ use crate::tables::{
 
 /// Builds the SQL statement that selects the index segments of these conversations, sorted by kind and position.
 /// [`segment`] reads a row of the answer.
-pub fn segments(conversations: &[ConversationId]) -> SelectStatement {
+pub fn segments(family: Family, conversations: &[ConversationId]) -> SelectStatement {
     let conversations = conversations.iter().map(|one| i64::from(one.0));
     Query::select()
         .columns([S::Id, S::Kind, S::First, S::Last, S::Documents, S::Format])
         .column(S::Conversation)
         .from(S::Table)
+        .and_where_option(family.rows((S::Table, S::Tree)))
         .and_where(Expr::col(S::Conversation).is_in(conversations))
         .order_by(S::Kind, Order::Asc)
         .order_by(S::First, Order::Asc)
@@ -53,13 +55,17 @@ pub fn segment(row: &impl Columns) -> Result<(ConversationId, IndexSegment)> {
 
 /// Builds the SQL statement that counts the erasures in a conversation's own log, and the conversation's own summaries
 /// with erased words. The answer is one row of two numbers.
-pub fn erasures(conversation: ConversationId) -> SelectStatement {
+pub fn erasures(family: Family, conversation: ConversationId) -> SelectStatement {
     let summaries = Query::select()
         .expr(Func::count(Expr::col((G::Table, G::Summary))))
         .from(G::Table)
+        .and_where_option(family.rows((G::Table, G::Tree)))
         .inner_join(
             M::Table,
-            Expr::col((M::Table, M::Id)).equals((G::Table, G::Summary)),
+            family.and(
+                Expr::col((M::Table, M::Id)).equals((G::Table, G::Summary)),
+                (M::Table, M::Tree),
+            ),
         )
         .and_where(Expr::col((M::Table, M::Conversation)).eq(i64::from(conversation.0)))
         .take();
@@ -67,6 +73,7 @@ pub fn erasures(conversation: ConversationId) -> SelectStatement {
         .expr(Func::count(Expr::col(E::First)))
         .expr(Expr::from(summaries))
         .from(E::Table)
+        .and_where_option(family.rows((E::Table, E::Tree)))
         .and_where(Expr::col(E::Conversation).eq(i64::from(conversation.0)))
         .take()
 }
@@ -76,10 +83,11 @@ pub fn erasures(conversation: ConversationId) -> SelectStatement {
 ///
 /// # Errors
 /// `Limit` if a number is too large for its column.
-pub fn keys(segment: u64) -> Result<SelectStatement> {
+pub fn keys(family: Family, segment: u64) -> Result<SelectStatement> {
     Ok(Query::select()
         .column(K::Key)
         .from(K::Table)
+        .and_where_option(family.rows((K::Table, K::Tree)))
         .and_where(Expr::col(K::Segment).eq(to_int("segment", segment)?))
         .order_by(K::Key, Order::Asc)
         .take())
@@ -90,11 +98,12 @@ pub fn keys(segment: u64) -> Result<SelectStatement> {
 ///
 /// # Errors
 /// The errors of [`keys`].
-pub fn chunks(segment: u64, keys: Option<&[Vec<u8>]>) -> Result<SelectStatement> {
+pub fn chunks(family: Family, segment: u64, keys: Option<&[Vec<u8>]>) -> Result<SelectStatement> {
     let with = keys.map(|keys| Expr::col(K::Key).is_in(keys.iter().map(Vec::as_slice)));
     Ok(Query::select()
         .columns([K::Key, K::Data])
         .from(K::Table)
+        .and_where_option(family.rows((K::Table, K::Tree)))
         .and_where(Expr::col(K::Segment).eq(to_int("segment", segment)?))
         .and_where_option(with)
         .order_by(K::Key, Order::Asc)
@@ -117,6 +126,7 @@ pub fn chunk(row: &impl Columns) -> Result<Chunk> {
 /// # Errors
 /// `Limit` if a number is too large for its column.
 pub fn put(
+    family: Family,
     conversation: ConversationId,
     id: u64,
     new: &NewIndexSegment<'_>,
@@ -130,14 +140,14 @@ pub fn put(
         (S::Documents, i64::from(new.documents).into()),
         (S::Format, new.format.into()),
     ];
-    insert_row(S::Table, row)
+    insert_row(family.value(S::Tree), S::Table, row)
 }
 
 /// Builds the SQL statement that inserts chunks of an index segment.
 ///
 /// # Errors
 /// The errors of [`put`].
-pub fn put_chunks(segment: u64, chunks: &[Chunk]) -> Result<InsertStatement> {
+pub fn put_chunks(family: Family, segment: u64, chunks: &[Chunk]) -> Result<InsertStatement> {
     let id = to_int("segment", segment)?;
     let row = |chunk: &Chunk| {
         Ok([
@@ -146,7 +156,7 @@ pub fn put_chunks(segment: u64, chunks: &[Chunk]) -> Result<InsertStatement> {
             (K::Data, chunk.data.as_slice().into()),
         ])
     };
-    insert(K::Table, chunks.iter().map(row))
+    insert(family.value(K::Tree), K::Table, chunks.iter().map(row))
 }
 
 /// Selection of index segments to delete.
@@ -183,18 +193,21 @@ impl SegmentSelection<'_> {
 ///
 /// # Errors
 /// The errors of [`keys`].
-pub fn delete(which: SegmentSelection<'_>) -> Result<[DeleteStatement; 2]> {
+pub fn delete(family: Family, which: SegmentSelection<'_>) -> Result<[DeleteStatement; 2]> {
     let segments = Query::select()
         .column(S::Id)
         .from(S::Table)
+        .and_where_option(family.rows((S::Table, S::Tree)))
         .and_where(which.condition()?)
         .take();
     let chunks = Query::delete()
         .from_table(K::Table)
+        .and_where_option(family.rows(K::Tree))
         .and_where(Expr::col(K::Segment).in_subquery(segments))
         .take();
     let segments = Query::delete()
         .from_table(S::Table)
+        .and_where_option(family.rows(S::Tree))
         .and_where(which.condition()?)
         .take();
     Ok([chunks, segments])

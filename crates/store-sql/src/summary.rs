@@ -12,6 +12,7 @@ use sea_query::{
 use crate::conversation::{Seen, seen_from};
 use crate::convert::{packed, to_count, to_hash, to_int, to_json, to_range, to_u32};
 use crate::error::{Result, corrupt};
+use crate::family::Family;
 use crate::insert::insert;
 use crate::row::Columns;
 use crate::tables::{Summary as S, SummaryLink as K};
@@ -50,8 +51,12 @@ pub struct SummaryRow {
     pub summary: Summary,
 }
 
-fn rows() -> SelectStatement {
-    Query::select().columns(READ).from(S::Table).take()
+fn rows(family: Family) -> SelectStatement {
+    Query::select()
+        .columns(READ)
+        .from(S::Table)
+        .and_where_option(family.rows((S::Table, S::Tree)))
+        .take()
 }
 
 fn of(conversation: u32) -> Expr {
@@ -72,35 +77,41 @@ fn seen(scope: SummaryScope) -> Expr {
 /// Builds the SQL statement that selects the summaries with these public ids that a conversation made or inherits from
 /// its ancestors. The conversation's own summaries come first, then its parent's, and so on. [`summary`] reads a row of
 /// the answer.
-pub fn by_ids(conversation: u32, ids: &[&str]) -> WithQuery {
+pub fn by_ids(family: Family, conversation: u32, ids: &[&str]) -> WithQuery {
     let mut statement = Query::select();
     statement.columns(READ.map(|column| (S::Table, column)));
-    visible(statement, conversation, ids)
+    visible(family, statement, conversation, ids)
 }
 
 /// Builds the SQL statement that selects the range, depth and cost of the summaries with these public ids that a
 /// conversation made or inherits from its ancestors. The conversation's own summaries come first, then its parent's,
 /// and so on. [`known`] reads a row of the answer.
-pub fn known_by_ids(conversation: u32, ids: &[&str]) -> WithQuery {
+pub fn known_by_ids(family: Family, conversation: u32, ids: &[&str]) -> WithQuery {
     let columns = [S::Id, S::PublicId, S::First, S::Last, S::Depth, S::Tokens];
     let mut statement = Query::select();
     statement
         .columns(columns.map(|column| (S::Table, column)))
         .column((Seen::Table, Seen::Level));
-    visible(statement, conversation, ids)
+    visible(family, statement, conversation, ids)
 }
 
-fn visible(mut statement: SelectStatement, conversation: u32, ids: &[&str]) -> WithQuery {
+fn visible(
+    family: Family,
+    mut statement: SelectStatement,
+    conversation: u32,
+    ids: &[&str],
+) -> WithQuery {
     statement
         .from(Seen::Table)
         // CROSS JOIN fixes the order of the joins: SQLite then looks each id up in each log and does not read all
         // summaries.
         .cross_join(S::Table)
+        .and_where_option(family.rows((S::Table, S::Tree)))
         .and_where(Expr::col((S::Table, S::Conversation)).equals((Seen::Table, Seen::No)))
         .and_where(Expr::col((S::Table, S::PublicId)).is_in(ids.iter().copied()))
         .and_where(Expr::col((S::Table, S::Last)).lte(Expr::col((Seen::Table, Seen::Last))))
         .order_by((Seen::Table, Seen::Level), Order::Asc);
-    statement.with(seen_from(conversation))
+    statement.with(seen_from(family, conversation))
 }
 
 /// Facts about a stored summary to which a publish refers, by its spans or by its own summaries.
@@ -139,10 +150,11 @@ pub fn known(row: &impl Columns) -> Result<StoredSummary> {
 
 /// Builds the SQL statement that selects the row key of a conversation's own summary with this public id. The answer is
 /// one number.
-pub fn key(conversation: u32, id: &SummaryId) -> SelectStatement {
+pub fn key(family: Family, conversation: u32, id: &SummaryId) -> SelectStatement {
     Query::select()
         .column((S::Table, S::Id))
         .from(S::Table)
+        .and_where_option(family.rows((S::Table, S::Tree)))
         .and_where(of(conversation))
         .and_where(Expr::col((S::Table, S::PublicId)).eq(id.as_str()))
         .take()
@@ -150,11 +162,12 @@ pub fn key(conversation: u32, id: &SummaryId) -> SelectStatement {
 
 /// Builds the SQL statement that selects the public id of the latest summary that a conversation made. The answer has
 /// one column.
-pub fn last_id(conversation: u32) -> SelectStatement {
+pub fn last_id(family: Family, conversation: u32) -> SelectStatement {
     let (first, last) = (packed(conversation, 0), packed(conversation, u32::MAX));
     Query::select()
         .column(S::PublicId)
         .from(S::Table)
+        .and_where_option(family.rows((S::Table, S::Tree)))
         .and_where(Expr::col(S::Id).between(first, last))
         .order_by(S::Id, Order::Desc)
         .limit(1)
@@ -177,6 +190,7 @@ pub enum SummaryStart<'a> {
 /// it or a fork can use), in the order of creation, after a given place. Summaries that one of the `nearer`
 /// conversations also made are left out. [`summary`] reads a row of the answer.
 pub fn log(
+    family: Family,
     scope: SummaryScope,
     nearer: &[SummaryScope],
     after: SummaryStart<'_>,
@@ -186,10 +200,10 @@ pub fn log(
     let before: Expr = match after {
         SummaryStart::Nothing => packed(conversation, 0).into(),
         SummaryStart::Key(key) => key.into(),
-        SummaryStart::Summary(id) => Expr::from(key(conversation, id)),
+        SummaryStart::Summary(id) => Expr::from(key(family, conversation, id)),
     };
     let id = || Expr::col((S::Table, S::Id));
-    let mut statement = rows();
+    let mut statement = rows(family);
     statement
         .and_where(id().gt(before))
         .and_where(id().lte(packed(conversation, u32::MAX)))
@@ -203,6 +217,7 @@ pub fn log(
         let same = Query::select()
             .expr(Expr::val(1_i64))
             .from_as(S::Table, near.clone())
+            .and_where_option(family.rows((near.clone(), S::Tree)))
             .and_where(
                 Expr::col((near.clone(), S::Conversation))
                     .is_in(nearer.iter().map(|scope| i64::from(scope.conversation.0))),
@@ -216,8 +231,8 @@ pub fn log(
 
 /// Builds the SQL statement that selects at most `limit` summaries of all conversations, with row keys above `after`,
 /// by rising key. [`summary`] and [`recorded`] read a row of the answer.
-pub fn records(after: i64, limit: u64) -> SelectStatement {
-    rows()
+pub fn records(family: Family, after: i64, limit: u64) -> SelectStatement {
+    rows(family)
         .column(S::Record)
         .and_where(Expr::col((S::Table, S::Id)).gt(after))
         .order_by(S::Id, Order::Asc)
@@ -237,7 +252,12 @@ pub fn recorded(row: &impl Columns) -> Result<Hash> {
 /// conversation made or inherits from its ancestors. A recipe is the id of the prompts, policy and model that made a
 /// summary. The conversation's own summaries come first, then its parent's, and so on. The summaries of each
 /// conversation are sorted from latest to earliest. [`summary`] reads a row of the answer.
-pub fn by_sources(conversation: u32, sources: &[Hash], recipes: &[&str]) -> WithQuery {
+pub fn by_sources(
+    family: Family,
+    conversation: u32,
+    sources: &[Hash],
+    recipes: &[&str],
+) -> WithQuery {
     let mut statement = Query::select();
     statement
         .columns(READ.map(|column| (S::Table, column)))
@@ -245,21 +265,23 @@ pub fn by_sources(conversation: u32, sources: &[Hash], recipes: &[&str]) -> With
         // CROSS JOIN fixes the order of the joins: SQLite then looks each source up in each log and does not read all
         // summaries.
         .cross_join(S::Table)
+        .and_where_option(family.rows((S::Table, S::Tree)))
         .and_where(Expr::col((S::Table, S::Conversation)).equals((Seen::Table, Seen::No)))
         .and_where(Expr::col((S::Table, S::SourceHash)).is_in(sources.iter().map(|s| s.0.to_vec())))
         .and_where(Expr::col((S::Table, S::Recipe)).is_in(recipes.iter().copied()))
         .and_where(Expr::col((S::Table, S::Last)).lte(Expr::col((Seen::Table, Seen::Last))))
         .order_by((Seen::Table, Seen::Level), Order::Asc)
         .order_by((S::Table, S::Id), Order::Desc);
-    statement.with(seen_from(conversation))
+    statement.with(seen_from(family, conversation))
 }
 
 /// Builds the SQL statement that selects the row key of the latest summary that a conversation made. The answer is one
 /// number, or null if there is no summary.
-pub fn last_key(conversation: u32) -> SelectStatement {
+pub fn last_key(family: Family, conversation: u32) -> SelectStatement {
     Query::select()
         .expr(Func::max(Expr::col(S::Id)))
         .from(S::Table)
+        .and_where_option(family.rows((S::Table, S::Tree)))
         .and_where(
             Expr::col(S::Id).between(packed(conversation, 0), packed(conversation, u32::MAX)),
         )
@@ -309,7 +331,11 @@ pub fn summary(row: &impl Columns) -> Result<SummaryRow> {
 ///
 /// # Errors
 /// `Limit` if a number is too large for its column.
-pub fn insert_all(conversation: u32, summaries: &[(i64, &Summary)]) -> Result<InsertStatement> {
+pub fn insert_all(
+    family: Family,
+    conversation: u32,
+    summaries: &[(i64, &Summary)],
+) -> Result<InsertStatement> {
     let text = |json: Option<&RawJson>| json.map(|json| json.as_str().to_owned());
     let row = |(id, summary): &(i64, &Summary)| {
         Ok([
@@ -344,7 +370,7 @@ pub fn insert_all(conversation: u32, summaries: &[(i64, &Summary)]) -> Result<In
             (S::Record, summary_record_hash(summary).0.to_vec().into()),
         ])
     };
-    insert(S::Table, summaries.iter().map(row))
+    insert(family.value(S::Tree), S::Table, summaries.iter().map(row))
 }
 
 /// Role of a child or source of a summary, as in the column `role`.
@@ -384,7 +410,7 @@ pub struct LinkRow {
 ///
 /// # Errors
 /// `Invalid` if a row has more values than columns, which would be a defect of this crate.
-pub fn insert_links(links: &[LinkRow]) -> Result<InsertStatement> {
+pub fn insert_links(family: Family, links: &[LinkRow]) -> Result<InsertStatement> {
     let row = |link: &LinkRow| {
         Ok([
             (K::Parent, link.parent.into()),
@@ -395,23 +421,23 @@ pub fn insert_links(links: &[LinkRow]) -> Result<InsertStatement> {
             (K::Child, link.child.into()),
         ])
     };
-    insert(K::Table, links.iter().map(row))
+    insert(family.value(K::Tree), K::Table, links.iter().map(row))
 }
 
 /// Builds the SQL statement that selects the children and sources of the summaries with these row keys, each in order.
 /// [`link`] reads a row of the answer.
-pub fn links(parents: &[i64]) -> SelectStatement {
-    links_of(|parent| parent.is_in(parents.iter().copied()))
+pub fn links(family: Family, parents: &[i64]) -> SelectStatement {
+    links_of(family, |parent| parent.is_in(parents.iter().copied()))
 }
 
 /// Builds the SQL statement that selects the children and sources of all summaries that a [`log`] statement selects.
 /// [`link`] reads a row of the answer.
-pub fn links_of_log(log: &SelectStatement) -> SelectStatement {
+pub fn links_of_log(family: Family, log: &SelectStatement) -> SelectStatement {
     let keys = log.clone().clear_selects().column((S::Table, S::Id)).take();
-    links_of(|parent| parent.in_subquery(keys))
+    links_of(family, |parent| parent.in_subquery(keys))
 }
 
-fn links_of(is_wanted: impl FnOnce(Expr) -> Expr) -> SelectStatement {
+fn links_of(family: Family, is_wanted: impl FnOnce(Expr) -> Expr) -> SelectStatement {
     Query::select()
         .column((K::Table, K::Parent))
         .column((K::Table, K::Role))
@@ -420,9 +446,13 @@ fn links_of(is_wanted: impl FnOnce(Expr) -> Expr) -> SelectStatement {
         .column((K::Table, K::Child))
         .column((S::Table, S::PublicId))
         .from(K::Table)
+        .and_where_option(family.rows((K::Table, K::Tree)))
         .left_join(
             S::Table,
-            Expr::col((S::Table, S::Id)).equals((K::Table, K::Child)),
+            family.and(
+                Expr::col((S::Table, S::Id)).equals((K::Table, K::Child)),
+                (S::Table, S::Tree),
+            ),
         )
         .and_where(is_wanted(Expr::col((K::Table, K::Parent))))
         .order_by((K::Table, K::Parent), Order::Asc)
@@ -462,15 +492,17 @@ pub fn link(row: &impl Columns) -> Result<(i64, LinkRole, Child)> {
 /// Builds the SQL statement that selects the summaries of the scope (the summaries of one conversation that it or a
 /// fork can use) that have a given summary as a source or a child. The given summary has the public id `id` and belongs
 /// to the conversation `child`. The answer has their public ids, in the order of creation.
-pub fn parents(scope: SummaryScope, child: u32, id: &SummaryId) -> SelectStatement {
+pub fn parents(family: Family, scope: SummaryScope, child: u32, id: &SummaryId) -> SelectStatement {
     let keys = Query::select()
         .column((K::Table, K::Parent))
         .from(K::Table)
-        .and_where(Expr::col((K::Table, K::Child)).eq(Expr::from(key(child, id))))
+        .and_where_option(family.rows((K::Table, K::Tree)))
+        .and_where(Expr::col((K::Table, K::Child)).eq(Expr::from(key(family, child, id))))
         .take();
     Query::select()
         .column((S::Table, S::PublicId))
         .from(S::Table)
+        .and_where_option(family.rows((S::Table, S::Tree)))
         .and_where(Expr::col((S::Table, S::Id)).in_subquery(keys))
         .and_where(seen(scope))
         .order_by((S::Table, S::Id), Order::Asc)
@@ -480,7 +512,7 @@ pub fn parents(scope: SummaryScope, child: u32, id: &SummaryId) -> SelectStateme
 /// Builds the SQL statement that selects the summaries that were made from a summary of another conversation. Each row
 /// has the public id and the conversation of the made summary, and the conversation and last position of the summary
 /// that it was made from.
-pub fn foreign_links() -> SelectStatement {
+pub fn foreign_links(family: Family) -> SelectStatement {
     let (made, other) = (Alias::new("made"), Alias::new("other"));
     Query::select()
         .column((made.clone(), S::PublicId))
@@ -488,17 +520,24 @@ pub fn foreign_links() -> SelectStatement {
         .column((other.clone(), S::Conversation))
         .column((other.clone(), S::Last))
         .from(K::Table)
+        .and_where_option(family.rows((K::Table, K::Tree)))
         .join_as(
             JoinType::InnerJoin,
             S::Table,
             made.clone(),
-            Expr::col((made.clone(), S::Id)).equals((K::Table, K::Parent)),
+            family.and(
+                Expr::col((made.clone(), S::Id)).equals((K::Table, K::Parent)),
+                (made.clone(), S::Tree),
+            ),
         )
         .join_as(
             JoinType::InnerJoin,
             S::Table,
             other.clone(),
-            Expr::col((other.clone(), S::Id)).equals((K::Table, K::Child)),
+            family.and(
+                Expr::col((other.clone(), S::Id)).equals((K::Table, K::Child)),
+                (other.clone(), S::Tree),
+            ),
         )
         .and_where(Expr::col((other, S::Conversation)).ne(Expr::col((made, S::Conversation))))
         .take()

@@ -8,6 +8,7 @@ use sea_query::{
 
 use crate::convert::to_seq;
 use crate::error::{Result, corrupt};
+use crate::family::Family;
 use crate::insert::insert;
 use crate::row::Columns;
 use crate::tables::{Erasure as E, MessageVector as V};
@@ -24,26 +25,34 @@ fn within(range: SeqRange) -> Expr {
 
 /// Builds the SQL statement that selects the state of an embedder's vectors for a conversation's own log. The answer is
 /// one row: the last position with a stored vector, or null, and the number of erasures in the own log.
-pub fn state(conversation: ConversationId, embedder: &str) -> SelectStatement {
+pub fn state(family: Family, conversation: ConversationId, embedder: &str) -> SelectStatement {
     let last = Query::select()
         .expr(Func::max(Expr::col(V::Seq)))
         .from(V::Table)
+        .and_where_option(family.rows((V::Table, V::Tree)))
         .and_where(of(conversation, embedder))
         .take();
     Query::select()
         .expr(Expr::from(last))
         .expr(Func::count(Expr::col(E::First)))
         .from(E::Table)
+        .and_where_option(family.rows((E::Table, E::Tree)))
         .and_where(Expr::col(E::Conversation).eq(i64::from(conversation.0)))
         .take()
 }
 
 /// Builds the SQL statement that selects the vectors that an embedder made for a range of a conversation's own log, by
 /// position. [`placed`] reads a row of the answer.
-pub fn vectors(conversation: ConversationId, embedder: &str, range: SeqRange) -> SelectStatement {
+pub fn vectors(
+    family: Family,
+    conversation: ConversationId,
+    embedder: &str,
+    range: SeqRange,
+) -> SelectStatement {
     Query::select()
         .columns([V::Seq, V::Vector])
         .from(V::Table)
+        .and_where_option(family.rows((V::Table, V::Tree)))
         .and_where(of(conversation, embedder))
         .and_where(within(range))
         .order_by(V::Seq, Order::Asc)
@@ -69,6 +78,7 @@ pub fn placed(row: &impl Columns, dimension: usize) -> Result<PlacedVector> {
 /// # Errors
 /// `Invalid` if a row has more values than columns, which would be a defect of this crate.
 pub fn put(
+    family: Family,
     conversation: ConversationId,
     embedder: &str,
     vectors: &[PlacedVector],
@@ -82,33 +92,40 @@ pub fn put(
             (V::Vector, bytes.into()),
         ])
     };
-    insert(V::Table, vectors.iter().map(row))
+    insert(family.value(V::Tree), V::Table, vectors.iter().map(row))
 }
 
 /// Builds the SQL statement that selects the ids of the embedders that have vectors for a conversation's own log,
 /// sorted. The answer has one column.
-pub fn embedders(conversation: ConversationId) -> SelectStatement {
+pub fn embedders(family: Family, conversation: ConversationId) -> SelectStatement {
     Query::select()
         .distinct()
         .column(V::Embedder)
         .from(V::Table)
+        .and_where_option(family.rows((V::Table, V::Tree)))
         .and_where(Expr::col(V::Conversation).eq(i64::from(conversation.0)))
         .order_by(V::Embedder, Order::Asc)
         .take()
 }
 
 /// Builds the SQL statement that deletes all vectors that an embedder made for a conversation's own log.
-pub fn delete(conversation: ConversationId, embedder: &str) -> DeleteStatement {
+pub fn delete(family: Family, conversation: ConversationId, embedder: &str) -> DeleteStatement {
     Query::delete()
         .from_table(V::Table)
+        .and_where_option(family.rows(V::Tree))
         .and_where(of(conversation, embedder))
         .take()
 }
 
 /// Builds the SQL statement that deletes the vectors for a range of a conversation's own log, of all embedders.
-pub fn delete_range(conversation: ConversationId, range: SeqRange) -> DeleteStatement {
+pub fn delete_range(
+    family: Family,
+    conversation: ConversationId,
+    range: SeqRange,
+) -> DeleteStatement {
     Query::delete()
         .from_table(V::Table)
+        .and_where_option(family.rows(V::Tree))
         .and_where(Expr::col(V::Conversation).eq(i64::from(conversation.0)))
         .and_where(within(range))
         .take()

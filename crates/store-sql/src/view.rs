@@ -12,6 +12,7 @@ use sea_query::{
 
 use crate::convert::{to_count, to_hash, to_int, to_range, to_seq, to_u32};
 use crate::error::{Result, corrupt};
+use crate::family::Family;
 use crate::insert::{insert, insert_row};
 use crate::row::Columns;
 use crate::tables::{Conversation as C, Publication as P, Span as S, SpanHistory as H, View as V};
@@ -19,10 +20,11 @@ use crate::tables::{Conversation as C, Publication as P, Span as S, SpanHistory 
 /// Builds the SQL statement that selects the data of a snapshot of a view. The answer is one row: last position and
 /// tokens of the log, version, saved tokens and number of spans of the view, and the conversation's number of erasures.
 /// For a view that was never published, version and saved tokens are null, and the number of spans is 0.
-pub fn snapshot(no: u32, view: &ViewName) -> SelectStatement {
+pub fn snapshot(family: Family, no: u32, view: &ViewName) -> SelectStatement {
     let spans = Query::select()
         .expr(Func::count(Expr::col(S::First)))
         .from(S::Table)
+        .and_where_option(family.rows((S::Table, S::Tree)))
         .and_where(Expr::col((S::Table, S::Conversation)).eq(i64::from(no)))
         .and_where(Expr::col((S::Table, S::View)).eq(view.as_str()))
         .take();
@@ -34,21 +36,26 @@ pub fn snapshot(no: u32, view: &ViewName) -> SelectStatement {
         .expr(Expr::from(spans))
         .column((C::Table, C::Erasures))
         .from(C::Table)
+        .and_where_option(family.rows((C::Table, C::Tree)))
         .left_join(
             V::Table,
-            Expr::col((V::Table, V::Conversation))
-                .equals((C::Table, C::No))
-                .and(Expr::col((V::Table, V::Name)).eq(view.as_str())),
+            family.and(
+                Expr::col((V::Table, V::Conversation))
+                    .equals((C::Table, C::No))
+                    .and(Expr::col((V::Table, V::Name)).eq(view.as_str())),
+                (V::Table, V::Tree),
+            ),
         )
         .and_where(Expr::col((C::Table, C::No)).eq(i64::from(no)))
         .take()
 }
 
 /// Builds the SQL statement that selects a view's version, saved tokens and chain hash.
-pub fn view(no: u32, view: &ViewName) -> SelectStatement {
+pub fn view(family: Family, no: u32, view: &ViewName) -> SelectStatement {
     Query::select()
         .columns([V::Version, V::Saved, V::Chain])
         .from(V::Table)
+        .and_where_option(family.rows((V::Table, V::Tree)))
         .and_where(Expr::col(V::Conversation).eq(i64::from(no)))
         .and_where(Expr::col(V::Name).eq(view.as_str()))
         .take()
@@ -56,10 +63,11 @@ pub fn view(no: u32, view: &ViewName) -> SelectStatement {
 
 /// Builds the SQL statement that selects all views of a conversation, sorted by name. Each row has name, version, saved
 /// tokens, chain hash and number of spans.
-pub fn views(no: u32) -> SelectStatement {
+pub fn views(family: Family, no: u32) -> SelectStatement {
     let spans = Query::select()
         .expr(Func::count(Expr::col(S::First)))
         .from(S::Table)
+        .and_where_option(family.rows((S::Table, S::Tree)))
         .and_where(Expr::col((S::Table, S::Conversation)).equals((V::Table, V::Conversation)))
         .and_where(Expr::col((S::Table, S::View)).equals((V::Table, V::Name)))
         .take();
@@ -67,6 +75,7 @@ pub fn views(no: u32) -> SelectStatement {
         .columns([V::Name, V::Version, V::Saved, V::Chain])
         .expr(Expr::from(spans))
         .from(V::Table)
+        .and_where_option(family.rows((V::Table, V::Tree)))
         .and_where(Expr::col(V::Conversation).eq(i64::from(no)))
         .order_by(V::Name, Order::Asc)
         .take()
@@ -77,6 +86,7 @@ pub fn views(no: u32) -> SelectStatement {
 /// # Errors
 /// `Limit` if a number is too large for its column.
 pub fn put_view(
+    family: Family,
     no: u32,
     view: &ViewName,
     version: ViewVersion,
@@ -90,9 +100,9 @@ pub fn put_view(
         (V::Saved, saved.into()),
         (V::Chain, chain.0.to_vec().into()),
     ];
-    let mut statement = insert_row(V::Table, row)?;
+    let mut statement = insert_row(family.value(V::Tree), V::Table, row)?;
     statement.on_conflict(
-        OnConflict::columns([V::Conversation, V::Name])
+        OnConflict::columns(family.key(V::Tree, [V::Conversation, V::Name]))
             .update_columns([V::Version, V::Saved, V::Chain])
             .to_owned(),
     );
@@ -132,6 +142,7 @@ const GONE: [H; 6] = [
 /// # Errors
 /// `Limit` if a number is too large for its column.
 pub fn spans(
+    family: Family,
     no: u32,
     view: &ViewName,
     version: ViewVersion,
@@ -144,6 +155,7 @@ pub fn spans(
     live.columns(LIVE)
         .column(S::AddedIn)
         .from(S::Table)
+        .and_where_option(family.rows((S::Table, S::Tree)))
         .and_where(Expr::col(S::Conversation).eq(i64::from(no)))
         .and_where(Expr::col(S::View).eq(view.as_str()))
         .and_where(Expr::col(S::AddedIn).add(0_i64).lte(version));
@@ -151,6 +163,7 @@ pub fn spans(
     gone.columns(GONE)
         .column(H::AddedIn)
         .from(H::Table)
+        .and_where_option(family.rows((H::Table, H::Tree)))
         .and_where(Expr::col(H::Conversation).eq(i64::from(no)))
         .and_where(Expr::col(H::View).eq(view.as_str()))
         .and_where(Expr::col(H::RemovedIn).gt(version))
@@ -241,7 +254,12 @@ pub fn added_span(row: &impl Columns) -> Result<AddedSpan> {
 ///
 /// # Errors
 /// `Limit` if a number is too large for its column.
-pub fn insert_spans(no: u32, view: &ViewName, spans: &[AddedSpan]) -> Result<InsertStatement> {
+pub fn insert_spans(
+    family: Family,
+    no: u32,
+    view: &ViewName,
+    spans: &[AddedSpan],
+) -> Result<InsertStatement> {
     let row = |span: &AddedSpan| {
         let of_view = [
             (S::Conversation, i64::from(no).into()),
@@ -251,7 +269,7 @@ pub fn insert_spans(no: u32, view: &ViewName, spans: &[AddedSpan]) -> Result<Ins
         let start = LIVE.into_iter().zip(values(&span.start)?);
         Ok(of_view.into_iter().chain(start))
     };
-    insert(S::Table, spans.iter().map(row))
+    insert(family.value(S::Tree), S::Table, spans.iter().map(row))
 }
 
 /// Builds the SQL statement that inserts removed spans into the history of a view, each with the version that removed
@@ -260,6 +278,7 @@ pub fn insert_spans(no: u32, view: &ViewName, spans: &[AddedSpan]) -> Result<Ins
 /// # Errors
 /// `Limit` if a number is too large for its column.
 pub fn insert_history(
+    family: Family,
     no: u32,
     view: &ViewName,
     spans: &[(ViewVersion, AddedSpan)],
@@ -274,14 +293,15 @@ pub fn insert_history(
         let start = GONE.into_iter().zip(values(&span.start)?);
         Ok(of_view.into_iter().chain(start))
     };
-    insert(H::Table, spans.iter().map(row))
+    insert(family.value(H::Tree), H::Table, spans.iter().map(row))
 }
 
 /// Builds the SQL statement that deletes the spans that begin at these positions from the current version of a view.
 /// Insert them into the history first.
-pub fn delete_spans(no: u32, view: &ViewName, firsts: &[Seq]) -> DeleteStatement {
+pub fn delete_spans(family: Family, no: u32, view: &ViewName, firsts: &[Seq]) -> DeleteStatement {
     Query::delete()
         .from_table(S::Table)
+        .and_where_option(family.rows(S::Tree))
         .and_where(Expr::col(S::Conversation).eq(i64::from(no)))
         .and_where(Expr::col(S::View).eq(view.as_str()))
         .and_where(Expr::col(S::First).is_in(firsts.iter().map(|seq| i64::from(seq.0))))
@@ -293,6 +313,7 @@ pub fn delete_spans(no: u32, view: &ViewName, firsts: &[Seq]) -> DeleteStatement
 /// # Errors
 /// `Limit` if a number is too large for its column.
 pub fn insert_publications(
+    family: Family,
     no: u32,
     view: &ViewName,
     publications: &[PublicationRow],
@@ -310,7 +331,11 @@ pub fn insert_publications(
             (P::Record, record.0.to_vec().into()),
         ])
     };
-    insert(P::Table, publications.iter().map(row))
+    insert(
+        family.value(P::Tree),
+        P::Table,
+        publications.iter().map(row),
+    )
 }
 
 /// Row of a publication, without the spans that the publication removed and added.
@@ -328,7 +353,7 @@ pub struct PublicationRow {
 
 /// Builds the SQL statement that selects all publications of all views, in the order of their versions. Each row has
 /// conversation, view, version, time, chain hash, and the hash over the row.
-pub fn publication_records() -> SelectStatement {
+pub fn publication_records(family: Family) -> SelectStatement {
     Query::select()
         .columns([
             P::Conversation,
@@ -339,6 +364,7 @@ pub fn publication_records() -> SelectStatement {
             P::Record,
         ])
         .from(P::Table)
+        .and_where_option(family.rows((P::Table, P::Tree)))
         .order_by(P::Conversation, Order::Asc)
         .order_by(P::View, Order::Asc)
         .order_by(P::Version, Order::Asc)
@@ -351,6 +377,7 @@ pub fn publication_records() -> SelectStatement {
 /// # Errors
 /// `Limit` if a number is too large for its column.
 pub fn publications(
+    family: Family,
     no: u32,
     view: &ViewName,
     after: ViewVersion,
@@ -359,6 +386,7 @@ pub fn publications(
     Ok(Query::select()
         .columns([P::Version, P::First, P::Last, P::At, P::Hash])
         .from(P::Table)
+        .and_where_option(family.rows((P::Table, P::Tree)))
         .and_where(Expr::col(P::Conversation).eq(i64::from(no)))
         .and_where(Expr::col(P::View).eq(view.as_str()))
         .and_where(Expr::col(P::Version).gt(to_int("version", after.0)?))
@@ -386,6 +414,7 @@ pub fn publication(row: &impl Columns) -> Result<PublicationRow> {
 /// # Errors
 /// `Limit` if a number is too large for its column.
 pub fn removed(
+    family: Family,
     no: u32,
     view: &ViewName,
     from: ViewVersion,
@@ -395,6 +424,7 @@ pub fn removed(
         .column(H::RemovedIn)
         .columns(GONE)
         .from(H::Table)
+        .and_where_option(family.rows((H::Table, H::Tree)))
         .and_where(Expr::col(H::Conversation).eq(i64::from(no)))
         .and_where(Expr::col(H::View).eq(view.as_str()))
         .and_where(
@@ -411,6 +441,7 @@ pub fn removed(
 /// # Errors
 /// `Limit` if a number is too large for its column.
 pub fn added(
+    family: Family,
     no: u32,
     view: &ViewName,
     from: ViewVersion,
@@ -421,6 +452,7 @@ pub fn added(
         .column(H::AddedIn)
         .columns(GONE)
         .from(H::Table)
+        .and_where_option(family.rows((H::Table, H::Tree)))
         .and_where(Expr::col(H::Conversation).eq(i64::from(no)))
         .and_where(Expr::col(H::View).eq(view.as_str()))
         .and_where(Expr::col(H::AddedIn).between(from, to))
@@ -429,6 +461,7 @@ pub fn added(
         .column(S::AddedIn)
         .columns(LIVE)
         .from(S::Table)
+        .and_where_option(family.rows((S::Table, S::Tree)))
         .and_where(Expr::col(S::Conversation).eq(i64::from(no)))
         .and_where(Expr::col(S::View).eq(view.as_str()))
         .and_where(Expr::col(S::AddedIn).between(from, to))
@@ -440,10 +473,11 @@ pub fn added(
 
 /// Builds the SQL statement that selects the names of all views of all conversations, sorted. The answer has rows of
 /// (conversation, name).
-pub fn names() -> SelectStatement {
+pub fn names(family: Family) -> SelectStatement {
     Query::select()
         .columns([V::Conversation, V::Name])
         .from(V::Table)
+        .and_where_option(family.rows((V::Table, V::Tree)))
         .order_by(V::Conversation, Order::Asc)
         .order_by(V::Name, Order::Asc)
         .take()

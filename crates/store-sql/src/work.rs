@@ -9,6 +9,7 @@ use sea_query::{
 
 use crate::convert::{to_count, to_int, to_json};
 use crate::error::{Result, corrupt};
+use crate::family::Family;
 use crate::insert::{insert, insert_row};
 use crate::row::Columns;
 use crate::tables::{Conversation as C, Job as J, State as V};
@@ -79,11 +80,12 @@ const JOB: [J; 6] = [J::State, J::Owner, J::Fence, J::Expires, J::Tries, J::Draf
 
 /// Builds the SQL statement that selects jobs of a conversation by key. Each row has the key, and then the columns that
 /// [`job`] reads.
-pub fn find_jobs(conversation: ConversationId, keys: &[&str]) -> SelectStatement {
+pub fn find_jobs(family: Family, conversation: ConversationId, keys: &[&str]) -> SelectStatement {
     Query::select()
         .column(J::Key)
         .columns(JOB)
         .from(J::Table)
+        .and_where_option(family.rows((J::Table, J::Tree)))
         .and_where(with_keys(conversation, keys))
         .take()
 }
@@ -119,7 +121,11 @@ pub fn job(row: &impl Columns, at: usize) -> Result<Job> {
 ///
 /// # Errors
 /// `Limit` if a number is too large for its column.
-pub fn put_jobs(conversation: ConversationId, jobs: &[(&JobKey, Job)]) -> Result<InsertStatement> {
+pub fn put_jobs(
+    family: Family,
+    conversation: ConversationId,
+    jobs: &[(&JobKey, Job)],
+) -> Result<InsertStatement> {
     let row = |(key, job): &(&JobKey, Job)| {
         let draft = job.draft.as_ref();
         Ok([
@@ -136,9 +142,9 @@ pub fn put_jobs(conversation: ConversationId, jobs: &[(&JobKey, Job)]) -> Result
             ),
         ])
     };
-    let mut statement = insert(J::Table, jobs.iter().map(row))?;
+    let mut statement = insert(family.value(J::Tree), J::Table, jobs.iter().map(row))?;
     statement.on_conflict(
-        OnConflict::columns([J::Conversation, J::Key])
+        OnConflict::columns(family.key(J::Tree, [J::Conversation, J::Key]))
             .update_columns(JOB)
             .to_owned(),
     );
@@ -146,19 +152,25 @@ pub fn put_jobs(conversation: ConversationId, jobs: &[(&JobKey, Job)]) -> Result
 }
 
 /// Builds the SQL statement that deletes the jobs with these keys.
-pub fn delete_jobs(conversation: ConversationId, keys: &[&str]) -> DeleteStatement {
+pub fn delete_jobs(family: Family, conversation: ConversationId, keys: &[&str]) -> DeleteStatement {
     Query::delete()
         .from_table(J::Table)
+        .and_where_option(family.rows(J::Tree))
         .and_where(with_keys(conversation, keys))
         .take()
 }
 
 /// Builds the SQL statement that selects the keys and fencing tokens of the jobs with these keys. Jobs without a lease
 /// are left out, such as jobs that have failed since their last lease.
-pub fn granted_jobs(conversation: ConversationId, keys: &[&str]) -> SelectStatement {
+pub fn granted_jobs(
+    family: Family,
+    conversation: ConversationId,
+    keys: &[&str],
+) -> SelectStatement {
     Query::select()
         .columns([J::Key, J::Fence])
         .from(J::Table)
+        .and_where_option(family.rows((J::Table, J::Tree)))
         .and_where(with_keys(conversation, keys))
         .and_where(Expr::col(J::State).ne(JobState::Free.as_str()))
         .take()
@@ -166,40 +178,46 @@ pub fn granted_jobs(conversation: ConversationId, keys: &[&str]) -> SelectStatem
 
 /// Builds the SQL statement that sets the end of the leases on these jobs to the time `until`.
 pub fn renew_jobs(
+    family: Family,
     conversation: ConversationId,
     keys: &[&str],
     until: Timestamp,
 ) -> UpdateStatement {
-    update_jobs(conversation, keys)
+    update_jobs(family, conversation, keys)
         .value(J::Expires, until.0)
         .take()
 }
 
 /// Builds the SQL statement that stores the prepared work of several jobs. `drafts` contains the key and the work of
 /// each job.
-pub fn prepare_jobs(conversation: ConversationId, drafts: &[(&str, &Draft)]) -> UpdateStatement {
+pub fn prepare_jobs(
+    family: Family,
+    conversation: ConversationId,
+    drafts: &[(&str, &Draft)],
+) -> UpdateStatement {
     let keys: Vec<&str> = drafts.iter().map(|(key, _)| *key).collect();
     let mut draft_of_key = CaseStatement::new();
     for (key, draft) in drafts {
         draft_of_key = draft_of_key.case(Expr::col(J::Key).eq(*key), draft.0.as_str());
     }
-    update_jobs(conversation, &keys)
+    update_jobs(family, conversation, &keys)
         .value(J::State, JobState::Ready.as_str())
         .value(J::Draft, draft_of_key)
         .take()
 }
 
 /// Builds the SQL statement that frees these jobs after a failure, and adds one to their number of failures.
-pub fn fail_jobs(conversation: ConversationId, keys: &[&str]) -> UpdateStatement {
-    update_jobs(conversation, keys)
+pub fn fail_jobs(family: Family, conversation: ConversationId, keys: &[&str]) -> UpdateStatement {
+    update_jobs(family, conversation, keys)
         .value(J::State, JobState::Free.as_str())
         .value(J::Tries, Expr::col(J::Tries).add(1_i64))
         .take()
 }
 
-fn update_jobs(conversation: ConversationId, keys: &[&str]) -> UpdateStatement {
+fn update_jobs(family: Family, conversation: ConversationId, keys: &[&str]) -> UpdateStatement {
     Query::update()
         .table(J::Table)
+        .and_where_option(family.rows(J::Tree))
         .and_where(with_keys(conversation, keys))
         .take()
 }
@@ -215,10 +233,18 @@ fn held(fence: &Fence) -> SimpleExpr {
 
 /// Builds the SQL statement that updates a leased job, or deletes it if its lease is released. The statement changes no
 /// row if the lease is no longer valid: another lease was given, or the job has failed or was released.
-pub fn settle_job(fence: &Fence, outcome: &LeaseUpdate, now: Timestamp) -> JobChange {
+pub fn settle_job(
+    family: Family,
+    fence: &Fence,
+    outcome: &LeaseUpdate,
+    now: Timestamp,
+) -> JobChange {
     let held = held(fence);
     let mut update = Query::update();
-    update.table(J::Table).and_where(held.clone());
+    update
+        .table(J::Table)
+        .and_where_option(family.rows(J::Tree))
+        .and_where(held.clone());
     match outcome {
         LeaseUpdate::Renew { ttl } => {
             update.value(J::Expires, now.saturating_add(*ttl).0);
@@ -232,7 +258,11 @@ pub fn settle_job(fence: &Fence, outcome: &LeaseUpdate, now: Timestamp) -> JobCh
             update.value(J::Tries, Expr::col(J::Tries).add(1_i64));
         }
         LeaseUpdate::Release => {
-            let delete = Query::delete().from_table(J::Table).and_where(held).take();
+            let delete = Query::delete()
+                .from_table(J::Table)
+                .and_where_option(family.rows(J::Tree))
+                .and_where(held)
+                .take();
             return JobChange::Delete(delete);
         }
     }
@@ -253,10 +283,15 @@ pub enum JobChange {
 ///
 /// # Errors
 /// `Limit` if a number is too large for its column.
-pub fn next_fences(conversation: ConversationId, count: usize) -> Result<UpdateStatement> {
+pub fn next_fences(
+    family: Family,
+    conversation: ConversationId,
+    count: usize,
+) -> Result<UpdateStatement> {
     let count = to_int("count of jobs", count as u64)?;
     Ok(Query::update()
         .table(C::Table)
+        .and_where_option(family.rows(C::Tree))
         .value(C::Fences, Expr::col(C::Fences).add(count))
         .and_where(Expr::col(C::No).eq(i64::from(conversation.0)))
         .returning(Query::returning().columns([C::Fences, C::Erasures]))
@@ -265,10 +300,11 @@ pub fn next_fences(conversation: ConversationId, count: usize) -> Result<UpdateS
 
 /// Builds the SQL statement that selects the small value that a conversation stores under a key. The answer is one row,
 /// which [`state`] reads.
-pub fn find_state(conversation: ConversationId, key: &str) -> SelectStatement {
+pub fn find_state(family: Family, conversation: ConversationId, key: &str) -> SelectStatement {
     Query::select()
         .columns([V::Value, V::Revision])
         .from(V::Table)
+        .and_where_option(family.rows((V::Table, V::Tree)))
         .and_where(Expr::col(V::Conversation).eq(i64::from(conversation.0)))
         .and_where(Expr::col(V::Key).eq(key))
         .take()
@@ -292,6 +328,7 @@ pub fn state(row: &impl Columns) -> Result<State> {
 /// # Errors
 /// `Limit` if a number is too large for its column.
 pub fn put_state(
+    family: Family,
     conversation: ConversationId,
     key: &str,
     value: &RawJson,
@@ -303,9 +340,9 @@ pub fn put_state(
         (V::Value, value.as_str().into()),
         (V::Revision, to_int("revision", revision)?.into()),
     ];
-    let mut statement = insert_row(V::Table, row)?;
+    let mut statement = insert_row(family.value(V::Tree), V::Table, row)?;
     statement.on_conflict(
-        OnConflict::columns([V::Conversation, V::Key])
+        OnConflict::columns(family.key(V::Tree, [V::Conversation, V::Key]))
             .update_columns([V::Value, V::Revision])
             .to_owned(),
     );
@@ -313,9 +350,10 @@ pub fn put_state(
 }
 
 /// Builds the SQL statement that deletes the small value that a conversation stores under a key.
-pub fn delete_state(conversation: ConversationId, key: &str) -> DeleteStatement {
+pub fn delete_state(family: Family, conversation: ConversationId, key: &str) -> DeleteStatement {
     Query::delete()
         .from_table(V::Table)
+        .and_where_option(family.rows(V::Tree))
         .and_where(Expr::col(V::Conversation).eq(i64::from(conversation.0)))
         .and_where(Expr::col(V::Key).eq(key))
         .take()

@@ -8,7 +8,7 @@ use std::time::Duration;
 use memory_store::{ErrorKind, Violation};
 use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
 use sqlx::{ConnectOptions as _, Connection as _, Sqlite, Transaction};
-use store_sql::{Columns as _, Database};
+use store_sql::{Columns as _, Database, Family};
 use tokio::sync::{MappedMutexGuard, Mutex, MutexGuard};
 
 use crate::connection::{Connection, Source};
@@ -185,6 +185,7 @@ impl Database for SqliteDatabase {
     async fn begin<'a>(
         &'a self,
         writer: &'a mut Self::Writer<'_>,
+        _family: Family,
     ) -> Result<Self::Transaction<'a>> {
         self.statements.fetch_add(1, Ordering::Relaxed);
         let begun = soon(writer.as_mut().begin_with("begin immediate"));

@@ -13,6 +13,7 @@ use super::known_facts::KnownFacts;
 use super::packing::{Ready, Waiting, stored};
 use super::pages::batched;
 use crate::executor::{Database, Executor};
+use crate::family::Family;
 use crate::pack::Facts;
 use crate::prepared::Prepared;
 use crate::row::Values as _;
@@ -28,7 +29,7 @@ impl<D: Database> SqlStore<D> {
         let bodies = hashed_bodies(&append.entries)?;
 
         let mut writer = self.database.write().await?;
-        let mut tx = self.database.begin(&mut writer).await?;
+        let (mut tx, family) = self.begin_in(&mut writer, id).await?;
         let on = &mut tx;
         let info = self.get(on, id).await?;
         check_append(&info, append)?;
@@ -37,7 +38,7 @@ impl<D: Database> SqlStore<D> {
             .iter()
             .filter_map(|entry| entry.message.external_id.as_deref())
             .collect();
-        let seen = visible(on, &info, &ids).await?;
+        let seen = visible(on, family, &info, &ids).await?;
         let mut growth = Growth::new(info, seen);
         let mut rows = Vec::new();
         for (entry, (hash, body)) in append.entries.iter().zip(bodies) {
@@ -55,15 +56,21 @@ impl<D: Database> SqlStore<D> {
         }
         let grown = &mut growth.conversation;
         grown.updated_at = append.now;
-        let (facts, is_new) = self.facts_for(on, grown, &append.entries).await?;
+        let (facts, is_new) = self.facts_for(on, family, grown, &append.entries).await?;
         let new_facts = facts.clone().filter(|_| is_new);
         if let Some(facts) = &new_facts {
-            on.run(&message::insert_facts(id.0, facts)?).await?;
+            on.run(&message::insert_facts(family, id.0, facts)?).await?;
         }
-        insert_rows(on, id, rows, facts.as_ref()).await?;
+        insert_rows(on, family, id, rows, facts.as_ref()).await?;
         let (erasures, record) = (Some(grown.erasures), conversation_hash(grown));
-        on.run(&sql::set_chain(id.0, grown.chain, append.now, record))
-            .await?;
+        on.run(&sql::set_chain(
+            family,
+            id.0,
+            grown.chain,
+            append.now,
+            record,
+        ))
+        .await?;
         self.database.commit(tx).await?;
         if new_facts.is_some() {
             let known = KnownFacts {
@@ -80,6 +87,7 @@ impl<D: Database> SqlStore<D> {
 /// Packs entries and inserts their rows. The next entries are packed while the database writes the previous rows.
 async fn insert_rows(
     on: &mut impl Executor,
+    family: Family,
     id: ConversationId,
     rows: Vec<Waiting<'_>>,
     facts: Option<&Facts>,
@@ -95,12 +103,12 @@ async fn insert_rows(
     };
     let mut packed: Option<Vec<Ready<'_>>> = next();
     while let Some(ready) = packed {
-        let rows = stored(on, ready).await?;
-        let insert = Prepared::insert(rows.len())?;
+        let rows = stored(on, family, ready).await?;
+        let insert = Prepared::insert(family, rows.len())?;
         let mut values = values_for(on);
         values.reserve(rows.len() * message::COLUMNS);
         for row in rows {
-            message::put_row(&mut values, id.0, row)?;
+            message::put_row(&mut values, family, id.0, row)?;
         }
         let (done, then) = futures::join!(on.run_prepared(insert, values), async { next() });
         done?;
@@ -113,6 +121,7 @@ async fn insert_rows(
 /// that it inherits from its parent.
 pub(super) async fn visible(
     on: &mut impl Executor,
+    family: Family,
     info: &Conversation,
     ids: &[&str],
 ) -> Result<BTreeMap<String, KnownEntry>> {
@@ -122,12 +131,12 @@ pub(super) async fn visible(
         let mut values = values_for(on);
         let look_up = match fork {
             true => {
-                message::put_seen_ids(&mut values, info.id.0, &batch)?;
-                Prepared::by_external_seen(batch.len())?
+                message::put_seen_ids(&mut values, family, info.id.0, &batch)?;
+                Prepared::by_external_seen(family, batch.len())?
             }
             false => {
-                message::put_ids(&mut values, info.id.0, &batch)?;
-                Prepared::by_external(batch.len())?
+                message::put_ids(&mut values, family, info.id.0, &batch)?;
+                Prepared::by_external(family, batch.len())?
             }
         };
         for row in on.all_prepared(look_up, values).await? {

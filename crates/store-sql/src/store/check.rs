@@ -13,6 +13,7 @@ use memory_store::{ERASED, ErrorKind, Result, Violation, ViolationKind};
 use super::SqlStore;
 use crate::convert::{to_count, to_hash, to_seq, to_u32};
 use crate::executor::{Database, Executor};
+use crate::family::Family;
 use crate::row::Columns as _;
 use crate::{conversation, erasure, message, pack, summary, view};
 
@@ -28,20 +29,29 @@ impl<D: Database> SqlStore<D> {
         let mut found = self.database.check().await?;
         let mut reader = self.database.read().await?;
         let on = &mut reader;
-        for checked in [
-            self.check_foreign_links(on, &mut found).await,
-            check_payloads(on, &mut found).await,
-            check_records(on, &mut found).await,
-        ] {
-            match checked {
-                Err(error) if error.kind() == ErrorKind::Corrupt => {
-                    let message = format!("rows cannot be read: {error}");
-                    found.push(Violation::new(ViolationKind::Database, message));
-                }
-                checked => checked?,
+        let checked = settled_conversations(on, &mut found).await;
+        unless_corrupt(checked, &mut found)?;
+        for family in self.families(on).await? {
+            for checked in [
+                self.check_foreign_links(on, family, &mut found).await,
+                check_payloads(on, family, &mut found).await,
+                publications(on, family, &mut found).await,
+                summaries(on, family, &mut found).await,
+            ] {
+                unless_corrupt(checked, &mut found)?;
             }
         }
         Ok(found)
+    }
+
+    /// Returns all families, or [`Family::ANY`] for a database without a column for the family.
+    async fn families(&self, on: &mut impl Executor) -> Result<Vec<Family>> {
+        if !D::BY_FAMILY {
+            return Ok(vec![Family::ANY]);
+        }
+        let rows = on.all(&conversation::families()).await?;
+        let root = |row| conversation::root(row).map(Family::of);
+        rows.iter().map(root).collect()
     }
 
     /// Checks summaries that were made from another conversation's summaries. Only a fork may do this, with its
@@ -49,9 +59,10 @@ impl<D: Database> SqlStore<D> {
     async fn check_foreign_links(
         &self,
         on: &mut impl Executor,
+        family: Family,
         found: &mut Vec<Violation>,
     ) -> Result<()> {
-        for row in on.all(&summary::foreign_links()).await? {
+        for row in on.all(&summary::foreign_links(family)).await? {
             let parent = row.text(0)?;
             let owner = ConversationId(to_u32("conversation", row.int(1)?)?);
             let source = ConversationId(to_u32("conversation", row.int(2)?)?);
@@ -74,18 +85,27 @@ impl<D: Database> SqlStore<D> {
     }
 }
 
-/// Compares the hash of each row of conversations, families and summaries with the hash computed from the row.
-async fn check_records(on: &mut impl Executor, found: &mut Vec<Violation>) -> Result<()> {
-    settled_conversations(on, found).await?;
-    publications(on, found).await?;
-    summaries(on, found).await
+/// Turns an error of reading damaged rows into a violation.
+fn unless_corrupt(checked: Result<()>, found: &mut Vec<Violation>) -> Result<()> {
+    match checked {
+        Err(error) if error.kind() == ErrorKind::Corrupt => {
+            let message = format!("rows cannot be read: {error}");
+            found.push(Violation::new(ViolationKind::Database, message));
+            Ok(())
+        }
+        checked => checked,
+    }
 }
 
 /// Compares the hash of each publication's row with the hash computed from the row. Rows of older versions of the
 /// schema have no hash. Only the first rows of a view may be without one.
-async fn publications(on: &mut impl Executor, found: &mut Vec<Violation>) -> Result<()> {
+async fn publications(
+    on: &mut impl Executor,
+    family: Family,
+    found: &mut Vec<Violation>,
+) -> Result<()> {
     let mut recorded: Option<(i64, String)> = None;
-    on.each(&view::publication_records(), |row| {
+    on.each(&view::publication_records(family), |row| {
         let (conversation, view) = (row.int(0)?, row.text(1)?);
         let hash = to_hash("publication", &row.bytes(4)?)?;
         let record = row.opt_bytes(5)?;
@@ -127,14 +147,16 @@ async fn settled_conversations(on: &mut impl Executor, found: &mut Vec<Violation
 
 async fn conversations(on: &mut impl Executor, found: &mut Vec<Violation>) -> Result<()> {
     let mut views: BTreeMap<i64, Vec<ViewName>> = BTreeMap::new();
-    for row in on.all(&view::names()).await? {
+    for row in on.all(&view::names(Family::ANY)).await? {
         let names = views.entry(row.int(0)?).or_default();
         names.push(ViewName::new(row.text(1)?));
     }
     let mut families: BTreeMap<ConversationId, (u64, Hash)> = BTreeMap::new();
     let mut after = 0;
     loop {
-        let rows = on.all(&conversation::records(after, PAGE)).await?;
+        let rows = on
+            .all(&conversation::records(Family::ANY, after, PAGE))
+            .await?;
         let Some(last) = rows.last() else {
             break;
         };
@@ -170,7 +192,7 @@ async fn conversations(on: &mut impl Executor, found: &mut Vec<Violation>) -> Re
     }
     let mut recorded = BTreeMap::new();
     for row in on.all(&conversation::families()).await? {
-        let tree = ConversationId(to_u32("tree", row.int(0)?)?);
+        let tree = conversation::root(&row)?;
         let members = to_count("members of a family", row.int(1)?)?;
         recorded.insert(tree, (members, to_hash("family", &row.bytes(2)?)?));
     }
@@ -195,13 +217,17 @@ async fn conversations(on: &mut impl Executor, found: &mut Vec<Violation>) -> Re
     Ok(())
 }
 
-async fn summaries(on: &mut impl Executor, found: &mut Vec<Violation>) -> Result<()> {
-    let erased = on.all(&erasure::erased_keys()).await?;
+async fn summaries(
+    on: &mut impl Executor,
+    family: Family,
+    found: &mut Vec<Violation>,
+) -> Result<()> {
+    let erased = on.all(&erasure::erased_keys(family)).await?;
     let erased: Vec<i64> = erased.iter().map(|row| row.int(0)).collect::<Result<_>>()?;
     let erased: BTreeSet<i64> = erased.into_iter().collect();
     let mut after = 0;
     loop {
-        let rows = on.all(&summary::records(after, PAGE)).await?;
+        let rows = on.all(&summary::records(family, after, PAGE)).await?;
         let Some(last) = rows.last() else {
             return Ok(());
         };
@@ -230,10 +256,16 @@ async fn summaries(on: &mut impl Executor, found: &mut Vec<Violation>) -> Result
 }
 
 /// Compares the hash of each payload with its content. A payload is a long string of messages that is stored once.
-async fn check_payloads(on: &mut impl Executor, found: &mut Vec<Violation>) -> Result<()> {
+async fn check_payloads(
+    on: &mut impl Executor,
+    family: Family,
+    found: &mut Vec<Violation>,
+) -> Result<()> {
     let mut after = 0;
     loop {
-        let rows = on.all(&message::payload_log(after, PAYLOADS)).await?;
+        let rows = on
+            .all(&message::payload_log(family, after, PAYLOADS))
+            .await?;
         let Some(last) = rows.last() else {
             return Ok(());
         };

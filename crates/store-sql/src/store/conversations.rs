@@ -1,5 +1,7 @@
 //! Opening, looking up and changing conversations.
 
+use std::borrow::Cow;
+
 use memory_model::{ConversationId, Hash, Timestamp};
 use memory_store::implementors::{conversation_hash, created, family_hash, no_conversation};
 use memory_store::{
@@ -12,7 +14,9 @@ use super::log::Log;
 use super::pages::{one_more, page};
 use super::running::running_at;
 use crate::conversation as sql;
+use crate::directory;
 use crate::executor::{Database, Executor};
+use crate::family::Family;
 use crate::row::Columns;
 
 /// Largest number of a conversation. A larger number does not fit into a row's key.
@@ -35,7 +39,19 @@ impl<D: Database> SqlStore<D> {
         on: &mut impl Executor,
         which: &ConversationRef,
     ) -> Result<Option<Conversation>> {
-        match on.first(&sql::find(which)).await? {
+        let (which, family) = match (D::BY_FAMILY, which) {
+            (false, _) => (Cow::Borrowed(which), Family::ANY),
+            (true, ConversationRef::Id(id)) => match self.family(on, *id).await {
+                Ok(family) => (Cow::Borrowed(which), family),
+                Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+                Err(error) => return Err(error),
+            },
+            (true, ConversationRef::Key(_)) => match self.place(on, which).await? {
+                Some((id, family)) => (Cow::Owned(ConversationRef::Id(id)), family),
+                None => return Ok(None),
+            },
+        };
+        match on.first(&sql::find(family, &which)).await? {
             Some(row) => Ok(Some(self.found(on, &row).await?)),
             None => Ok(None),
         }
@@ -61,12 +77,20 @@ impl<D: Database> SqlStore<D> {
         }
         drop(reader);
         let mut writer = self.database.write().await?;
-        let mut tx = self.database.begin(&mut writer).await?;
+        let mut tx = match new.origin.parent() {
+            Some(parent) => self.begin_in(&mut writer, parent).await?.0,
+            None => self.database.begin(&mut writer, Family::ANY).await?,
+        };
+        self.database.lock_directory(&mut tx).await?;
         let on = &mut tx;
         if let Some(found) = self.look_up(on, &which).await? {
             return Ok(found);
         }
-        let last = match on.first(&sql::last_number()).await? {
+        let last = match D::BY_FAMILY {
+            true => directory::last_number(),
+            false => sql::last_number(),
+        };
+        let last = match on.first(&last).await? {
             Some(row) => row.opt_int(0)?.unwrap_or(0),
             None => 0,
         };
@@ -85,10 +109,14 @@ impl<D: Database> SqlStore<D> {
             _ => None,
         };
         if let Some((parent, at)) = forked {
-            let tokens = running_at(on, &Log::from(parent), &[at]).await?;
+            let log = Log::new(self.family_of(parent), parent);
+            let tokens = running_at(on, &log, &[at]).await?;
             conversation.tokens = tokens.first().copied().unwrap_or(0);
         }
         on.run(&sql::insert(&conversation)?).await?;
+        if D::BY_FAMILY {
+            on.run(&directory::insert(&conversation)?).await?;
+        }
         join_family(on, &conversation).await?;
         if let Some((parent, at)) = forked {
             self.inherit_views(on, parent, &conversation, at, new.now)
@@ -122,11 +150,11 @@ impl<D: Database> SqlStore<D> {
         now: Timestamp,
     ) -> Result<Conversation> {
         let mut writer = self.database.write().await?;
-        let mut tx = self.database.begin(&mut writer).await?;
-        tx.run(&sql::patch(id.0, patch, now)).await?;
+        let (mut tx, family) = self.begin_in(&mut writer, id).await?;
+        tx.run(&sql::patch(family, id.0, patch, now)).await?;
         let found = self.get(&mut tx, id).await?;
         let record = conversation_hash(&found);
-        tx.run(&sql::set_record(id.0, record)).await?;
+        tx.run(&sql::set_record(family, id.0, record)).await?;
         self.database.commit(tx).await?;
         Ok(found)
     }

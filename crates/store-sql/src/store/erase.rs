@@ -15,6 +15,7 @@ use super::pages::batched;
 use super::{ROWS, SqlStore};
 use crate::convert::{packed, to_count};
 use crate::executor::{Database, Executor};
+use crate::family::Family;
 use crate::pack::Facts;
 use crate::row::Columns as _;
 use crate::search::SegmentSelection;
@@ -26,68 +27,73 @@ const PAGE: u64 = 64;
 impl<D: Database> SqlStore<D> {
     pub(super) async fn erase_words(&self, id: ConversationId, erase: &Erase) -> Result<Erased> {
         let mut writer = self.database.write().await?;
-        let mut tx = self.database.begin(&mut writer).await?;
+        let (mut tx, family) = self.begin_in(&mut writer, id).await?;
         let on = &mut tx;
         let info = self.get(on, id).await?;
-        let family = self.family_of(on, &info).await?;
-        let mut erased = plan_erasure(&info, &family, erase)?;
+        let members = self.members_of(on, &info).await?;
+        let mut erased = plan_erasure(&info, &members, erase)?;
         for log in &erased.logs {
-            let count = sql::with_words(log.conversation, log.range);
+            let count = sql::with_words(family, log.conversation, log.range);
             let row = on.first(&count).await?;
             let count = row.map_or(Ok(0), |row| row.int(0))?;
             erased.entries += to_count("erased entries", count)?;
         }
         if !erased.logs.is_empty() {
-            let copies = on.all(&sql::copies(&erased.logs)).await?;
+            let copies = on.all(&sql::copies(family, &erased.logs)).await?;
             erased.copies = copies.iter().map(sql::copy).collect::<Result<_>>()?;
         }
         for seen in &erased.seen_by {
-            let row = on.first(&sql::count_jobs(seen.conversation)).await?;
+            let row = on
+                .first(&sql::count_jobs(family, seen.conversation))
+                .await?;
             let count = row.map_or(Ok(0), |row| row.int(0))?;
             erased.drafts += to_count("jobs", count)?;
         }
-        let summaries = self.with_words(on, &erased.seen_by).await?;
+        let summaries = self.with_words(on, family, &erased.seen_by).await?;
         erased.summaries = summaries.len() as u64;
         if erase.dry_run {
             return Ok(erased);
         }
         for log in &erased.logs {
-            let found = sql::payloads_of(log.conversation, log.range);
+            let found = sql::payloads_of(family, log.conversation, log.range);
             let found = on.all(&found).await?;
             let payloads: Vec<i64> = found.iter().map(|row| row.int(0)).collect::<Result<_>>()?;
             let from =
                 SegmentSelection::From(log.conversation, IndexedKind::Messages, log.range.first.0);
-            self.forget_segments(on, from).await?;
-            on.run(&vector::delete_range(log.conversation, log.range))
+            self.forget_segments(on, family, from).await?;
+            on.run(&vector::delete_range(family, log.conversation, log.range))
                 .await?;
-            on.run(&sql::record(log.conversation, log.range, erase)?)
+            on.run(&sql::record(family, log.conversation, log.range, erase)?)
                 .await?;
-            on.run(&sql::blank_entries(log.conversation, log.range))
+            on.run(&sql::blank_entries(family, log.conversation, log.range))
                 .await?;
             for ids in batched(&payloads) {
-                on.run(&sql::delete_payloads(&ids)).await?;
+                on.run(&sql::delete_payloads(family, &ids)).await?;
             }
-            self.forget_facts(on, log.conversation).await?;
+            self.forget_facts(on, family, log.conversation).await?;
         }
         for seen in erased.seen_by.iter().filter(|_| !summaries.is_empty()) {
             let all = SegmentSelection::From(seen.conversation, IndexedKind::Summaries, 0);
-            self.forget_segments(on, all).await?;
+            self.forget_segments(on, family, all).await?;
         }
         for keys in summaries.chunks(ROWS) {
-            on.run(&sql::record_summaries(keys, erase.now)?).await?;
-            on.run(&sql::blank_summaries(keys)).await?;
+            on.run(&sql::record_summaries(family, keys, erase.now)?)
+                .await?;
+            on.run(&sql::blank_summaries(family, keys)).await?;
         }
         for seen in &erased.seen_by {
-            on.run(&sql::delete_jobs(seen.conversation)).await?;
-            on.run(&sql::delete_prepared(seen.conversation)).await?;
-            on.run(&sql::count_erasure(seen.conversation)).await?;
+            on.run(&sql::delete_jobs(family, seen.conversation)).await?;
+            on.run(&sql::delete_prepared(family, seen.conversation))
+                .await?;
+            on.run(&sql::count_erasure(family, seen.conversation))
+                .await?;
             // An erased tool call may come before the first own message of a fork, and the fork's index may contain it.
             let from = SegmentSelection::From(
                 seen.conversation,
                 IndexedKind::Messages,
                 seen.range.first.0,
             );
-            self.forget_segments(on, from).await?;
+            self.forget_segments(on, family, from).await?;
         }
         if erase.range.is_none() {
             let after = Conversation {
@@ -97,10 +103,10 @@ impl<D: Database> SqlStore<D> {
                 updated_at: erase.now,
                 ..info
             };
-            on.run(&sql::delete_states(id)).await?;
-            on.run(&sql::blank_conversation(id)).await?;
+            on.run(&sql::delete_states(family, id)).await?;
+            on.run(&sql::blank_conversation(family, id)).await?;
             let record = conversation_hash(&after);
-            on.run(&conversation::touch(id.0, erase.now, record))
+            on.run(&conversation::touch(family, id.0, erase.now, record))
                 .await?;
         }
         on.run(&sql::record_wipe(erase.now)?).await?;
@@ -154,8 +160,9 @@ impl<D: Database> SqlStore<D> {
         let mut reader = self.database.read().await?;
         let on = &mut reader;
         let info = self.get(on, id).await?;
+        let family = self.family_of(&info);
         let mut entries = Vec::new();
-        for row in on.all(&sql::seen_by(id)).await? {
+        for row in on.all(&sql::seen_by(family, id)).await? {
             let (source, erasure) = sql::erasure(&row)?;
             let mut segments = info.segments.iter();
             let shown = segments
@@ -167,13 +174,13 @@ impl<D: Database> SqlStore<D> {
             }
         }
         let mut summaries = BTreeSet::new();
-        for row in on.all(&sql::summaries_seen_by(id)).await? {
+        for row in on.all(&sql::summaries_seen_by(family, id)).await? {
             summaries.insert(SummaryId::new(row.text(0)?));
         }
         Ok(Erasures::new(entries, summaries))
     }
 
-    async fn family_of(
+    async fn members_of(
         &self,
         on: &mut impl Executor,
         info: &Conversation,
@@ -198,6 +205,7 @@ impl<D: Database> SqlStore<D> {
     async fn with_words(
         &self,
         on: &mut impl Executor,
+        family: Family,
         seen_by: &[ErasedRange],
     ) -> Result<Vec<i64>> {
         let mut made: BTreeMap<ConversationId, Vec<Summary>> = BTreeMap::new();
@@ -206,12 +214,14 @@ impl<D: Database> SqlStore<D> {
             let scope = SummaryScope::own(seen.conversation);
             let mut after = summary::SummaryStart::Nothing;
             loop {
-                let rows = on.all(&summary::log(scope, &[], after, PAGE)).await?;
+                let rows = on
+                    .all(&summary::log(family, scope, &[], after, PAGE))
+                    .await?;
                 let Some(last) = rows.last() else {
                     break;
                 };
                 after = summary::SummaryStart::Key(last.int(0)?);
-                own.extend(self.with_links(on, &rows).await?);
+                own.extend(self.with_links(on, family, &rows).await?);
             }
         }
         let mut by_owner: BTreeMap<ConversationId, Vec<SummaryId>> = BTreeMap::new();
@@ -222,7 +232,9 @@ impl<D: Database> SqlStore<D> {
         for (owner, ids) in by_owner {
             let ids: Vec<&str> = ids.iter().map(SummaryId::as_str).collect();
             for ids in batched(&ids) {
-                let rows = on.all(&sql::summaries_with_words(owner, &ids)).await?;
+                let rows = on
+                    .all(&sql::summaries_with_words(family, owner, &ids))
+                    .await?;
                 for row in rows {
                     keys.push(row.int(0)?);
                 }
@@ -233,13 +245,18 @@ impl<D: Database> SqlStore<D> {
 
     /// Removes from a conversation's facts (the texts that serve as a dictionary for its entries) the pieces that no
     /// entry contains any more. Compresses the entries again that were compressed with the old text.
-    async fn forget_facts(&self, on: &mut impl Executor, id: ConversationId) -> Result<()> {
-        let Some(old) = self.facts_of(on, id).await? else {
+    async fn forget_facts(
+        &self,
+        on: &mut impl Executor,
+        family: Family,
+        id: ConversationId,
+    ) -> Result<()> {
+        let Some(old) = self.facts_of(on, family, id).await? else {
             return Ok(());
         };
         let mut missing: BTreeSet<&str> = old.pieces().collect();
         let mut after = Seq::NONE;
-        while let Some((last, rows)) = packed_rows(on, id, after).await? {
+        while let Some((last, rows)) = packed_rows(on, family, id, after).await? {
             after = last;
             for row in rows {
                 if let Some((_, Some(meta))) = message::unpacked(&row, Some(&old))? {
@@ -254,7 +271,7 @@ impl<D: Database> SqlStore<D> {
         let left = left.flat_map(|piece| [",\"", piece]).collect();
         let new = Facts::new(left, old.revision() + 1)?;
         let mut after = Seq::NONE;
-        while let Some((last, rows)) = packed_rows(on, id, after).await? {
+        while let Some((last, rows)) = packed_rows(on, family, id, after).await? {
             after = last;
             for row in rows {
                 if message::needed_facts(&row)?.is_some()
@@ -262,11 +279,12 @@ impl<D: Database> SqlStore<D> {
                 {
                     let packed_anew = crate::pack::pack(body, meta.as_deref(), Some(&new));
                     let seq = u32::try_from(row.int(0)?).unwrap_or_default();
-                    on.run(&sql::repack(packed(id.0, seq), packed_anew)).await?;
+                    on.run(&sql::repack(family, packed(id.0, seq), packed_anew))
+                        .await?;
                 }
             }
         }
-        on.run(&sql::set_facts(id, &new)).await?;
+        on.run(&sql::set_facts(family, id, &new)).await?;
         Ok(())
     }
 }
@@ -274,6 +292,7 @@ impl<D: Database> SqlStore<D> {
 /// Reads the next entries of a conversation's own log, in packed form. Also returns the position of the last one.
 async fn packed_rows<E: Executor>(
     on: &mut E,
+    family: Family,
     id: ConversationId,
     after: Seq,
 ) -> Result<Option<(Seq, Vec<E::Row>)>> {
@@ -282,7 +301,7 @@ async fn packed_rows<E: Executor>(
     };
     let order = sea_query::Order::Asc;
     let rows = on
-        .all(&message::range(id.0, range, order, PAGE, i64::MAX))
+        .all(&message::range(family, id.0, range, order, PAGE, i64::MAX))
         .await?;
     match rows.last() {
         Some(last) => {

@@ -9,6 +9,7 @@ use memory_store::{Conversation, NewEntry, Result};
 use super::SqlStore;
 use super::known_facts::KnownFacts;
 use crate::executor::{Database, Executor};
+use crate::family::Family;
 use crate::message;
 use crate::pack::Facts;
 use crate::row::Columns as _;
@@ -43,9 +44,10 @@ impl<D: Database> SqlStore<D> {
     pub(super) async fn facts_of(
         &self,
         on: &mut impl Executor,
+        family: Family,
         id: ConversationId,
     ) -> Result<Option<Facts>> {
-        let Some(row) = on.first(&message::facts(id.0)).await? else {
+        let Some(row) = on.first(&message::facts(family, id.0)).await? else {
             return Ok(None);
         };
         let (text, revision) = (row.text(0)?, row.int(1)?);
@@ -62,6 +64,7 @@ impl<D: Database> SqlStore<D> {
     pub(super) async fn facts_for(
         &self,
         on: &mut impl Executor,
+        family: Family,
         info: &Conversation,
         entries: &[NewEntry],
     ) -> Result<(Option<Facts>, bool)> {
@@ -77,7 +80,7 @@ impl<D: Database> SqlStore<D> {
         let is_known = |known: &KnownFacts| known.erasures == erasures;
         if !self.known_facts().get(&info.id).is_some_and(is_known) {
             let known = KnownFacts {
-                facts: self.facts_of(on, info.id).await?,
+                facts: self.facts_of(on, family, info.id).await?,
                 erasures,
                 appended: Vec::new(),
             };
@@ -97,7 +100,7 @@ impl<D: Database> SqlStore<D> {
             std::mem::take(&mut known.appended)
         };
         // Another writer may have stored facts meanwhile.
-        if let Some(found) = self.facts_of(on, info.id).await? {
+        if let Some(found) = self.facts_of(on, family, info.id).await? {
             return Ok((Some(found), false));
         }
         let facts = Facts::common(appended.iter().map(String::as_str))

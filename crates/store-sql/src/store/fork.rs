@@ -6,6 +6,7 @@ use memory_store::{Conversation, Error, ErrorKind, Result};
 
 use super::SqlStore;
 use super::known_summaries::{known_summaries, known_summary};
+use super::log::Log;
 use super::running::RunningSums;
 use super::spans::starts;
 use super::view_change::{Replaced, ViewChange, saving};
@@ -31,8 +32,9 @@ impl<D: Database> SqlStore<D> {
         at: Seq,
         now: Timestamp,
     ) -> Result<()> {
+        let family = self.family_of(parent);
         let mut inherited = Vec::new();
-        for row in on.all(&sql::views(parent.id.0)).await? {
+        for row in on.all(&sql::views(family, parent.id.0)).await? {
             let view = ViewName::new(row.text(0)?);
             let Some(Inherited { at, spans, rows }) = self.cut(on, parent, &view, at).await? else {
                 continue;
@@ -41,17 +43,24 @@ impl<D: Database> SqlStore<D> {
                 before: vec![Span::closed(at, SpanBody::Raw, 0)],
                 after: spans,
             };
-            let saving = saving(on, parent, RunningSums::default(), &[replaced]).await?;
+            let saving = saving(
+                on,
+                &Log::new(family, parent),
+                RunningSums::default(),
+                &[replaced],
+            )
+            .await?;
             let mut change = ViewChange::new();
             change.put(at, rows, now);
             let mut batch = Batch::default();
-            change.write(&mut batch, fork.id, &view, saving)?;
+            change.write(&mut batch, family, fork.id, &view, saving)?;
             on.run_batch(batch).await?;
             inherited.push(view);
         }
         if !inherited.is_empty() {
             let hash = views_hash(&inherited);
-            on.run(&conversation::set_views(fork.id.0, hash)).await?;
+            on.run(&conversation::set_views(family, fork.id.0, hash))
+                .await?;
         }
         Ok(())
     }
@@ -63,16 +72,19 @@ impl<D: Database> SqlStore<D> {
         view: &ViewName,
         at: Seq,
     ) -> Result<Option<Inherited>> {
-        let row = on.first(&sql::view(parent.id.0, view)).await?;
+        let family = self.family_of(parent);
+        let row = on.first(&sql::view(family, parent.id.0, view)).await?;
         let Some(row) = row else {
             return Ok(None);
         };
         let version = memory_model::ViewVersion(crate::to_count("version", row.int(0)?)?);
         let up_to = SpanRows::Rising(Seq::FIRST, at.next());
-        let rows = starts(on, parent.id, view, version, up_to, ALL).await?;
+        let rows = starts(on, family, parent.id, view, version, up_to, ALL).await?;
         let mut cut = ViewCut::new(&rows, at);
         while let Some(id) = cut.crossing().cloned() {
-            let found = self.summaries_seen(on, parent.id, &[id.as_str()]).await?;
+            let found = self
+                .summaries_seen(on, family, parent.id, &[id.as_str()])
+                .await?;
             let summary = found.into_values().next().ok_or_else(|| {
                 let message = format!("{} shows {id}, which is missing", parent.key);
                 Error::new(ErrorKind::Corrupt, message)
@@ -83,7 +95,7 @@ impl<D: Database> SqlStore<D> {
                 .filter_map(|child| child.summary())
                 .map(SummaryId::as_str)
                 .collect();
-            let known = known_summaries(on, parent.id, &children).await?;
+            let known = known_summaries(on, family, parent.id, &children).await?;
             cut.open(&summary, |id| known.get(id).map(known_summary))?;
         }
         cut.finish()

@@ -9,6 +9,7 @@ use memory_store::implementors::KnownSummary;
 use super::pages::batched;
 use crate::batch::Batch;
 use crate::executor::Executor;
+use crate::family::Family;
 use crate::row::Columns;
 use crate::summary::{self, StoredSummary};
 
@@ -25,6 +26,7 @@ pub(super) fn known_summary(row: &StoredSummary) -> KnownSummary {
 /// made a summary, the nearest one's is returned.
 pub(super) async fn known_summaries(
     on: &mut impl Executor,
+    family: Family,
     conversation: ConversationId,
     asked: &[&str],
 ) -> Result<BTreeMap<SummaryId, StoredSummary>> {
@@ -32,16 +34,21 @@ pub(super) async fn known_summaries(
         return Ok(BTreeMap::new());
     }
     let mut batch = Batch::default();
-    push_known_summaries(&mut batch, conversation, asked);
+    push_known_summaries(&mut batch, family, conversation, asked);
     let answers = on.all_of_batch(batch).await?;
     known_of(answers.iter().flatten())
 }
 
 /// Adds the SQL statements that read the range, depth and cost of summaries to a batch. [`known_of`] reads the rows of
 /// the answers.
-pub(super) fn push_known_summaries(batch: &mut Batch, id: ConversationId, asked: &[&str]) {
+pub(super) fn push_known_summaries(
+    batch: &mut Batch,
+    family: Family,
+    id: ConversationId,
+    asked: &[&str],
+) {
     for ids in batched(asked) {
-        batch.push(summary::known_by_ids(id.0, &ids));
+        batch.push(summary::known_by_ids(family, id.0, &ids));
     }
 }
 

@@ -12,6 +12,7 @@ use super::{ROWS, SqlStore};
 use crate::batch::Batch;
 use crate::convert::to_count;
 use crate::executor::{Database, Executor};
+use crate::family::Family;
 use crate::row::Columns;
 use crate::work::{self as sql, Job};
 
@@ -25,15 +26,15 @@ impl<D: Database> SqlStore<D> {
         erasures: u64,
     ) -> Result<Vec<Claim>> {
         let mut writer = self.database.write().await?;
-        let mut tx = self.database.begin(&mut writer).await?;
+        let (mut tx, family) = self.begin_in(&mut writer, id).await?;
         let on = &mut tx;
         let asked: Vec<&str> = keys.iter().map(|key| key.0.as_str()).collect();
         // Rolled back if every job is held by another owner. A fence that was reserved and not used is not used later
         // either.
         let mut batch = Batch::default();
-        batch.push(sql::next_fences(id, keys.len())?);
+        batch.push(sql::next_fences(family, id, keys.len())?);
         for keys in batched(&asked) {
-            batch.push(sql::find_jobs(id, &keys));
+            batch.push(sql::find_jobs(family, id, &keys));
         }
         let answers = on.all_of_batch(batch).await?;
         let now = on.now().await?;
@@ -79,7 +80,7 @@ impl<D: Database> SqlStore<D> {
             let jobs: Vec<(&JobKey, Job)> = granted.into_iter().collect();
             let mut batch = Batch::default();
             for jobs in jobs.chunks(ROWS) {
-                batch.push(sql::put_jobs(id, jobs)?);
+                batch.push(sql::put_jobs(family, id, jobs)?);
             }
             on.run_batch(batch).await?;
             self.database.commit(tx).await?;
@@ -92,21 +93,27 @@ impl<D: Database> SqlStore<D> {
 /// answer is by key.
 pub(super) async fn granted_fences(
     on: &mut impl Executor,
+    family: Family,
     id: ConversationId,
     keys: &[&str],
 ) -> Result<BTreeMap<String, u64>> {
     let mut batch = Batch::default();
-    push_granted_fences(&mut batch, id, keys);
+    push_granted_fences(&mut batch, family, id, keys);
     let answers = on.all_of_batch(batch).await?;
     fences_of(answers.iter().flatten())
 }
 
 /// Adds SQL statements to a batch that read the fencing tokens of the leased jobs among those with these keys.
 /// [`fences_of`] reads the rows of the answers. Returns the number of statements.
-pub(super) fn push_granted_fences(batch: &mut Batch, id: ConversationId, keys: &[&str]) -> usize {
+pub(super) fn push_granted_fences(
+    batch: &mut Batch,
+    family: Family,
+    id: ConversationId,
+    keys: &[&str],
+) -> usize {
     let batches = batched(keys);
     for keys in &batches {
-        batch.push(sql::granted_jobs(id, keys));
+        batch.push(sql::granted_jobs(family, id, keys));
     }
     batches.len()
 }

@@ -22,9 +22,10 @@ impl<D: Database> SqlStore<D> {
         if let Some(known) = self.known_lineage(id) {
             return Ok(known);
         }
+        let family = self.family(on, id).await?;
         let mut lineage = Vec::new();
         let mut next = Some(id);
-        for row in on.all(&sql::lineage(id.0)).await? {
+        for row in on.all(&sql::lineage(family, id.0)).await? {
             let (id, fork) = sql::ancestor(&row)?;
             if next != Some(id) {
                 break;
@@ -55,6 +56,11 @@ impl<D: Database> SqlStore<D> {
     ) -> Result<Lineage> {
         if let Some(known) = self.known_lineage(found.id) {
             return Ok(known);
+        }
+        if D::BY_FAMILY {
+            for id in found.origin.parent().into_iter().chain([found.id]) {
+                self.remember_family(id, self.family_of(found));
+            }
         }
         let lineage = match found.origin {
             Origin::Fork { parent, at } if parent < found.id => {

@@ -8,11 +8,13 @@ use memory_store::{Conversation, Result, Segment};
 use super::SqlStore;
 use super::reached::Reached;
 use crate::executor::{Database, Executor};
+use crate::family::Family;
 
 /// Segments, length and cost of a log. They may be older than the database, but cover all positions that an operation
 /// needs.
 #[derive(Debug)]
 pub(super) struct Log {
+    pub(super) family: Family,
     pub(super) segments: Vec<Segment>,
     /// A position up to which the log has entries. It is the end of the log, or a position before the end.
     pub(super) head: Seq,
@@ -20,9 +22,10 @@ pub(super) struct Log {
     pub(super) tokens: u64,
 }
 
-impl From<&Conversation> for Log {
-    fn from(info: &Conversation) -> Self {
+impl Log {
+    pub(super) fn new(family: Family, info: &Conversation) -> Self {
         Self {
+            family,
             segments: info.segments.clone(),
             head: info.head,
             tokens: info.tokens,
@@ -50,11 +53,13 @@ impl<D: Database> SqlStore<D> {
             && let Some(lineage) = self.known_lineage(id)
         {
             return Ok(Log {
+                family: self.family(on, id).await?,
                 segments: lineage.segments(),
                 head,
                 tokens,
             });
         }
-        Ok(Log::from(&self.get(on, id).await?))
+        let info = self.get(on, id).await?;
+        Ok(Log::new(self.family_of(&info), &info))
     }
 }

@@ -5,6 +5,7 @@ mod check;
 mod conversations;
 mod erase;
 mod facts;
+mod families;
 mod fork;
 mod known_facts;
 mod known_summaries;
@@ -48,6 +49,7 @@ use self::known_facts::KnownFacts;
 use self::lineage::Lineages;
 use self::reached::Reached;
 use crate::executor::Database;
+use crate::family::Family;
 
 /// Maximum number of rows in one SQL `insert` statement. A call that adds more rows to a table sends several
 /// statements.
@@ -61,6 +63,8 @@ pub struct SqlStore<D> {
     /// Lineages of conversations. A lineage never changes once the conversation exists, so the copy in memory is always
     /// right.
     lineages: Mutex<Lineages>,
+    /// Families of conversations, which never change either. Empty for a database without a column for the family.
+    families: Mutex<BTreeMap<ConversationId, Family>>,
     /// Lengths of logs and versions of views that were seen so far. The real ones may be larger.
     reached: Mutex<Reached>,
     /// Facts of conversations that are kept in memory.
@@ -73,6 +77,7 @@ impl<D: Database> SqlStore<D> {
         Self {
             database,
             lineages: Mutex::default(),
+            families: Mutex::default(),
             reached: Mutex::default(),
             facts: Mutex::default(),
         }

@@ -9,6 +9,7 @@ use memory_store::implementors::KnownSummary;
 use super::ROWS;
 use super::known_summaries::known_summary;
 use crate::batch::Batch;
+use crate::family::Family;
 use crate::summary::{self, LinkRole, LinkRow, StoredSummary};
 
 /// The stored summaries that publishes refer to, and the summaries that the publishes add.
@@ -57,15 +58,20 @@ impl<'p> NewSummaries<'p> {
     }
 
     /// Adds the SQL statements that insert the new summaries with their children and sources.
-    pub(super) fn write(&self, batch: &mut Batch, id: ConversationId) -> Result<()> {
+    pub(super) fn write(
+        &self,
+        batch: &mut Batch,
+        family: Family,
+        id: ConversationId,
+    ) -> Result<()> {
         // All summaries are inserted before the links, because summaries may refer to each other.
         for summaries in self.new.chunks(ROWS) {
-            let insert = summary::insert_all(id.0, summaries)?;
+            let insert = summary::insert_all(family, id.0, summaries)?;
             batch.push(insert);
         }
         let links: Vec<LinkRow> = self.new.iter().flat_map(|new| self.links(new)).collect();
         for links in links.chunks(ROWS) {
-            let insert = summary::insert_links(links)?;
+            let insert = summary::insert_links(family, links)?;
             batch.push(insert);
         }
         Ok(())

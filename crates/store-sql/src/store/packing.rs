@@ -8,6 +8,7 @@ use memory_store::{NewEntry, Result};
 
 use super::pages::batched;
 use crate::executor::Executor;
+use crate::family::Family;
 use crate::message::{self, NewRow};
 use crate::pack::{self, Facts, Packed};
 use crate::row::Columns as _;
@@ -49,6 +50,7 @@ impl<'a> Waiting<'a> {
 /// payloads.
 pub(super) async fn stored<'a>(
     on: &mut impl Executor,
+    family: Family,
     ready: Vec<Ready<'a>>,
 ) -> Result<Vec<NewRow<'a>>> {
     let mut hashes: Vec<Hash> = ready
@@ -59,7 +61,7 @@ pub(super) async fn stored<'a>(
     hashes.dedup();
     let mut known: BTreeMap<Hash, i64> = BTreeMap::new();
     for batch in batched(&hashes) {
-        for row in on.all(&message::payloads(&batch)).await? {
+        for row in on.all(&message::payloads(family, &batch)).await? {
             known.insert(crate::to_hash("payload", &row.bytes(0)?)?, row.int(1)?);
         }
     }
@@ -70,7 +72,7 @@ pub(super) async fn stored<'a>(
                 Some(id) => Some(*id),
                 None => {
                     let (codec, data) = pack::pack_payload(&cut);
-                    let insert = message::insert_payload(hash, codec, data.into_owned())?;
+                    let insert = message::insert_payload(family, hash, codec, data.into_owned())?;
                     let id = on.first(&insert).await?.map(|row| row.int(0)).transpose()?;
                     known.extend(id.map(|id| (hash, id)));
                     id

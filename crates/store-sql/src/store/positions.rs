@@ -48,7 +48,12 @@ impl<D: Database> SqlStore<D> {
             return Ok(None);
         };
         let found = on
-            .first(&message::seq_at(segment.source.0, range, running)?)
+            .first(&message::seq_at(
+                log.family,
+                segment.source.0,
+                range,
+                running,
+            )?)
             .await?;
         found.map(|row| crate::to_seq(row.int(0)?)).transpose()
     }
@@ -62,7 +67,7 @@ impl<D: Database> SqlStore<D> {
         let on = &mut reader;
         let info = self.get(on, id).await?;
         let asked: Vec<&str> = ids.iter().map(String::as_str).collect();
-        let found = visible(on, &info, &asked).await?;
+        let found = visible(on, self.family_of(&info), &info, &asked).await?;
         Ok(ids
             .iter()
             .map(|id| found.get(id).map(|known| known.seq))

@@ -20,6 +20,7 @@ use super::view_change::{ViewChange, ends_of_raw, saving};
 use crate::batch::Batch;
 use crate::convert::packed;
 use crate::executor::{Database, Executor};
+use crate::family::Family;
 use crate::row::Columns as _;
 use crate::summary::{self, StoredSummary};
 use crate::view::{self as sql, SpanRows};
@@ -55,7 +56,7 @@ impl<D: Database> SqlStore<D> {
             return Ok(Vec::new());
         };
         let mut writer = self.database.write().await?;
-        let mut tx = self.database.begin(&mut writer).await?;
+        let (mut tx, family) = self.begin_in(&mut writer, id).await?;
         let on = &mut tx;
         let PublishInput {
             info,
@@ -65,7 +66,7 @@ impl<D: Database> SqlStore<D> {
             last_key,
             fences,
             sums,
-        } = self.read_before(on, id, publishes).await?;
+        } = self.read_before(on, family, id, publishes).await?;
 
         let mut summaries = NewSummaries::new(known, last_key);
         let mut outcomes = Vec::with_capacity(publishes.len());
@@ -95,27 +96,27 @@ impl<D: Database> SqlStore<D> {
             return Ok(outcomes);
         };
 
-        let saving = saving(on, &info, sums, change.replaced()).await?;
+        let saving = saving(on, &Log::new(family, &info), sums, change.replaced()).await?;
         let view = &first.view;
         let mut batch = Batch::default();
-        change.write(&mut batch, id, view, saving)?;
-        summaries.write(&mut batch, id)?;
+        change.write(&mut batch, family, id, view, saving)?;
+        summaries.write(&mut batch, family, id)?;
         if is_new {
-            let hash = with_view(on, id, view).await?;
-            batch.push(conversation::set_views(id.0, hash));
+            let hash = with_view(on, family, id, view).await?;
+            batch.push(conversation::set_views(family, id.0, hash));
         }
         let after = Conversation {
             updated_at: now,
             ..info
         };
         let record = conversation_hash(&after);
-        batch.push(conversation::touch(id.0, now, record));
+        batch.push(conversation::touch(family, id.0, now, record));
         let keys: Vec<&str> = done_fences
             .iter()
             .map(|fence| fence.key.0.as_str())
             .collect();
         for keys in batched(&keys) {
-            batch.push(work::delete_jobs(id, &keys));
+            batch.push(work::delete_jobs(family, id, &keys));
         }
         on.run_batch(batch).await?;
         self.database.commit(tx).await?;
@@ -125,6 +126,7 @@ impl<D: Database> SqlStore<D> {
     async fn read_before(
         &self,
         on: &mut impl Executor,
+        family: Family,
         id: ConversationId,
         publishes: &[Publish],
     ) -> Result<PublishInput> {
@@ -138,11 +140,11 @@ impl<D: Database> SqlStore<D> {
         let fenced: Vec<&str> = fences.map(|fence| fence.key.0.as_str()).collect();
 
         let mut batch = Batch::default();
-        batch.push(summary::last_key(id.0));
-        batch.push(conversation::find(&ConversationRef::Id(id)));
-        batch.push(sql::view(id.0, view));
-        let fence_statements = push_granted_fences(&mut batch, id, &fenced);
-        push_known_summaries(&mut batch, id, &referred);
+        batch.push(summary::last_key(family, id.0));
+        batch.push(conversation::find(family, &ConversationRef::Id(id)));
+        batch.push(sql::view(family, id.0, view));
+        let fence_statements = push_granted_fences(&mut batch, family, id, &fenced);
+        push_known_summaries(&mut batch, family, id, &referred);
         let answers = on.all_of_batch(batch).await?;
         let [last_key, found, view_row, rest @ ..] = answers.as_slice() else {
             return Err(no_conversation(id));
@@ -160,7 +162,7 @@ impl<D: Database> SqlStore<D> {
             None => ViewChange::new(),
             Some(row) => ViewChange::of(row)?,
         };
-        let sums = read_around(on, &info, &mut change, publishes).await?;
+        let sums = read_around(on, family, &info, &mut change, publishes).await?;
         Ok(PublishInput {
             is_new: change.is_new(),
             fences: fences_of(fence_rows.iter().flatten())?,
@@ -218,6 +220,7 @@ fn hull(publishes: &[Publish]) -> Option<SeqRange> {
 /// end with the first row that begins two or more positions after them.
 async fn read_around(
     on: &mut impl Executor,
+    family: Family,
     info: &Conversation,
     change: &mut ViewChange,
     publishes: &[Publish],
@@ -226,7 +229,7 @@ async fn read_around(
         .iter()
         .flat_map(|publish| publish.expect.iter().chain(&publish.spans));
     let ends = ends_of_raw(spans);
-    let log = Log::from(info);
+    let log = Log::new(family, info);
     let mut batch = Batch::default();
     let hull = hull(publishes).filter(|_| !change.is_new());
     let around = match (hull, publishes.first()) {
@@ -239,7 +242,7 @@ async fn read_around(
             ];
             for (rows, limit) in rows {
                 let version = change.version();
-                let found = sql::spans(info.id.0, &first.view, version, rows, limit)?;
+                let found = sql::spans(family, info.id.0, &first.view, version, rows, limit)?;
                 batch.push(found);
             }
             rows.len()
@@ -260,9 +263,14 @@ async fn read_around(
 }
 
 /// Returns the hash over the names of a conversation's views together with one more name.
-async fn with_view(on: &mut impl Executor, id: ConversationId, view: &ViewName) -> Result<Hash> {
+async fn with_view(
+    on: &mut impl Executor,
+    family: Family,
+    id: ConversationId,
+    view: &ViewName,
+) -> Result<Hash> {
     let mut names = vec![view.clone()];
-    for row in on.all(&sql::views(id.0)).await? {
+    for row in on.all(&sql::views(family, id.0)).await? {
         names.push(ViewName::new(row.text(0)?));
     }
     names.sort_unstable();

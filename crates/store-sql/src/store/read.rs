@@ -11,6 +11,7 @@ use super::known_facts::KnownFacts;
 use super::log::Log;
 use crate::error::corrupt;
 use crate::executor::{Database, Executor};
+use crate::family::Family;
 use crate::message::{self, POSITIONS};
 use crate::pack::Facts;
 use crate::row::Columns;
@@ -29,7 +30,10 @@ impl<D: Database> SqlStore<D> {
         let on = &mut reader;
         let reaches = |head, _| read.range.last <= head;
         let Log {
-            mut segments, head, ..
+            family,
+            mut segments,
+            head,
+            ..
         } = self.log(on, id, reaches).await?;
         let Some(range) = SeqRange::new(read.range.first, read.range.last.min(head)) else {
             return Ok(Page::complete(Vec::new()));
@@ -42,7 +46,7 @@ impl<D: Database> SqlStore<D> {
             let own = segment.up_to(head)?;
             Some((segment.source, range.intersect(&own)?))
         });
-        let parts = parts.flat_map(|(source, part)| LogPart::of(source, read, part));
+        let parts = parts.flat_map(|(source, part)| LogPart::of(family, source, read, part));
         for part in parts {
             self.read_part(on, &part, &mut rows).await?;
             if rows.is_full() {
@@ -87,7 +91,7 @@ impl<D: Database> SqlStore<D> {
                 break;
             };
             rows.truncate(before);
-            facts = Some(self.facts_from(on, part.source, revision).await?);
+            facts = Some(self.facts_from(on, part, revision).await?);
         }
         self.read_large(on, part, rows, before, facts).await
     }
@@ -115,7 +119,7 @@ impl<D: Database> SqlStore<D> {
                 let whole = part.entry(item.seq);
                 while let Some(row) = on.first(&whole).await? {
                     if let Some(revision) = lacking_facts(&row, facts.as_ref())? {
-                        facts = Some(self.facts_from(on, part.source, revision).await?);
+                        facts = Some(self.facts_from(on, part, revision).await?);
                         continue;
                     }
                     (*item, size) = message::entry(&row, facts.as_ref())?;
@@ -138,10 +142,11 @@ impl<D: Database> SqlStore<D> {
     async fn facts_from(
         &self,
         on: &mut impl Executor,
-        source: ConversationId,
+        part: &LogPart<'_>,
         revision: i64,
     ) -> Result<Facts> {
-        let found = self.facts_of(on, source).await?;
+        let source = part.source;
+        let found = self.facts_of(on, part.family, source).await?;
         let found = found.filter(|facts| facts.revision() >= revision);
         let facts = found.ok_or_else(|| {
             let what = format!("the facts of conversation {source}");
@@ -171,6 +176,7 @@ enum EntryStatement<'r> {
 
 /// A part of a conversation's own log that one SQL statement reads.
 struct LogPart<'r> {
+    family: Family,
     source: ConversationId,
     places: EntryStatement<'r>,
     order: Order,
@@ -178,7 +184,7 @@ struct LogPart<'r> {
 
 impl<'r> LogPart<'r> {
     /// Divides a part of a conversation's own log into the parts that single SQL statements read.
-    fn of(source: ConversationId, read: &'r LogRead, part: SeqRange) -> Vec<Self> {
+    fn of(family: Family, source: ConversationId, read: &'r LogRead, part: SeqRange) -> Vec<Self> {
         let places: Vec<EntryStatement<'_>> = match (read.only_in(part), read.order) {
             (None, _) => vec![EntryStatement::Range(part)],
             (Some(only), Order::OldestFirst) => {
@@ -189,6 +195,7 @@ impl<'r> LogPart<'r> {
             }
         };
         let part = |places| Self {
+            family,
             source,
             places,
             order: read.order,
@@ -201,17 +208,28 @@ impl<'r> LogPart<'r> {
             Order::OldestFirst => sea_query::Order::Asc,
             Order::NewestFirst => sea_query::Order::Desc,
         };
-        let source = self.source.0;
+        let (family, source) = (self.family, self.source.0);
         match self.places {
-            EntryStatement::Range(range) => message::range(source, range, order, limit, largest),
-            EntryStatement::Only(only) => message::positions(source, only, order, limit, largest),
+            EntryStatement::Range(range) => {
+                message::range(family, source, range, order, limit, largest)
+            }
+            EntryStatement::Only(only) => {
+                message::positions(family, source, only, order, limit, largest)
+            }
         }
     }
 
     /// Builds the SQL statement that reads one entry of any size.
     fn entry(&self, seq: Seq) -> SelectStatement {
         let order = sea_query::Order::Asc;
-        message::range(self.source.0, SeqRange::single(seq), order, 1, i64::MAX)
+        message::range(
+            self.family,
+            self.source.0,
+            SeqRange::single(seq),
+            order,
+            1,
+            i64::MAX,
+        )
     }
 }
 

@@ -64,7 +64,7 @@ pub(super) fn push_running(batch: &mut Batch, log: &Log, at: &[Seq]) {
     keys.sort_unstable();
     keys.dedup();
     for keys in batched(&keys) {
-        batch.push(message::running(&keys));
+        batch.push(message::running(log.family, &keys));
     }
 }
 

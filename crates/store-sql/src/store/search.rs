@@ -13,8 +13,9 @@ use memory_store::{
 use super::pages::batched;
 use super::{ROWS, SqlStore};
 use crate::batch::Batch;
-use crate::convert::{packed, to_count, to_u32};
+use crate::convert::{packed, to_count, to_int, to_u32};
 use crate::executor::{Database, Executor};
+use crate::family::Family;
 use crate::row::Columns as _;
 use crate::search::{self as sql, SegmentSelection};
 use crate::{conversation, summary, work};
@@ -26,7 +27,8 @@ impl<D: Database> SqlStore<D> {
         conversation: ConversationId,
     ) -> Result<Vec<IndexSegment>> {
         self.lineage(on, conversation).await?;
-        let rows = on.all(&sql::segments(&[conversation])).await?;
+        let family = self.family(on, conversation).await?;
+        let rows = on.all(&sql::segments(family, &[conversation])).await?;
         let segment = |row| sql::segment(row).map(|(_, segment)| segment);
         rows.iter().map(segment).collect()
     }
@@ -38,13 +40,17 @@ impl<D: Database> SqlStore<D> {
         conversation: ConversationId,
     ) -> Result<IndexSnapshot> {
         let read = self.lineage(on, conversation).await?.segments();
+        let family = self.family(on, conversation).await?;
         let sources: Vec<ConversationId> = read.iter().map(|part| part.source).collect();
         let mut batch = Batch::default();
-        batch.push(conversation::find(&ConversationRef::Id(conversation)));
+        batch.push(conversation::find(
+            family,
+            &ConversationRef::Id(conversation),
+        ));
         for sources in batched(&sources) {
-            batch.push(sql::segments(&sources));
+            batch.push(sql::segments(family, &sources));
         }
-        batch.push(summary::last_id(conversation.0));
+        batch.push(summary::last_id(family, conversation.0));
         let mut answers = on.all_of_batch(batch).await?;
         let last_summary = answers.pop().and_then(|rows| rows.into_iter().next());
         let last_summary = last_summary.map(|row| row.text(0).map(SummaryId::new));
@@ -74,7 +80,8 @@ impl<D: Database> SqlStore<D> {
         conversation: ConversationId,
     ) -> Result<IndexState> {
         let segments = self.segments_of(on, conversation).await?;
-        let erasures = match on.first(&sql::erasures(conversation)).await? {
+        let family = self.family(on, conversation).await?;
+        let erasures = match on.first(&sql::erasures(family, conversation)).await? {
             Some(row) => to_count("erasures", row.int(0)? + row.int(1)?)?,
             None => 0,
         };
@@ -84,13 +91,23 @@ impl<D: Database> SqlStore<D> {
     pub(super) async fn forget_segments(
         &self,
         on: &mut impl Executor,
+        family: Family,
         which: SegmentSelection<'_>,
     ) -> Result<()> {
-        for statement in sql::delete(which)? {
+        for statement in sql::delete(family, which)? {
             on.run(&statement).await?;
         }
         Ok(())
     }
+}
+
+/// Returns the conversation in the upper half of a segment's id.
+fn owner_of(segment: u64) -> Result<ConversationId> {
+    let no = to_u32(
+        "conversation of a segment",
+        to_int("segment", segment >> 32)?,
+    )?;
+    Ok(ConversationId(no))
 }
 
 #[async_trait]
@@ -107,13 +124,15 @@ impl<D: Database> IndexStore for SqlStore<D> {
 
     async fn index_keys(&self, segment: u64) -> Result<Vec<Vec<u8>>> {
         let mut reader = self.database.read().await?;
-        let rows = reader.all(&sql::keys(segment)?).await?;
+        let family = self.family(&mut reader, owner_of(segment)?).await?;
+        let rows = reader.all(&sql::keys(family, segment)?).await?;
         rows.iter().map(|row| row.bytes(0)).collect()
     }
 
     async fn index_chunks(&self, segment: u64, keys: Option<&[Vec<u8>]>) -> Result<Vec<Chunk>> {
         let mut reader = self.database.read().await?;
-        let rows = reader.all(&sql::chunks(segment, keys)?).await?;
+        let family = self.family(&mut reader, owner_of(segment)?).await?;
+        let rows = reader.all(&sql::chunks(family, segment, keys)?).await?;
         rows.iter().map(sql::chunk).collect()
     }
 
@@ -123,7 +142,7 @@ impl<D: Database> IndexStore for SqlStore<D> {
         segment: &NewIndexSegment<'_>,
     ) -> Result<Option<IndexState>> {
         let mut writer = self.database.write().await?;
-        let mut tx = self.database.begin(&mut writer).await?;
+        let (mut tx, family) = self.begin_in(&mut writer, conversation).await?;
         let on = &mut tx;
         let lineage = self.lineage(on, conversation).await?;
         let state = self.index_of(on, conversation).await?;
@@ -131,16 +150,19 @@ impl<D: Database> IndexStore for SqlStore<D> {
             return Ok(None);
         }
         if !segment.replaces.is_empty() {
-            self.forget_segments(on, SegmentSelection::Ids(segment.replaces))
+            self.forget_segments(on, family, SegmentSelection::Ids(segment.replaces))
                 .await?;
         }
-        let row = on.first(&work::next_fences(conversation, 1)?).await?;
+        let row = on
+            .first(&work::next_fences(family, conversation, 1)?)
+            .await?;
         let row = row.ok_or_else(|| no_conversation(conversation))?;
         let number = to_u32("number of a segment", row.int(0)?)?;
         let id = to_count("segment", packed(conversation.0, number))?;
-        on.run(&sql::put(conversation, id, segment)?).await?;
+        on.run(&sql::put(family, conversation, id, segment)?)
+            .await?;
         for chunks in segment.chunks.chunks(ROWS) {
-            on.run(&sql::put_chunks(id, chunks)?).await?;
+            on.run(&sql::put_chunks(family, id, chunks)?).await?;
         }
         self.database.commit(tx).await?;
         Ok(Some(state.with(segment, id)))
@@ -148,10 +170,10 @@ impl<D: Database> IndexStore for SqlStore<D> {
 
     async fn drop_index(&self, conversation: ConversationId) -> Result<()> {
         let mut writer = self.database.write().await?;
-        let mut tx = self.database.begin(&mut writer).await?;
+        let (mut tx, family) = self.begin_in(&mut writer, conversation).await?;
         let on = &mut tx;
         self.lineage(on, conversation).await?;
-        self.forget_segments(on, SegmentSelection::All(conversation))
+        self.forget_segments(on, family, SegmentSelection::All(conversation))
             .await?;
         self.database.commit(tx).await
     }

@@ -12,6 +12,7 @@ use super::leases::granted_fences;
 use super::pages::batched;
 use crate::batch::Batch;
 use crate::executor::{Database, Executor};
+use crate::family::Family;
 use crate::work as sql;
 
 /// Fencing tokens of leased jobs, by conversation and key. Each lease has a new token.
@@ -28,10 +29,44 @@ impl<D: Database> SqlStore<D> {
             let now = writer.now().await?;
             return Ok(vec![self.settle_one(&mut writer, fence, update, now).await]);
         }
-        let mut tx = self.database.begin(&mut writer).await?;
+        // One transaction for each family, because a transaction locks one.
+        let mut families: Vec<(Family, Vec<usize>)> = Vec::new();
+        let mut answers: Vec<Result<()>> = Vec::with_capacity(settled.len());
+        for (at, (fence, _)) in settled.iter().enumerate() {
+            answers.push(Ok(()));
+            match self.family(&mut writer, fence.conversation).await {
+                Ok(family) => match families.iter_mut().find(|(known, _)| *known == family) {
+                    Some((_, of_family)) => of_family.push(at),
+                    None => families.push((family, vec![at])),
+                },
+                Err(error) if error.kind() == ErrorKind::NotFound => {
+                    answers.splice(at.., [Err(error)]);
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        for (family, of_family) in families {
+            let part: Vec<&(Fence, LeaseUpdate)> =
+                of_family.iter().filter_map(|at| settled.get(*at)).collect();
+            let settled = self.settle_family(&mut writer, family, &part).await?;
+            for (at, answer) in of_family.into_iter().zip(settled) {
+                answers.splice(at..=at, [answer]);
+            }
+        }
+        Ok(answers)
+    }
+
+    /// Updates jobs of one family, in one transaction.
+    async fn settle_family(
+        &self,
+        writer: &mut D::Writer<'_>,
+        family: Family,
+        settled: &[&(Fence, LeaseUpdate)],
+    ) -> Result<Vec<Result<()>>> {
+        let mut tx = self.database.begin(writer, family).await?;
         let on = &mut tx;
         let now = on.now().await?;
-        let mut granted = granted(on, settled).await?;
+        let mut granted = granted(on, family, settled).await?;
         let mut changes: BTreeMap<ConversationId, Changes<'_>> = BTreeMap::new();
         let mut answers = Vec::with_capacity(settled.len());
         for (fence, update) in settled {
@@ -51,7 +86,7 @@ impl<D: Database> SqlStore<D> {
         if !changes.is_empty() {
             let mut batch = Batch::default();
             for (id, changes) in changes {
-                changes.write(&mut batch, id);
+                changes.write(&mut batch, family, id);
             }
             on.run_batch(batch).await?;
             self.database.commit(tx).await?;
@@ -66,7 +101,8 @@ impl<D: Database> SqlStore<D> {
         update: &LeaseUpdate,
         now: Timestamp,
     ) -> Result<()> {
-        let changed = match sql::settle_job(fence, update, now) {
+        let family = self.family(on, fence.conversation).await?;
+        let changed = match sql::settle_job(family, fence, update, now) {
             sql::JobChange::Update(update) => on.run(&update).await?,
             sql::JobChange::Delete(delete) => on.run(&delete).await?,
         };
@@ -88,7 +124,11 @@ impl<D: Database> SqlStore<D> {
 }
 
 /// Reads the current fencing tokens of the jobs in `settled`. Jobs without a lease are left out.
-async fn granted(on: &mut impl Executor, settled: &[(Fence, LeaseUpdate)]) -> Result<Granted> {
+async fn granted(
+    on: &mut impl Executor,
+    family: Family,
+    settled: &[&(Fence, LeaseUpdate)],
+) -> Result<Granted> {
     let mut keys: BTreeMap<ConversationId, Vec<&str>> = BTreeMap::new();
     for (fence, _) in settled {
         let keys = keys.entry(fence.conversation).or_default();
@@ -96,7 +136,7 @@ async fn granted(on: &mut impl Executor, settled: &[(Fence, LeaseUpdate)]) -> Re
     }
     let mut granted = Granted::new();
     for (id, keys) in keys {
-        granted.insert(id, granted_fences(on, id, &keys).await?);
+        granted.insert(id, granted_fences(on, family, id, &keys).await?);
     }
     Ok(granted)
 }
@@ -129,26 +169,26 @@ impl<'a> Changes<'a> {
 
     /// Adds the SQL statements for all updates to a batch: one for each kind of update, and for renewals one for each
     /// new end of a lease.
-    fn write(self, batch: &mut Batch, id: ConversationId) {
+    fn write(self, batch: &mut Batch, family: Family, id: ConversationId) {
         let mut ends: BTreeMap<Timestamp, Vec<&str>> = BTreeMap::new();
         for (key, until) in self.renewed {
             ends.entry(until).or_default().push(key);
         }
         for (until, keys) in ends {
             for keys in batched(&keys) {
-                batch.push(sql::renew_jobs(id, &keys, until));
+                batch.push(sql::renew_jobs(family, id, &keys, until));
             }
         }
         let prepared: Vec<(&str, &Draft)> = self.prepared.into_iter().collect();
         for prepared in batched(&prepared) {
-            batch.push(sql::prepare_jobs(id, &prepared));
+            batch.push(sql::prepare_jobs(family, id, &prepared));
         }
         // Failures and releases come last, because they end the lease, and the other updates need a lease.
         for keys in batched(&self.failed) {
-            batch.push(sql::fail_jobs(id, &keys));
+            batch.push(sql::fail_jobs(family, id, &keys));
         }
         for keys in batched(&self.released) {
-            batch.push(sql::delete_jobs(id, &keys));
+            batch.push(sql::delete_jobs(family, id, &keys));
         }
     }
 }

@@ -11,12 +11,14 @@ use super::pages::{one_more, page};
 use crate::batch::Batch;
 use crate::convert::{to_count, to_hash, to_seq};
 use crate::executor::{Database, Executor};
+use crate::family::Family;
 use crate::row::Columns as _;
 use crate::view::{self as sql, SpanRows};
 
 /// Reads the starts of the spans of a version of a view.
 pub(super) async fn starts(
     on: &mut impl Executor,
+    family: Family,
     id: ConversationId,
     view: &ViewName,
     version: ViewVersion,
@@ -24,7 +26,7 @@ pub(super) async fn starts(
     limit: u64,
 ) -> Result<Vec<SpanStart>> {
     let found = on
-        .all(&sql::spans(id.0, view, version, rows, limit)?)
+        .all(&sql::spans(family, id.0, view, version, rows, limit)?)
         .await?;
     found.iter().map(|row| sql::start(row, 0)).collect()
 }
@@ -32,7 +34,8 @@ pub(super) async fn starts(
 impl<D: Database> SqlStore<D> {
     pub(super) async fn look_at(&self, id: ConversationId, view: &ViewName) -> Result<Snapshot> {
         let mut reader = self.database.read().await?;
-        let snapshot = snapshot(&mut reader, id, view).await?;
+        let family = self.family(&mut reader, id).await?;
+        let snapshot = snapshot(&mut reader, family, id, view).await?;
         self.reached().remember(&snapshot);
         Ok(snapshot)
     }
@@ -41,7 +44,8 @@ impl<D: Database> SqlStore<D> {
         let mut reader = self.database.read().await?;
         let on = &mut reader;
         self.lineage(on, id).await?;
-        let rows = on.all(&sql::views(id.0)).await?;
+        let family = self.family(on, id).await?;
+        let rows = on.all(&sql::views(family, id.0)).await?;
         rows.iter()
             .map(|row| {
                 Ok(ViewInfo {
@@ -66,9 +70,10 @@ impl<D: Database> SqlStore<D> {
         let (id, view, version) = (shot.conversation, &shot.view, shot.version);
         let mut reader = self.database.read().await?;
         let on = &mut reader;
+        let family = self.family(on, id).await?;
         let is_known = self.reached().has_version(id, view, version);
         if version == ViewVersion(0) || !is_known {
-            let now = snapshot(on, id, view).await?;
+            let now = snapshot(on, family, id, view).await?;
             if now.version == ViewVersion(0) && version == now.version {
                 return Ok(Page::complete(spans_of(&[SpanStart::FIRST], None)));
             }
@@ -91,7 +96,7 @@ impl<D: Database> SqlStore<D> {
                 ];
                 let mut batch = Batch::default();
                 for (rows, limit) in asked {
-                    batch.push(sql::spans(id.0, view, version, rows, limit)?);
+                    batch.push(sql::spans(family, id.0, view, version, rows, limit)?);
                 }
                 let rows = on.all_of_batch(batch).await?;
                 let rows: Vec<SpanStart> = rows
@@ -111,12 +116,13 @@ impl<D: Database> SqlStore<D> {
             }
             Order::NewestFirst => {
                 let before = SpanRows::Falling(range.last);
-                let mut rows = starts(on, id, view, version, before, one_more(limit)).await?;
+                let mut rows =
+                    starts(on, family, id, view, version, before, one_more(limit)).await?;
                 rows.reverse();
                 let after = SpanRows::Rising(range.last.next(), all);
                 let end = match range.last {
                     last if last == all => Vec::new(),
-                    _ => starts(on, id, view, version, after, 1).await?,
+                    _ => starts(on, family, id, view, version, after, 1).await?,
                 };
                 let last = end.first().map(|row| row.first.prev());
                 let mut items = spans_of(&rows, last);
@@ -143,8 +149,15 @@ impl<D: Database> SqlStore<D> {
         let mut reader = self.database.read().await?;
         let on = &mut reader;
         self.lineage(on, id).await?;
+        let family = self.family(on, id).await?;
         let rows = on
-            .all(&sql::publications(id.0, view, after, one_more(limit))?)
+            .all(&sql::publications(
+                family,
+                id.0,
+                view,
+                after,
+                one_more(limit),
+            )?)
             .await?;
         let rows: Vec<sql::PublicationRow> =
             rows.iter().map(sql::publication).collect::<Result<_>>()?;
@@ -153,10 +166,10 @@ impl<D: Database> SqlStore<D> {
             return Ok(Page::complete(Vec::new()));
         };
         let removed = on
-            .all(&sql::removed(id.0, view, from.version, to.version)?)
+            .all(&sql::removed(family, id.0, view, from.version, to.version)?)
             .await?;
         let added = on
-            .all(&sql::added(id.0, view, from.version, to.version)?)
+            .all(&sql::added(family, id.0, view, from.version, to.version)?)
             .await?;
         let mut items: Vec<Publication> = page
             .items
@@ -194,11 +207,12 @@ impl<D: Database> SqlStore<D> {
 /// Reads the current state of a view with one SQL statement.
 pub(super) async fn snapshot(
     on: &mut impl Executor,
+    family: Family,
     id: ConversationId,
     view: &ViewName,
 ) -> Result<Snapshot> {
     let row = on
-        .first(&sql::snapshot(id.0, view))
+        .first(&sql::snapshot(family, id.0, view))
         .await?
         .ok_or_else(|| no_conversation(id))?;
     Ok(Snapshot {

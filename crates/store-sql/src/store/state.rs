@@ -12,7 +12,8 @@ impl<D: Database> SqlStore<D> {
         let mut reader = self.database.read().await?;
         let on = &mut reader;
         self.lineage(on, id).await?;
-        let row = on.first(&sql::find_state(id, key)).await?;
+        let family = self.family(on, id).await?;
+        let row = on.first(&sql::find_state(family, id, key)).await?;
         row.map(|row| sql::state(&row)).transpose()
     }
 
@@ -24,10 +25,10 @@ impl<D: Database> SqlStore<D> {
         value: Option<&RawJson>,
     ) -> Result<u64> {
         let mut writer = self.database.write().await?;
-        let mut tx = self.database.begin(&mut writer).await?;
+        let (mut tx, family) = self.begin_in(&mut writer, id).await?;
         let on = &mut tx;
         self.lineage(on, id).await?;
-        let found = match on.first(&sql::find_state(id, key)).await? {
+        let found = match on.first(&sql::find_state(family, id, key)).await? {
             Some(row) => sql::state(&row)?.revision,
             None => 0,
         };
@@ -39,12 +40,12 @@ impl<D: Database> SqlStore<D> {
         }
         let next = match value {
             Some(value) => {
-                on.run(&sql::put_state(id, key, value, revision + 1)?)
+                on.run(&sql::put_state(family, id, key, value, revision + 1)?)
                     .await?;
                 revision + 1
             }
             None => {
-                on.run(&sql::delete_state(id, key)).await?;
+                on.run(&sql::delete_state(family, id, key)).await?;
                 0
             }
         };

@@ -12,6 +12,7 @@ use super::pages::{batched, one_more, page};
 use crate::batch::Batch;
 use crate::error::corrupt;
 use crate::executor::{Database, Executor};
+use crate::family::Family;
 use crate::row::Columns;
 use crate::summary::{self as sql, LinkRole, SummaryRow, SummaryStart};
 
@@ -51,18 +52,19 @@ impl Links {
 /// the page begins after a summary that the conversation did not make.
 async fn own_page(
     on: &mut impl Executor,
+    family: Family,
     scope: SummaryScope,
     after: SummaryStart<'_>,
     limit: u64,
 ) -> Result<Option<Vec<Summary>>> {
-    let log = sql::log(scope, &[], after, limit);
-    let links = sql::links_of_log(&log);
+    let log = sql::log(family, scope, &[], after, limit);
+    let links = sql::links_of_log(family, &log);
     let mut batch = Batch::default();
     batch.push(log);
     // The links are read after the summaries. Summaries are only added, so each summary that was read has its links.
     batch.push(links);
     if let SummaryStart::Summary(id) = after {
-        batch.push(sql::key(scope.conversation.0, id));
+        batch.push(sql::key(family, scope.conversation.0, id));
     }
     let mut answers = on.all_of_batch(batch).await?.into_iter();
     let (Some(summaries), Some(rows)) = (answers.next(), answers.next()) else {
@@ -83,13 +85,14 @@ impl<D: Database> SqlStore<D> {
     pub(super) async fn with_links(
         &self,
         on: &mut impl Executor,
+        family: Family,
         rows: &[impl Columns],
     ) -> Result<Vec<Summary>> {
         let found: Vec<SummaryRow> = rows.iter().map(sql::summary).collect::<Result<_>>()?;
         let keys: Vec<i64> = found.iter().map(|row| row.id).collect();
         let mut links = Links::default();
         for batch in batched(&keys) {
-            links.add(&on.all(&sql::links(&batch)).await?)?;
+            links.add(&on.all(&sql::links(family, &batch)).await?)?;
         }
         Ok(links.give(found))
     }
@@ -102,8 +105,9 @@ impl<D: Database> SqlStore<D> {
         let mut reader = self.database.read().await?;
         let on = &mut reader;
         self.lineage(on, id).await?;
+        let family = self.family(on, id).await?;
         let asked: Vec<&str> = ids.iter().map(SummaryId::as_str).collect();
-        let found = self.summaries_seen(on, id, &asked).await?;
+        let found = self.summaries_seen(on, family, id, &asked).await?;
         Ok(ids.iter().map(|id| found.get(id).cloned()).collect())
     }
 
@@ -112,13 +116,14 @@ impl<D: Database> SqlStore<D> {
     pub(super) async fn summaries_seen(
         &self,
         on: &mut impl Executor,
+        family: Family,
         conversation: ConversationId,
         asked: &[&str],
     ) -> Result<BTreeMap<SummaryId, Summary>> {
         let mut found: BTreeMap<SummaryId, Summary> = BTreeMap::new();
         for batch in batched(asked) {
-            let rows = on.all(&sql::by_ids(conversation.0, &batch)).await?;
-            for summary in self.with_links(on, &rows).await? {
+            let rows = on.all(&sql::by_ids(family, conversation.0, &batch)).await?;
+            for summary in self.with_links(on, family, &rows).await? {
                 found.entry(summary.id.clone()).or_insert(summary);
             }
         }
@@ -134,8 +139,9 @@ impl<D: Database> SqlStore<D> {
         let mut reader = self.database.read().await?;
         let on = &mut reader;
         self.lineage(on, id).await?;
+        let family = self.family(on, id).await?;
         let place = after.map_or(SummaryStart::Nothing, SummaryStart::Summary);
-        let found = own_page(on, SummaryScope::own(id), place, one_more(limit)).await?;
+        let found = own_page(on, family, SummaryScope::own(id), place, one_more(limit)).await?;
         let Some(found) = found else {
             let after = after.map_or("", SummaryId::as_str);
             return Err(Error::new(
@@ -155,6 +161,7 @@ impl<D: Database> SqlStore<D> {
         let mut reader = self.database.read().await?;
         let on = &mut reader;
         let lineage = self.lineage(on, id).await?.scope();
+        let family = self.family(on, id).await?;
         let missing = || {
             let after = after.map_or("", SummaryId::as_str);
             Error::new(
@@ -167,7 +174,7 @@ impl<D: Database> SqlStore<D> {
             None => (lineage.len(), SummaryStart::Nothing),
             Some(after) if lineage.len() == 1 => (1, SummaryStart::Summary(after)),
             Some(after) => {
-                let known = known_summaries(on, id, &[after.as_str()]).await?;
+                let known = known_summaries(on, family, id, &[after.as_str()]).await?;
                 let known = known.into_values().next();
                 let known = known.ok_or_else(missing)?;
                 (known.level + 1, SummaryStart::Key(known.id))
@@ -184,12 +191,14 @@ impl<D: Database> SqlStore<D> {
                 break;
             }
             if nearer.is_empty() {
-                let page = own_page(on, *scope, place, free).await?;
+                let page = own_page(on, family, *scope, place, free).await?;
                 found.extend(page.ok_or_else(missing)?);
             } else {
                 // The set of an ancestor's summaries that are left out may change between two SQL statements.
-                let rows = on.all(&sql::log(*scope, nearer, place, free)).await?;
-                found.extend(self.with_links(on, &rows).await?);
+                let rows = on
+                    .all(&sql::log(family, *scope, nearer, place, free))
+                    .await?;
+                found.extend(self.with_links(on, family, &rows).await?);
             }
             (index, place) = (nearer.len(), SummaryStart::Nothing);
         }
@@ -204,11 +213,12 @@ impl<D: Database> SqlStore<D> {
         let mut reader = self.database.read().await?;
         let on = &mut reader;
         let lineage = self.lineage(on, id).await?.scope();
+        let family = self.family(on, id).await?;
         let mut found: Vec<SummaryId> = Vec::new();
         for (index, scope) in lineage.iter().enumerate().rev() {
             // A summary's children belong to the same conversation or to one of its ancestors.
             for child in lineage.get(index..).unwrap_or_default() {
-                let statement = sql::parents(*scope, child.conversation.0, summary);
+                let statement = sql::parents(family, *scope, child.conversation.0, summary);
                 for row in on.all(&statement).await? {
                     let id = SummaryId::new(row.text(0)?);
                     // If several conversations made the same parent, it is listed at the place of the nearest
@@ -229,14 +239,17 @@ impl<D: Database> SqlStore<D> {
         let mut reader = self.database.read().await?;
         let on = &mut reader;
         self.lineage(on, id).await?;
+        let family = self.family(on, id).await?;
         let recipes: BTreeSet<&str> = sources.iter().map(|(_, recipe)| recipe.as_str()).collect();
         let recipes: Vec<&str> = recipes.into_iter().collect();
         let hashes: Vec<Hash> = sources.iter().map(|(source, _)| *source).collect();
         let mut found: BTreeMap<(Hash, Recipe), Summary> = BTreeMap::new();
         for recipes in batched(&recipes) {
             for hashes in batched(&hashes) {
-                let rows = on.all(&sql::by_sources(id.0, &hashes, &recipes)).await?;
-                for summary in self.with_links(on, &rows).await? {
+                let rows = on
+                    .all(&sql::by_sources(family, id.0, &hashes, &recipes))
+                    .await?;
+                for summary in self.with_links(on, family, &rows).await? {
                     // An erased summary is not reused: a new one is made from the remaining messages.
                     if summary.text() == ERASED {
                         continue;

@@ -7,7 +7,7 @@ use memory_model::{
     Timestamp, ViewName, ViewVersion, clip_starts, splice_starts,
 };
 use memory_store::implementors::{publication_hash, spans_cost};
-use memory_store::{Conversation, Publish, Result};
+use memory_store::{Publish, Result};
 
 use super::ROWS;
 use super::log::Log;
@@ -16,6 +16,7 @@ use super::running::RunningSums;
 use crate::batch::Batch;
 use crate::convert::{to_count, to_hash};
 use crate::executor::Executor;
+use crate::family::Family;
 use crate::row::Columns;
 use crate::view::{self as sql, AddedSpan, PublicationRow};
 
@@ -146,26 +147,34 @@ impl ViewChange {
     pub(super) fn write(
         &self,
         batch: &mut Batch,
+        family: Family,
         id: ConversationId,
         view: &ViewName,
         saving: i128,
     ) -> Result<()> {
         for removed in self.removed.chunks(ROWS) {
-            batch.push(sql::insert_history(id.0, view, removed)?);
+            batch.push(sql::insert_history(family, id.0, view, removed)?);
         }
         for deleted in batched(&self.deleted) {
-            batch.push(sql::delete_spans(id.0, view, &deleted));
+            batch.push(sql::delete_spans(family, id.0, view, &deleted));
         }
         let fresh: Vec<AddedSpan> = self.fresh().collect();
         for fresh in fresh.chunks(ROWS) {
-            batch.push(sql::insert_spans(id.0, view, fresh)?);
+            batch.push(sql::insert_spans(family, id.0, view, fresh)?);
         }
         for publications in self.publications.chunks(ROWS) {
-            batch.push(sql::insert_publications(id.0, view, publications)?);
+            batch.push(sql::insert_publications(family, id.0, view, publications)?);
         }
         let saved = (i128::from(self.saved) + saving).clamp(i64::MIN.into(), i64::MAX.into());
         let saved = i64::try_from(saved).unwrap_or_default();
-        batch.push(sql::put_view(id.0, view, self.version, saved, self.chain)?);
+        batch.push(sql::put_view(
+            family,
+            id.0,
+            view,
+            self.version,
+            saved,
+            self.chain,
+        )?);
         Ok(())
     }
 
@@ -186,16 +195,15 @@ impl ViewChange {
 /// not known.
 pub(super) async fn saving(
     on: &mut impl Executor,
-    info: &Conversation,
+    log: &Log,
     mut sums: RunningSums,
     replaced: &[Replaced],
 ) -> Result<i128> {
     let spans = replaced
         .iter()
         .flat_map(|r| r.before.iter().chain(&r.after));
-    let log = Log::from(info);
-    sums.read(on, &log, &ends_of_raw(spans)).await?;
-    let sum = |seq: Seq| sums.at(&log, seq);
+    sums.read(on, log, &ends_of_raw(spans)).await?;
+    let sum = |seq: Seq| sums.at(log, seq);
     let raw = |range: SeqRange| sum(range.last).saturating_sub(sum(range.first.prev()));
     let cost = |spans: &[Span]| i128::from(spans_cost(spans, raw));
     Ok(replaced

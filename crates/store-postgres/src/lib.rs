@@ -1,0 +1,17 @@
+#![doc = include_str!("../README.md")]
+
+mod check;
+mod connection;
+mod db;
+mod error;
+mod escape;
+mod migrate;
+mod migration;
+mod migrations;
+mod options;
+mod row;
+mod sql;
+
+pub use db::PostgresDatabase;
+pub use memory_store;
+pub use options::{PostgresOptions, PostgresStore};

@@ -1,0 +1,14 @@
+//! Migrations of the schema.
+
+/// A step that brings the schema from one version to the next.
+#[derive(Debug)]
+pub(crate) struct Migration {
+    /// Number of the migration, from 1.
+    pub(crate) version: i64,
+    /// Name in the file's name.
+    pub(crate) name: &'static str,
+    /// SHA-256 of the text, in hexadecimal digits.
+    pub(crate) checksum: &'static str,
+    /// Text of the file.
+    pub(crate) sql: &'static str,
+}

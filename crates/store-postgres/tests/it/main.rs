@@ -1,0 +1,7 @@
+//! Integration tests of the store in PostgreSQL.
+//!
+//! They use the server at `AGENT_MEMORY_TEST_POSTGRES_URL`: each test its own schema, which it drops at the end. Without
+//! this variable they are left out, which is a failure if `AGENT_MEMORY_REQUIRE_POSTGRES` is set.
+
+mod common;
+mod conformance;
