@@ -62,7 +62,7 @@ fn prepared_once(sql: String) -> String {
 mod tests {
     use memory_model::{Seq, SeqRange, ViewName, ViewVersion};
     use sqlx::SqlSafeStr as _;
-    use store_sql::{message, view};
+    use store_sql::{Family, message, view};
 
     use super::build;
 
@@ -72,13 +72,21 @@ mod tests {
     fn limits_are_not_looked_at_while_preparing() {
         let range = SeqRange::new(Seq(1), Seq(9)).unwrap();
         let rows = view::SpanRows::Falling(Seq(9));
-        let spans = view::spans(1, &ViewName::new("dag"), ViewVersion(3), rows, 5).unwrap();
-        let log = message::range(1, range, sea_query::Order::Asc, 7, 99);
+        let spans = view::spans(
+            Family::ANY,
+            1,
+            &ViewName::new("dag"),
+            ViewVersion(3),
+            rows,
+            5,
+        )
+        .unwrap();
+        let log = message::range(Family::ANY, 1, range, sea_query::Order::Asc, 7, 99);
         for statement in [spans, log] {
             let sql = build(&statement).0.into_sql_str();
             assert!(sql.as_str().ends_with(" LIMIT ? + 0"), "{}", sql.as_str());
         }
-        let search = build(&message::seq_at(1, range, 5).unwrap())
+        let search = build(&message::seq_at(Family::ANY, 1, range, 5).unwrap())
             .0
             .into_sql_str();
         assert_eq!(
