@@ -18,6 +18,7 @@ mod links;
 mod mcp_client;
 mod mode;
 mod parity;
+mod postgres;
 mod provider_types;
 mod python;
 mod size;
@@ -33,10 +34,10 @@ use mode::Mode;
 const USAGE: &str = "\
 usage: cargo xtask <task> [--check | --dry-run]
 
-  migrations new NAME    begin an empty migration
+  migrations new NAME    begin an empty migration; new postgres NAME: of PostgreSQL
   migrations diff NAME   draft the migration that leads to crates/store-sqlite/schema
   migrations list        number, name and whether it is released
-  migrations check       numbers, checksums, schema source, generated files
+  migrations check       numbers, checksums, schema source, generated files, of both databases
   migrations release     enter new migrations into migrations/lock: from then on they may not change
   codegen                files generated from the schema: identifiers, list of migrations, docs/schema.md;
                          and the hashes of the token estimator's coefficients
@@ -71,6 +72,9 @@ usage: cargo xtask <task> [--check | --dry-run]
   layering               permitted dependencies of each crate, checked with `cargo tree`
   licences               the licences of all dependencies, checked with deny.toml
   parity                 the tests that docs/parity.md names; fails if one does not exist
+  postgres [COMMAND ...] runs a command with the URL of a new PostgreSQL server in AGENT_MEMORY_TEST_POSTGRES_URL; without
+                         one, prints the URL and waits. The server is in a temporary folder and ends with the task;
+                         AGENT_MEMORY_PG_BIN names the folder of its programs
   provider-types [DIR]   checks requests in DIR with the types of the providers' own Python libraries, which pip fetches:
                          files NAME.SHAPE.json or .jsonl, with a SHAPE of openai, responses, anthropic, gemini; without
                          DIR, only the self-test
@@ -91,8 +95,14 @@ fn main() -> anyhow::Result<()> {
     if api::is_called_as_rustdoc() {
         return api::call_rustdoc();
     }
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    if let [task, command @ ..] = arguments.as_slice()
+        && task == "postgres"
+    {
+        return postgres::run(command);
+    }
     let (flags, words): (Vec<String>, Vec<String>) =
-        std::env::args().skip(1).partition(|a| a.starts_with("--"));
+        arguments.into_iter().partition(|a| a.starts_with("--"));
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     match words.first() {
         Some(&("migrations" | "codegen")) => return other_package("xtask-schema"),
