@@ -6,6 +6,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+#[cfg(feature = "postgres")]
+use agent_memory::store::PostgresOptions;
 use agent_memory::store::{Conversation, read_conversations};
 use agent_memory::{
     Builder, Memory, Session,
@@ -15,7 +17,7 @@ use agent_memory::{
 
 use crate::error::{Failure, Kind, is_older};
 use crate::output::{Output, note, quoted};
-use crate::place::Place;
+use crate::place::{Location, Place};
 use crate::progress::Progress;
 #[cfg(any(feature = "mcp", feature = "serve"))]
 use crate::scope::Project;
@@ -43,6 +45,14 @@ pub(crate) struct App {
     opened: RefCell<Vec<Memory>>,
     /// Whether the warning about access by other users was already printed.
     warned: Cell<bool>,
+}
+
+/// What a command does with its database.
+#[derive(Debug, Clone, Copy)]
+enum Access<'a> {
+    Read,
+    /// It writes, and shows its progress if it has one.
+    Write(Option<&'a Arc<Progress>>),
 }
 
 /// Prints on stderr that a command waits for a locked database.
@@ -93,11 +103,25 @@ impl App {
         &self,
         place: &Place,
         builder: Builder,
-        options: SqliteOptions,
+        access: Access<'_>,
     ) -> anyhow::Result<Memory> {
-        let store = options.open(&place.path).await;
-        let store = store.map_err(agent_memory::Error::from)?;
-        let memory = builder.store(store).open().await?;
+        let builder = match &place.location {
+            Location::File(path) => {
+                let opened = self.file_options(access).open(path).await;
+                builder.store(opened.map_err(agent_memory::Error::from)?)
+            }
+            #[cfg(feature = "postgres")]
+            Location::Server(url) => {
+                let options = PostgresOptions::new().with_lock_timeout(self.lock_timeout);
+                let options = match access {
+                    Access::Read => options.read_only(),
+                    Access::Write(_) => options,
+                };
+                let opened = options.open(url).await;
+                builder.store(opened.map_err(agent_memory::Error::from)?)
+            }
+        };
+        let memory = builder.open().await?;
         self.opened.borrow_mut().push(memory.clone());
         self.warn(place);
         Ok(memory)
@@ -126,10 +150,11 @@ impl App {
     pub(crate) fn explained(&self, mut failure: Failure) -> Failure {
         if failure.kind == Kind::DatabaseBusy
             && let Ok(place) = self.place()
+            && place.file().is_some()
         {
             failure.message = format!(
                 "{} stayed locked by another process for {}",
-                place.path.display(),
+                place.name(),
                 seconds(self.lock_timeout)
             );
             failure = failure.hint(
@@ -139,19 +164,17 @@ impl App {
         failure
     }
 
-    /// Returns the path of the database, which may not exist yet.
+    /// Returns the location of the database, which may not exist yet.
     pub(crate) fn place(&self) -> Result<Place, Failure> {
         Place::find(self.store.as_deref())
     }
 
-    /// Returns the absolute path of the database if an option or the environment names it.
+    /// Returns the location of the database, for another process, if an option or the environment names it.
     pub(crate) fn named_store(&self) -> Result<Option<String>, Failure> {
         let Some(store) = &self.store else {
             return Ok(None);
         };
-        let path = std::path::absolute(Place::find(Some(store))?.path);
-        let path = path.ok().and_then(|path| path.to_str().map(str::to_owned));
-        Ok(Some(path.unwrap_or_else(|| store.clone())))
+        Ok(Some(Place::find(Some(store))?.absolute()))
     }
 
     /// Opens the existing database for reading. Does not create a database.
@@ -171,7 +194,7 @@ impl App {
     ) -> anyhow::Result<Memory> {
         let place = self.place()?;
         if !place.exists() {
-            let text = format!("there is no database at {}", place.path.display());
+            let text = format!("there is no database at {}", place.name());
             return Err(Failure::new(Kind::NoDatabase, text)
                 .hint(format!(
                     "import something first: {}, or name another database with --store",
@@ -179,11 +202,10 @@ impl App {
                 ))
                 .into());
         }
-        let options = self.options(None).read_only();
-        let opened = self.opened(&place, builder(), options.clone()).await;
+        let opened = self.opened(&place, builder(), Access::Read).await;
         match opened {
             Err(error) if is_older(&error) && self.update(&place).await.is_ok() => {
-                self.opened(&place, builder(), options).await
+                self.opened(&place, builder(), Access::Read).await
             }
             opened => opened,
         }
@@ -192,13 +214,11 @@ impl App {
     /// Migrates a database of an older version to this program's schema, and prints a line about this on stderr. The
     /// stored messages and summaries do not change.
     async fn update(&self, place: &Place) -> anyhow::Result<()> {
-        let options = self.options(None);
-        let store = options.open(&place.path).await;
-        let store = store.map_err(agent_memory::Error::from)?;
-        Memory::builder().store(store).open().await?.close().await?;
-        let path = place.path.display();
+        self.opened(place, Memory::builder(), Access::Write(None))
+            .await?;
+        let name = place.name();
         note(&format!(
-            "database: {path}, updated for this version of the program"
+            "database: {name}, updated for this version of the program"
         ));
         Ok(())
     }
@@ -216,18 +236,26 @@ impl App {
             return self.open().await;
         }
         let memory = self
-            .opened(&place, table.builder(), self.options(None))
+            .opened(&place, table.builder(), Access::Write(None))
             .await?;
-        note(&format!("database: {}", place.path.display()));
+        note(&format!("database: {}", place.name()));
         Ok(memory)
     }
 
-    /// Returns the options for opening a database. With them, every write survives a power cut.
-    pub(crate) fn options(&self, progress: Option<&Arc<Progress>>) -> SqliteOptions {
-        SqliteOptions::new()
+    /// Returns the options for opening a database file. With them, every write survives a power cut.
+    fn file_options(&self, access: Access<'_>) -> SqliteOptions {
+        let progress = match access {
+            Access::Read => None,
+            Access::Write(progress) => progress.cloned(),
+        };
+        let options = SqliteOptions::new()
             .with_durability(Durability::Power)
             .with_lock_timeout(self.lock_timeout)
-            .with_lock_observer(Arc::new(LockNotice(progress.cloned())))
+            .with_lock_observer(Arc::new(LockNotice(progress)));
+        match access {
+            Access::Read => options.read_only(),
+            Access::Write(_) => options,
+        }
     }
 
     /// Opens the database for writing, creates it if it does not exist, and prints its path on stderr.
@@ -240,9 +268,9 @@ impl App {
         let place = self.place()?;
         place.prepare()?;
         let builder = Memory::builder().hooks(Arc::<Progress>::clone(progress));
-        let options = self.options(Some(progress));
-        let memory = self.opened(&place, configure(builder), options).await?;
-        progress.aside(&format!("database: {}", place.path.display()));
+        let access = Access::Write(Some(progress));
+        let memory = self.opened(&place, configure(builder), access).await?;
+        progress.aside(&format!("database: {}", place.name()));
         Ok(memory)
     }
 
@@ -336,7 +364,8 @@ impl App {
             "--lock-timeout".to_owned(),
             self.lock_timeout.as_secs_f64().to_string(),
         ];
-        if let Some(store) = &self.store {
+        // The second process has the same environment, and other users can read a command line.
+        if let Some(store) = self.store.as_ref().filter(|_| given()) {
             options.extend(["--store".to_owned(), store.clone()]);
         }
         options

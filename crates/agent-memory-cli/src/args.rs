@@ -47,7 +47,7 @@ Exit codes:
     arg_required_else_help = true
 )]
 pub(crate) struct Cli {
-    /// The database: `sqlite:PATH`, or just a path [default: memory.db in the platform's data
+    /// The database: `sqlite:PATH`, just a path, or `postgres://…` [default: memory.db in the platform's data
     /// directory]
     #[arg(
         long,

@@ -57,10 +57,8 @@ fn is_alone(_: &Metadata) -> bool {
 impl KeptTranscripts {
     /// Returns the copies next to the database of this run.
     pub(crate) fn of(app: &App) -> anyhow::Result<Self> {
-        let mut folder = app.place()?.path.into_os_string();
-        folder.push("-transcripts");
         Ok(Self {
-            folder: PathBuf::from(folder),
+            folder: app.place()?.beside("-transcripts"),
         })
     }
 

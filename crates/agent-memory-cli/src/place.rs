@@ -3,50 +3,110 @@
 use std::path::{Path, PathBuf};
 
 use crate::error::{Failure, Kind};
-use crate::output::quoted;
+use crate::output::{quoted, short_hash};
 
-/// Path of a command's database.
+/// Location of a command's database.
 #[derive(Debug, Clone)]
 pub(crate) struct Place {
-    pub(crate) path: PathBuf,
+    pub(crate) location: Location,
     /// Whether the path is the default in the platform's data directory.
     default: bool,
 }
 
+/// Kind of a database, and where it is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Location {
+    /// An SQLite file.
+    File(PathBuf),
+    /// The URL of a database on a PostgreSQL server.
+    #[cfg(feature = "postgres")]
+    Server(String),
+}
+
 impl Place {
-    /// Returns the path that `--store` names, or the default in the platform's data directory.
+    /// Returns the location that `--store` names, or the default in the platform's data directory.
     pub(crate) fn find(store: Option<&str>) -> Result<Self, Failure> {
         let Some(store) = store else {
-            let directory = data_directory(&|name| std::env::var_os(name).map(PathBuf::from));
+            let directory = data_directory(&environment);
             let directory = directory.ok_or_else(|| {
                 Failure::new(Kind::Usage, "there is no home directory for the database")
                     .hint("name one with --store PATH")
             })?;
             return Ok(Self {
-                path: directory.join("agent-memory").join("memory.db"),
+                location: Location::File(directory.join("agent-memory").join("memory.db")),
                 default: true,
             });
         };
         Ok(Self {
-            path: parse(store)?,
+            location: parse(store)?,
             default: false,
         })
     }
 
-    /// Returns whether a database exists at the path. An empty file does not count as a database.
-    pub(crate) fn exists(&self) -> bool {
-        match std::fs::metadata(&self.path) {
-            Ok(meta) => !meta.is_file() || meta.len() > 0,
-            Err(_) => false,
+    /// Returns the path of a database in a file.
+    pub(crate) fn file(&self) -> Option<&Path> {
+        match &self.location {
+            Location::File(path) => Some(path),
+            #[cfg(feature = "postgres")]
+            Location::Server(_) => None,
         }
     }
 
-    /// Creates the directory of the default database. For another path, fails if the directory does not exist.
+    /// Returns the location for people: a path, or a URL without the password.
+    pub(crate) fn name(&self) -> String {
+        match &self.location {
+            Location::File(path) => path.display().to_string(),
+            #[cfg(feature = "postgres")]
+            Location::Server(url) => without_password(url),
+        }
+    }
+
+    /// Returns the location with which another process finds the database from any folder: an absolute path, or the
+    /// URL.
+    pub(crate) fn absolute(&self) -> String {
+        match &self.location {
+            Location::File(path) => {
+                let absolute = std::path::absolute(path).ok();
+                absolute.as_deref().unwrap_or(path).display().to_string()
+            }
+            #[cfg(feature = "postgres")]
+            Location::Server(url) => url.clone(),
+        }
+    }
+
+    /// Returns the path of a file or folder of this machine that belongs to the database: next to its file, or in the
+    /// platform's data directory for a server.
+    pub(crate) fn beside(&self, suffix: &str) -> PathBuf {
+        let mut path = match &self.location {
+            Location::File(path) => path.clone().into_os_string(),
+            #[cfg(feature = "postgres")]
+            Location::Server(url) => {
+                let directory = data_directory(&environment).unwrap_or_else(std::env::temp_dir);
+                let name = format!("server-{}", short_hash(without_password(url).as_bytes()));
+                directory.join("agent-memory").join(name).into_os_string()
+            }
+        };
+        path.push(suffix);
+        PathBuf::from(path)
+    }
+
+    /// Returns whether a database exists at the path. An empty file does not count as a database, and a server does
+    /// before it is asked.
+    pub(crate) fn exists(&self) -> bool {
+        self.file()
+            .is_none_or(|path| match std::fs::metadata(path) {
+                Ok(meta) => !meta.is_file() || meta.len() > 0,
+                Err(_) => false,
+            })
+    }
+
+    /// Creates the directory of the default database, and of the files that belong to a server's. For another path, fails if the directory does not exist.
     pub(crate) fn prepare(&self) -> Result<(), Failure> {
-        let Some(parent) = self.path.parent().filter(|p| !p.as_os_str().is_empty()) else {
+        let beside = self.beside("");
+        let Some(parent) = beside.parent().filter(|p| !p.as_os_str().is_empty()) else {
             return Ok(());
         };
-        if self.default {
+        if self.default || self.file().is_none() {
             return create_private(parent).map_err(|error| {
                 let text = format!("cannot create the directory {}: {error}", parent.display());
                 Failure::new(Kind::Database, text).hint("name another place with --store PATH")
@@ -69,10 +129,11 @@ impl Place {
     pub(crate) fn warning(&self) -> Option<String> {
         use std::os::unix::fs::MetadataExt as _;
 
-        let meta = std::fs::metadata(&self.path).ok()?;
+        let path = self.file()?;
+        let meta = std::fs::metadata(path).ok()?;
         let mode = meta.mode() & 0o777;
         (meta.is_file() && mode & 0o077 != 0).then(|| {
-            let path = self.path.to_string_lossy();
+            let path = path.to_string_lossy();
             format!(
                 "warning: other users have access to {path} (mode {mode:03o}): chmod 600 {}",
                 quoted(&path)
@@ -85,15 +146,44 @@ impl Place {
         None
     }
 
-    /// Returns the size of the database including its write-ahead log, in bytes.
+    /// Returns the size of a database file including its write-ahead log, in bytes. Returns 0 for a server.
     pub(crate) fn bytes(&self) -> u64 {
-        let mut log = self.path.clone().into_os_string();
-        log.push("-wal");
-        [self.path.as_path(), Path::new(&log)]
-            .iter()
+        let paths = self
+            .file()
+            .map(|path| [path.to_owned(), self.beside("-wal")]);
+        let metas = paths.into_iter().flatten();
+        metas
             .filter_map(|path| std::fs::metadata(path).ok())
             .map(|meta| meta.len())
             .sum()
+    }
+}
+
+fn environment(name: &str) -> Option<PathBuf> {
+    std::env::var_os(name).map(PathBuf::from)
+}
+
+/// Returns a URL without its password.
+#[cfg(feature = "postgres")]
+fn without_password(url: &str) -> String {
+    let (scheme, rest) = url.split_once("://").unwrap_or(("postgres", url));
+    let end = rest.find(['/', '?']).unwrap_or(rest.len());
+    let (authority, path) = rest.split_at(end);
+    let authority = match authority.rsplit_once('@') {
+        Some((user, host)) => {
+            let user = user.split(':').next().unwrap_or_default();
+            format!("{user}@{host}")
+        }
+        None => authority.to_owned(),
+    };
+    let (path, query) = path.split_once('?').unwrap_or((path, ""));
+    let query: Vec<&str> = query
+        .split('&')
+        .filter(|pair| !pair.is_empty() && !pair.starts_with("password="))
+        .collect();
+    match query.is_empty() {
+        true => format!("{scheme}://{authority}{path}"),
+        false => format!("{scheme}://{authority}{path}?{}", query.join("&")),
     }
 }
 
@@ -123,15 +213,19 @@ fn create_private(directory: &Path) -> std::io::Result<()> {
     std::fs::create_dir_all(directory)
 }
 
-fn parse(store: &str) -> Result<PathBuf, Failure> {
+fn parse(store: &str) -> Result<Location, Failure> {
     let usage = |text: String| {
         Failure::new(Kind::Usage, text).hint(
-            "give --store sqlite:PATH, or just a path; without --store it is the default database",
+            "give --store sqlite:PATH, postgres://…, or just a path; without --store it is the default database",
         )
     };
     let path = match store.strip_prefix("sqlite:") {
         Some(path) => path.strip_prefix("//").unwrap_or(path),
         None => match store.split_once("://") {
+            #[cfg(feature = "postgres")]
+            Some(("postgres" | "postgresql", rest)) if !rest.is_empty() => {
+                return Ok(Location::Server(store.to_owned()));
+            }
             Some((scheme, _)) => {
                 return Err(usage(format!(
                     "this program cannot open a {scheme} database"
@@ -146,7 +240,7 @@ fn parse(store: &str) -> Result<PathBuf, Failure> {
     if path.is_empty() || path == ":memory:" {
         return Err(usage(format!("--store {store} does not name a file")));
     }
-    Ok(PathBuf::from(path))
+    Ok(Location::File(PathBuf::from(path)))
 }
 
 /// Returns the user's data directory. `XDG_DATA_HOME` takes precedence on every platform.
@@ -175,11 +269,30 @@ mod tests {
             ("sqlite:///tmp/a.db", "/tmp/a.db"),
             ("x/a.db", "x/a.db"),
         ] {
-            assert_eq!(parse(store).unwrap(), Path::new(path));
+            assert_eq!(parse(store).unwrap(), Location::File(path.into()));
         }
-        for store in ["", "postgres://h/d", "sqlite:", "sqlite::memory:"] {
+        for store in [
+            "",
+            "mysql://h/d",
+            "postgres://",
+            "sqlite:",
+            "sqlite::memory:",
+        ] {
             assert_eq!(parse(store).unwrap_err().kind, Kind::Usage, "{store}");
         }
+    }
+
+    #[cfg(feature = "postgres")]
+    #[test]
+    fn a_server_is_named_without_its_password() {
+        let place =
+            Place::find(Some("postgres://me:se:cret@h:1/d?schema=x&password=cret")).unwrap();
+        assert_eq!(place.name(), "postgres://me@h:1/d?schema=x");
+        assert!(place.absolute().contains("cret") && place.exists() && place.bytes() == 0);
+        let path = place.beside("-hook.log");
+        assert!(!path.to_string_lossy().contains("cret"), "{path:?}");
+        let plain = Place::find(Some("postgresql:///d")).unwrap();
+        assert_eq!(plain.name(), "postgresql:///d");
     }
 
     #[cfg(unix)]

@@ -208,12 +208,14 @@ pub mod store {
     pub use memory_store::{
         Conversation, ConversationFilter, ConversationPatch, EntryOutcome, Erased, ErasedRange,
         Erasure, Erasures, Error, ErrorKind, FullStore, InMemoryStore, Maintain, Order, Origin,
-        Page, Publication, Published, Snapshot, Store, ViewInfo, Violation, ViolationKind,
+        Page, Publication, Published, Snapshot, Store, Usage, ViewInfo, Violation, ViolationKind,
         read_conversations,
     };
+    #[cfg(feature = "postgres")]
+    pub use store_postgres::{PostgresOptions, PostgresStore};
     #[cfg(feature = "sqlite")]
     pub use store_sqlite::{
-        Durability, FileUsage, LockObserver, LockWait, PlainExport, SqliteOptions, SqliteStore,
+        Durability, LockObserver, LockWait, PlainExport, SqliteOptions, SqliteStore,
     };
 
     pub use crate::ingest::IngestReport;

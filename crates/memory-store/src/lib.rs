@@ -14,6 +14,7 @@ mod record;
 mod segments;
 mod store;
 mod types;
+mod usage;
 mod vector;
 mod vector_store;
 mod verify;
@@ -37,6 +38,7 @@ pub use types::{
     NewEntry, Order, Origin, Owner, Page, Publication, Publish, Published, Segment, Snapshot,
     State, ViewInfo,
 };
+pub use usage::Usage;
 pub use vector::Vector;
 pub use vector_store::{NewVectors, PlacedVector, VectorState, VectorStore};
 pub use verify::{Verifier, verify};

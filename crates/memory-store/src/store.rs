@@ -20,6 +20,7 @@ use crate::types::{
     Fence, JobKey, LeaseUpdate, LogRead, NewConversation, Order, Owner, Page, Publication, Publish,
     Published, Snapshot, State, ViewInfo,
 };
+use crate::usage::Usage;
 use crate::vector_store::VectorStore;
 use crate::violation::Violation;
 
@@ -370,6 +371,15 @@ pub trait Maintain: Store {
     /// If the database cannot be read.
     async fn pending_wipe(&self) -> Result<Option<Timestamp>> {
         Ok(None)
+    }
+
+    /// Returns the sizes of the parts of the stored data. Takes time proportional to the size of the data. A store in
+    /// memory counts no sizes.
+    ///
+    /// # Errors
+    /// If the database cannot be read.
+    async fn usage(&self) -> Result<Usage> {
+        Ok(Usage::default())
     }
 
     /// Returns the human-readable location of the data: a path, a URL without secrets, or `memory`.

@@ -12,7 +12,7 @@ use memory_store::{
     Append, Appended, Claim, Conversation, ConversationFilter, ConversationPatch, ConversationRef,
     Erase, Erased, Erasures, Error, Fence, FullStore, IndexStore, JobKey, LeaseUpdate, LogRead,
     Maintain, NewConversation, Order, Owner, Page, Publication, Publish, Published, Result,
-    Snapshot, State, Store, VectorStore, ViewInfo, Violation,
+    Snapshot, State, Store, Usage, VectorStore, ViewInfo, Violation,
 };
 
 /// Answer of the wrapped store to a call. A layer may change it before it is returned to the caller.
@@ -326,6 +326,10 @@ impl<L: Layer> Store for Layered<L> {
 impl<L: Layer> Maintain for Layered<L> {
     async fn check(&self) -> Result<Vec<Violation>> {
         self.0.inner().check().await
+    }
+
+    async fn usage(&self) -> Result<Usage> {
+        self.0.inner().usage().await
     }
 
     fn location(&self) -> String {

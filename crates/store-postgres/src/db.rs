@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use memory_store::Violation;
+use memory_store::{Usage, Violation};
 use sqlx::postgres::{PgPool, PgPoolOptions, Postgres};
 use sqlx::{ConnectOptions as _, Connection as _, Transaction};
 use store_sql::{Database, Family};
@@ -11,7 +11,7 @@ use store_sql::{Database, Family};
 use crate::connection::{Connection, Use};
 use crate::error::{self, Result};
 use crate::options::{PostgresOptions, Target};
-use crate::{check, migrate, sql};
+use crate::{check, migrate, sql, usage};
 
 /// Maximum time that an erasure waits for transactions that still see the erased words.
 const WIPE_PATIENCE: Duration = Duration::from_secs(10);
@@ -219,6 +219,10 @@ impl Database for PostgresDatabase {
         }
         vacuumed.map_err(failed)?;
         Ok(())
+    }
+
+    async fn usage(&self) -> Result<Usage> {
+        usage::read(self).await
     }
 
     fn location(&self) -> String {

@@ -152,15 +152,13 @@ pub(crate) fn newer_schema(place: &str, found: i64, known: i64) -> Error {
 }
 
 pub(crate) fn older_schema(place: &str, found: i64, known: i64) -> Error {
-    let text = format!(
-        "{place} has schema {found}, this program reads {known}: open it for writing once, which updates it"
-    );
+    let has = match found {
+        0 => "no tables yet".to_owned(),
+        found => format!("schema {found}, this program reads {known}"),
+    };
+    let text =
+        format!("{place} has {has}: open it for writing once, which creates or updates them");
     Error::new(ErrorKind::OlderSchema, text)
-}
-
-pub(crate) fn not_begun(place: &str) -> Error {
-    let text = format!("{place} has no tables of agent-memory: open it for writing first");
-    Error::new(ErrorKind::ForeignDatabase, text)
 }
 
 pub(crate) fn read_only(place: &str) -> Error {

@@ -11,6 +11,7 @@ mod migrations;
 mod options;
 mod row;
 mod sql;
+mod usage;
 
 pub use db::PostgresDatabase;
 pub use memory_store;

@@ -104,7 +104,6 @@ pub(crate) async fn check(connection: &mut PgConnection, target: &Target) -> Res
     let opening = |e| error::opening(&target.place, e);
     let mut tx = begin(connection, target, true).await.map_err(opening)?;
     match version(&mut tx, target).await? {
-        0 => Err(error::not_begun(&target.place)),
         found if found < known() => Err(error::older_schema(&target.place, found, known())),
         _ => Ok(()),
     }

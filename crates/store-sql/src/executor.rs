@@ -5,7 +5,7 @@ use std::future::Future;
 use std::ops::ControlFlow;
 
 use memory_model::Timestamp;
-use memory_store::{Result, Violation};
+use memory_store::{Result, Usage, Violation};
 use sea_query::QueryStatementWriter;
 
 use crate::batch::Batch;
@@ -162,6 +162,12 @@ pub trait Database: fmt::Debug + Send + Sync + Sized + 'static {
     /// # Errors
     /// `NotGone` if another reader keeps old bytes in a file.
     fn wipe(&self) -> impl Future<Output = Result<()>> + Send;
+
+    /// Reads the sizes of the parts of the database. [`usage_of`](crate::usage_of) composes them from numbers by name.
+    ///
+    /// # Errors
+    /// If the database cannot be queried.
+    fn usage(&self) -> impl Future<Output = Result<Usage>> + Send;
 
     /// Returns the human-readable location of the data: a path, or a URL without secrets.
     fn location(&self) -> String;

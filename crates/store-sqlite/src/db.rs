@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use memory_store::{ErrorKind, Violation};
+use memory_store::{ErrorKind, Usage, Violation};
 use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
 use sqlx::{ConnectOptions as _, Connection as _, Sqlite, Transaction};
 use store_sql::{Columns as _, Database, Family};
@@ -17,7 +17,7 @@ use crate::files::{FileStamps, Reading, beside};
 use crate::options::SqliteOptions;
 use crate::readers::Readers;
 use crate::soon::soon;
-use crate::{check, error, files, migrate};
+use crate::{check, error, files, migrate, usage};
 
 /// Length of the write-ahead log, in bytes, above which the next write truncates it. SQLite's own checkpoints let the
 /// log grow as long as at least one reader is active at any time, so this write waits until no reader is.
@@ -229,6 +229,10 @@ impl Database for SqliteDatabase {
             0 => Ok(()),
             _ => Err(not_gone(&self.place)),
         }
+    }
+
+    async fn usage(&self) -> Result<Usage> {
+        usage::read(self).await
     }
 
     fn location(&self) -> String {

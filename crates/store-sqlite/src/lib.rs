@@ -21,4 +21,3 @@ pub use memory_store;
 pub use open::SqliteStore;
 pub use options::{Durability, LockObserver, LockWait, SqliteOptions};
 pub use plain::{PlainExport, write_plain};
-pub use usage::FileUsage;

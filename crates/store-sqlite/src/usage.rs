@@ -1,51 +1,12 @@
-//! The parts of a database: their sizes, tiers of summaries, and messages by month.
+//! Statements that read the sizes of the parts of a database.
 
 use std::collections::BTreeMap;
-use std::path::Path;
 
-use memory_store::Result;
+use memory_store::{Result, Usage};
 use sqlx::sqlite::SqliteRow;
-use store_sql::{Columns as _, Database as _};
+use store_sql::{Columns as _, Database as _, usage_of};
 
-use crate::db::{SqliteDatabase, open_database};
-use crate::options::SqliteOptions;
-
-/// Sizes of the parts of a database, and numbers of their rows.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct FileUsage {
-    /// Bytes of the log: messages, long texts that are stored once, and data of conversations.
-    pub log: u64,
-    /// Bytes of the summaries.
-    pub summaries: u64,
-    /// Bytes of the views: spans, their history, and publications.
-    pub views: u64,
-    /// Bytes of the search indexes and the tables of vectors.
-    pub search: u64,
-    /// Bytes of all other tables, such as the schema.
-    pub other: u64,
-    /// Number of long texts that are stored once.
-    pub texts: u64,
-    /// Number of messages with one of these texts.
-    pub uses_of_texts: u64,
-    /// Number of summaries by the tier of the escalation that wrote them.
-    pub tiers: BTreeMap<String, u64>,
-    /// Number of entries of each of the latest months, such as `2026-03`, by the time in the source.
-    pub months: BTreeMap<String, u64>,
-}
-
-impl SqliteOptions {
-    /// Reads the sizes of the parts of the database at `path`. Takes time proportional to the size of the file.
-    ///
-    /// # Errors
-    /// As [`open`](Self::open).
-    pub async fn usage(self, path: impl AsRef<Path>) -> Result<FileUsage> {
-        let (database, _) = open_database(path.as_ref(), self).await?;
-        let usage = read(&database).await;
-        database.close().await?;
-        usage
-    }
-}
+use crate::db::SqliteDatabase;
 
 const TABLES: &str = "select coalesce(s.tbl_name, ''), sum(d.pgsize) from dbstat d \
      left join sqlite_schema s on s.name = d.name where d.aggregate = 1 group by 1";
@@ -55,26 +16,13 @@ const TIERS: &str = "select tier, count(*) from summary group by tier";
 const MONTHS: &str = "select strftime('%Y-%m', at / 1000000, 'unixepoch'), count(*) from message \
      where at <> 0 group by 1 order by 1 desc limit 6";
 
-async fn read(database: &SqliteDatabase) -> Result<FileUsage> {
-    let mut usage = FileUsage::default();
-    for (table, bytes) in numbers(database, TABLES).await? {
-        let part = match table.as_str() {
-            "message" | "payload" | "facts" | "conversation" | "family" | "erasure" => {
-                &mut usage.log
-            }
-            "view" | "span" | "span_history" | "publication" => &mut usage.views,
-            table if table.contains("summary") => &mut usage.summaries,
-            table if table.starts_with("search_") || table.contains("vector") => &mut usage.search,
-            _ => &mut usage.other,
-        };
-        *part += bytes;
-    }
-    let texts = numbers(database, TEXTS).await?;
-    let number = |name| texts.get(name).copied().unwrap_or(0);
-    (usage.texts, usage.uses_of_texts) = (number("texts"), number("uses"));
-    usage.tiers = numbers(database, TIERS).await?;
-    usage.months = numbers(database, MONTHS).await?;
-    Ok(usage)
+pub(crate) async fn read(database: &SqliteDatabase) -> Result<Usage> {
+    Ok(usage_of(
+        numbers(database, TABLES).await?,
+        &numbers(database, TEXTS).await?,
+        numbers(database, TIERS).await?,
+        numbers(database, MONTHS).await?,
+    ))
 }
 
 /// Returns the numbers of a query for names and numbers.

@@ -201,7 +201,7 @@ pub(crate) async fn run(app: &mut App) -> anyhow::Result<()> {
         version: env!("CARGO_PKG_VERSION"),
         database: Database {
             bytes: place.bytes(),
-            path: place.path,
+            path: place.name().into(),
             sessions,
             error,
         },

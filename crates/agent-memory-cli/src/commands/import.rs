@@ -247,7 +247,7 @@ fn is_regular(path: &Path) -> bool {
 /// next to the database. `session` is the key for lines that name no session.
 pub(crate) fn options(app: &App, session: Option<&str>) -> ReadOptions {
     let path = app.place().ok();
-    let path = path.and_then(|place| std::path::absolute(place.path).ok());
+    let path = path.and_then(|place| std::path::absolute(place.file()?).ok());
     let folder = path.as_deref().and_then(Path::parent);
     let folder = folder.filter(|folder| folder.is_dir());
     let folder = folder.map_or_else(std::env::temp_dir, Path::to_path_buf);

@@ -56,13 +56,17 @@ struct ViewTotals {
 pub(crate) async fn run(app: &mut App) -> anyhow::Result<()> {
     let memory = app.open().await?;
     let place = app.place()?;
-    let options = app.options(None).read_only();
-    let usage = options.usage(&place.path).await;
+    let usage = memory.store().usage().await;
     let usage = usage.map_err(agent_memory::Error::from)?;
+    // Of a server, the tables alone belong to the database.
+    let size = match place.file() {
+        Some(_) => place.bytes(),
+        None => usage.log + usage.summaries + usage.views + usage.search + usage.other,
+    };
     let pending_wipe = memory.store().pending_wipe().await?;
     let mut answer = StatsReport {
-        database: place.path.display().to_string(),
-        bytes: place.bytes(),
+        database: place.name(),
+        bytes: size,
         conversations: 0,
         messages: 0,
         tokens: 0,

@@ -48,9 +48,8 @@ pub(super) enum Outcome {
 impl Log {
     /// Returns the log next to the database of this run; `None` if there is no place for a database.
     pub(crate) fn of(app: &App) -> Option<Self> {
-        let path = app.place().ok()?.path;
         Some(Self {
-            path: beside(&path, "-hook.log"),
+            path: app.place().ok()?.beside("-hook.log"),
         })
     }
 
@@ -102,7 +101,7 @@ impl Log {
 }
 
 /// Returns a path with more characters at its end.
-pub(super) fn beside(path: &Path, suffix: &str) -> PathBuf {
+fn beside(path: &Path, suffix: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(suffix);
     PathBuf::from(name)

@@ -13,7 +13,7 @@ use tokio::time::Instant;
 use super::answer;
 use super::door::Door;
 use super::event::Event;
-use super::log::{Log, Outcome, beside};
+use super::log::{Log, Outcome};
 use super::{appended, claude, opencode, pi};
 use crate::app::App;
 use crate::args::Hook;
@@ -49,7 +49,7 @@ pub(super) async fn run(app: &mut App, args: &Hook) {
 async fn work(app: &mut App, args: &Hook, event: &Event, began: Instant) -> anyhow::Result<String> {
     let place = app.place()?;
     place.prepare()?;
-    let lock = File::create(beside(&place.path, "-hook.lock"))?;
+    let lock = File::create(place.beside("-hook.lock"))?;
     let is_locked = locked(&lock, SHORT_WAIT).await;
     let progress = Arc::new(Progress::new(true));
     let memory = app.open_for_writing(&progress, |builder| builder).await?;

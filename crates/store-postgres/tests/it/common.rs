@@ -3,10 +3,11 @@
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use memory_store::Maintain as _;
+use memory_model::Message;
+use memory_store::{Append, AppendAt, Maintain as _};
 use sqlx::Connection as _;
 use sqlx::postgres::PgConnection;
-use store_conformance::Fixture;
+use store_conformance::{Fixture, entry};
 use store_postgres::{PostgresOptions, PostgresStore};
 
 /// Variable with the URL of a server in which the tests may create schemas.
@@ -17,12 +18,28 @@ pub(crate) fn server() -> Option<String> {
     let url = std::env::var(URL).ok().filter(|url| !url.is_empty());
     if url.is_none() {
         assert!(
-            std::env::var_os("AGENT_MEMORY_REQUIRE_POSTGRES").is_none(),
+            !is_required(),
             "{URL} is not set: give it the URL of a PostgreSQL server, as `cargo xtask postgres` does"
         );
         eprintln!("left out: {URL} is not set");
     }
     url
+}
+
+/// Evaluates to a fixture, or ends the test if there is no server.
+macro_rules! schemas {
+    () => {
+        match $crate::common::server() {
+            Some(url) => $crate::common::Schemas::new(&url),
+            None => return,
+        }
+    };
+}
+pub(crate) use schemas;
+
+/// Returns whether no test may be left out.
+pub(crate) fn is_required() -> bool {
+    std::env::var_os("AGENT_MEMORY_REQUIRE_POSTGRES").is_some()
 }
 
 /// Adds a parameter to a URL.
@@ -61,7 +78,14 @@ impl Schemas {
         url
     }
 
-    async fn open(&self, url: &str) -> PostgresStore {
+    /// Opens a store in a new schema. Returns its URL too.
+    pub(crate) async fn store(&self) -> (String, PostgresStore) {
+        let url = self.unused();
+        let store = self.open(&url).await;
+        (url, store)
+    }
+
+    pub(crate) async fn open(&self, url: &str) -> PostgresStore {
         self.options.clone().open(url).await.unwrap()
     }
 }
@@ -79,9 +103,8 @@ impl Drop for Schemas {
             runtime.unwrap().block_on(async {
                 let mut connection = PgConnection::connect(&url).await.unwrap();
                 for schema in made {
-                    let drop =
-                        sqlx::AssertSqlSafe(format!("drop schema if exists {schema} cascade"));
-                    sqlx::raw_sql(drop).execute(&mut connection).await.unwrap();
+                    let drop = format!("drop schema if exists {schema} cascade");
+                    run(&mut connection, &drop).await.unwrap();
                 }
             });
         });
@@ -89,18 +112,42 @@ impl Drop for Schemas {
     }
 }
 
+/// Returns the schema in a URL, and the URL without it.
+pub(crate) fn schema_of(url: &str) -> (&str, &str) {
+    let (plain, schema) = url.split_once("schema=").unwrap();
+    (schema, plain.trim_end_matches(['?', '&']))
+}
+
 /// Opens a connection to the schema of a store.
 pub(crate) async fn stranger(url: &str) -> PgConnection {
-    let (plain, schema) = url.split_once("schema=").unwrap();
-    let mut connection = PgConnection::connect(plain.trim_end_matches(['?', '&']))
-        .await
-        .unwrap();
-    sqlx::query("select set_config('search_path', $1, false)")
-        .bind(schema)
-        .execute(&mut connection)
-        .await
-        .unwrap();
+    let (schema, plain) = schema_of(url);
+    let mut connection = PgConnection::connect(plain).await.unwrap();
+    let path = format!("set search_path = {schema}");
+    run(&mut connection, &path).await.unwrap();
     connection
+}
+
+/// Runs SQL statements.
+pub(crate) async fn run(on: &mut PgConnection, sql: &str) -> Result<(), sqlx::Error> {
+    let sql = sqlx::AssertSqlSafe(sql.to_owned());
+    sqlx::raw_sql(sql).execute(on).await.map(drop)
+}
+
+/// Returns the first column of an answer, as texts.
+pub(crate) async fn column(on: &mut PgConnection, sql: &str) -> Vec<String> {
+    let sql = sqlx::AssertSqlSafe(sql.to_owned());
+    sqlx::query_scalar(sql).fetch_all(on).await.unwrap()
+}
+
+/// Returns messages with the numbers from `from` on. Each costs three tokens, up to number 9,999.
+pub(crate) fn texts(from: u32, count: u32) -> impl Iterator<Item = Message> {
+    let text = |n| Message::user(format!("message {n}")).with_external_id(format!("e{n}"));
+    (from..from + count).map(text)
+}
+
+/// Creates an append of messages to the end of the log.
+pub(crate) fn batch(messages: impl IntoIterator<Item = Message>) -> Append {
+    store_conformance::batch(AppendAt::Any, messages.into_iter().map(entry))
 }
 
 impl Fixture for Schemas {

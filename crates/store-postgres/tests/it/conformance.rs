@@ -2,17 +2,7 @@
 
 use store_postgres::PostgresOptions;
 
-use crate::common::{Schemas, server};
-
-/// Evaluates to a fixture, or ends the test if there is no server.
-macro_rules! schemas {
-    () => {
-        match server() {
-            Some(url) => Schemas::new(&url),
-            None => return,
-        }
-    };
-}
+use crate::common::{Schemas, schemas, server};
 
 mod plain {
     use super::*;

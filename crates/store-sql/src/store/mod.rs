@@ -42,7 +42,7 @@ use memory_store::{
     Append, Appended, Claim, Conversation, ConversationFilter, ConversationPatch, ConversationRef,
     Erase, Erased, Erasures, Fence, IndexStore, JobKey, LeaseUpdate, LogRead, Maintain,
     NewConversation, Order, Owner, Page, Publication, Publish, Published, Result, Snapshot, State,
-    Store, VectorStore, ViewInfo, Violation,
+    Store, Usage, VectorStore, ViewInfo, Violation,
 };
 
 use self::known_facts::KnownFacts;
@@ -297,6 +297,10 @@ impl<D: Database> Maintain for SqlStore<D> {
         let mut reader = self.database.read().await?;
         let pending = self.pending_wipes(&mut reader).await?;
         Ok(pending.into_iter().map(|(_, at)| Timestamp(at)).min())
+    }
+
+    async fn usage(&self) -> Result<Usage> {
+        self.database.usage().await
     }
 
     fn location(&self) -> String {
