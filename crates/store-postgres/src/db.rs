@@ -68,7 +68,11 @@ impl PostgresDatabase {
         loop {
             self.count(1);
             let begin = sql::begin(&settings, read_only, family);
-            match self.pool.begin_with(begin).await {
+            let pool = self.pool.clone();
+            // As a task of its own: if it were dropped half-way, the pool would get back a connection with an open
+            // transaction.
+            let begun = tokio::spawn(async move { pool.begin_with(begin).await });
+            match begun.await.unwrap_or(Err(sqlx::Error::WorkerCrashed)) {
                 Ok(transaction) => return Ok(transaction),
                 Err(lost) if error::is_lost(&lost) && again.wait().await => {}
                 Err(other) => return Err(error::failed(self.place(), other)),
@@ -200,23 +204,17 @@ impl Database for PostgresDatabase {
             "message_vector",
         ];
         let tables = tables.map(|table| format!("{schema}.{table}")).join(", ");
-        // A vacuum may take longer than other statements.
+        // A vacuum may take longer than other statements, and waits for another one. The settings end with the connection.
         if !self.pooled() {
-            sqlx::raw_sql("set statement_timeout = 0")
+            connection.close_on_drop();
+            sqlx::raw_sql("set statement_timeout = 0; set lock_timeout = 0")
                 .execute(&mut *connection)
                 .await
                 .map_err(failed)?;
         }
         self.count(1);
-        let vacuumed = sqlx::raw_sql(sql::trusted(format!("vacuum {tables}")))
-            .execute(&mut *connection)
-            .await;
-        if !self.pooled() {
-            sqlx::raw_sql("reset statement_timeout")
-                .execute(&mut *connection)
-                .await
-                .map_err(failed)?;
-        }
+        let vacuum = sql::trusted(format!("vacuum {tables}"));
+        let vacuumed = sqlx::raw_sql(vacuum).execute(&mut *connection).await;
         vacuumed.map_err(failed)?;
         Ok(())
     }

@@ -120,7 +120,7 @@ pub(crate) fn opening(place: &str, error: sqlx::Error) -> Error {
     Error::new(kind, format!("{place}: {text}")).with_source(error)
 }
 
-pub(crate) fn url(error: sqlx::Error) -> Error {
+pub(crate) fn url(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Error {
     let text = "the URL of the database is not valid: it has the form postgres://user:password@host:5432/database";
     Error::new(ErrorKind::Invalid, text).with_source(error)
 }

@@ -69,7 +69,8 @@ async fn version(on: &mut PgConnection, target: &Target) -> Result<i64> {
     }
     let columns: i64 = sqlx::query_scalar(
         "select count(*) from pg_attribute join pg_class on pg_class.oid = attrelid \
-         where relname = 'schema_migrations' and attname in ('version', 'name', 'checksum') \
+         where relname = 'schema_migrations' and (attname, atttypid::regtype::text) in \
+         (('version', 'bigint'), ('name', 'text'), ('checksum', 'text')) \
          and relnamespace = (select oid from pg_namespace where nspname = $1)",
     )
     .bind(&target.schema)
@@ -80,12 +81,16 @@ async fn version(on: &mut PgConnection, target: &Target) -> Result<i64> {
     if columns != 3 {
         return Err(error::foreign(&target.place, "schema_migrations"));
     }
-    let applied: Vec<(i64, String)> =
-        sqlx::query_as("select version, checksum from schema_migrations order by version")
-            .persistent(false)
-            .fetch_all(&mut *on)
-            .await
-            .map_err(opening)?;
+    // With the schema's name, because the search path leaves out a schema that the role may not use.
+    let applied = format!(
+        "select version, checksum from {}.schema_migrations order by version",
+        target.schema
+    );
+    let applied: Vec<(i64, String)> = sqlx::query_as(sql::trusted(applied))
+        .persistent(false)
+        .fetch_all(&mut *on)
+        .await
+        .map_err(opening)?;
     for (version, checksum) in &applied {
         let migration = MIGRATIONS.iter().find(|one| one.version == *version);
         if migration.is_some_and(|one| one.checksum != checksum) {

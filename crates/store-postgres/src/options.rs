@@ -140,6 +140,12 @@ impl Target {
             true => base.to_owned(),
             false => format!("{base}?{}", theirs.join("&")),
         };
+        if !["postgres://", "postgresql://"]
+            .iter()
+            .any(|scheme| base.starts_with(scheme))
+        {
+            return Err(error::url("another scheme"));
+        }
         let connect = PgConnectOptions::from_str(&plain).map_err(error::url)?;
         let connect = match connect.get_application_name() {
             Some(_) => connect,

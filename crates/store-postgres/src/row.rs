@@ -48,8 +48,8 @@ impl Values for PgValues {
         self.put(&**value)
     }
 
-    fn put_bytes(&mut self, value: Vec<u8>) -> Result<()> {
-        self.put(value)
+    fn put_bytes(&mut self, value: impl Into<Option<Vec<u8>>>) -> Result<()> {
+        self.put(value.into())
     }
 
     fn put_text_or_bytes(&mut self, value: Option<TextOrBytes>) -> Result<()> {

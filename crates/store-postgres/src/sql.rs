@@ -73,24 +73,28 @@ pub(crate) fn prepared(statement: Prepared) -> Result<AssertSqlSafe<Arc<str>>> {
 }
 
 /// Returns statements that begin a transaction: the settings that hold in it, and the lock of a family.
+///
+/// `begin` comes last, and the statements before it become part of the transaction. If one of them fails, no transaction
+/// is open.
 pub(crate) fn begin(
     settings: &[(&str, String)],
     read_only: bool,
     family: Family,
 ) -> AssertSqlSafe<String> {
-    let mut sql = String::from(match read_only {
-        true => "begin read only",
-        false => "begin",
-    });
+    let mut sql = String::new();
     for (name, value) in settings {
-        sql.push_str(&format!("; set local {name} = {value}"));
+        sql.push_str(&format!("set local {name} = {value}; "));
     }
     if let Some(root) = family.root() {
         sql.push_str(&format!(
-            "; select 1 from family where tree = {} for update",
+            "select 1 from family where tree = {} for update; ",
             root.0
         ));
     }
+    sql.push_str(match read_only {
+        true => "begin read only",
+        false => "begin",
+    });
     AssertSqlSafe(sql)
 }
 

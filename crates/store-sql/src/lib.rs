@@ -3,6 +3,7 @@
 mod batch;
 pub mod conversation;
 mod convert;
+mod copying;
 pub mod directory;
 pub mod erasure;
 mod error;
@@ -32,5 +33,5 @@ pub use family::Family;
 pub use hot::hot_statements;
 pub use prepared::{Prepared, PreparedTexts};
 pub use row::{BindValue, ColumnType, Columns, TextOrBytes, Values};
-pub use store::SqlStore;
+pub use store::{Copied, SqlStore};
 pub use usage::usage_of;

@@ -28,11 +28,11 @@ pub trait Values {
     /// # Errors
     /// The errors of [`Values::put_int`].
     fn put_word(&mut self, value: &Arc<str>) -> Result<()>;
-    /// Adds bytes.
+    /// Adds bytes, or null for `None`.
     ///
     /// # Errors
     /// The errors of [`Values::put_int`].
-    fn put_bytes(&mut self, value: Vec<u8>) -> Result<()>;
+    fn put_bytes(&mut self, value: impl Into<Option<Vec<u8>>>) -> Result<()>;
     /// Adds a text, bytes, or null for `None` to a column that may contain either.
     ///
     /// # Errors
@@ -55,7 +55,7 @@ where
     Option<i64>: BindValue<A::Database>,
     Option<String>: BindValue<A::Database>,
     Arc<str>: BindValue<A::Database>,
-    Vec<u8>: BindValue<A::Database>,
+    Option<Vec<u8>>: BindValue<A::Database>,
 {
     fn reserve(&mut self, count: usize) {
         Arguments::reserve(self, count, 0);
@@ -73,8 +73,8 @@ where
         self.add(Arc::clone(value)).map_err(refused)
     }
 
-    fn put_bytes(&mut self, value: Vec<u8>) -> Result<()> {
-        self.add(value).map_err(refused)
+    fn put_bytes(&mut self, value: impl Into<Option<Vec<u8>>>) -> Result<()> {
+        self.add(value.into()).map_err(refused)
     }
 
     fn put_text_or_bytes(&mut self, value: Option<TextOrBytes>) -> Result<()> {
@@ -175,13 +175,37 @@ fn unreadable(at: usize, source: sqlx::Error) -> memory_store::Error {
     corrupt("row", format_args!("column {at} cannot be read")).with_source(source)
 }
 
+/// Kind of the values of a column.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ValueKind {
+    Int,
+    Text,
+    Bytes,
+    TextOrBytes,
+}
+
+/// Names of a table and its columns.
+pub(crate) trait Table: Copy + 'static {
+    /// Columns with the kinds of their values, in order. The column that only some databases have for the family is left
+    /// out.
+    const COLUMNS: &'static [(Self, ValueKind)];
+}
+
 /// Defines an enum with the names of a table and its columns, for sea-query.
 macro_rules! table {
-    ($(#[$doc:meta])* $name:ident $($(#[$about:meta])* $column:ident = $sql:literal,)*) => {
+    (
+        $(#[$doc:meta])* $name:ident
+        $($(#[$about:meta])* $column:ident = $sql:literal $($kind:ident)?,)*
+    ) => {
         $(#[$doc])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub enum $name {
             $($(#[$about])* $column,)*
+        }
+
+        impl crate::row::Table for $name {
+            const COLUMNS: &'static [(Self, crate::row::ValueKind)] =
+                &[$($((Self::$column, crate::row::ValueKind::$kind),)?)*];
         }
 
         impl $name {

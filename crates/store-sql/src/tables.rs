@@ -8,47 +8,47 @@ table! {
     /// The table itself.
     Table = "conversation",
     /// Column `no`.
-    No = "no",
+    No = "no" Int,
     /// Column `tree`: root of its family; a root names itself.
-    Tree = "tree",
+    Tree = "tree" Int,
     /// Column `key`: the session key that callers use.
-    Key = "key",
+    Key = "key" Text,
     /// Column `kind`.
-    Kind = "kind",
+    Kind = "kind" Text,
     /// Column `parent`: null for a root.
-    Parent = "parent",
+    Parent = "parent" Int,
     /// Column `shared`: fork: last seq that is read from the parent.
-    Shared = "shared",
+    Shared = "shared" Int,
     /// Column `spawned_at`: spawn: seq of the call in the parent's log, 0 when it is not known.
-    SpawnedAt = "spawned_at",
+    SpawnedAt = "spawned_at" Int,
     /// Column `spawned_call`: spawn: id of that call.
-    SpawnedCall = "spawned_call",
+    SpawnedCall = "spawned_call" Text,
     /// Column `head`: last visible seq, 0 when the log is empty; raised by message_advance.
-    Head = "head",
+    Head = "head" Int,
     /// Column `tokens`: running total of the visible log at head.
-    Tokens = "tokens",
+    Tokens = "tokens" Int,
     /// Column `chain`: hash chain of its own log, zeros when empty.
-    Chain = "chain",
+    Chain = "chain" Bytes,
     /// Column `estimator`: id and version of what counted the tokens; one per conversation.
-    Estimator = "estimator",
+    Estimator = "estimator" Text,
     /// Column `fences`: the last fence given to a job; never given again.
-    Fences = "fences",
+    Fences = "fences" Int,
     /// Column `archived`.
-    Archived = "archived",
+    Archived = "archived" Int,
     /// Column `title`.
-    Title = "title",
+    Title = "title" Text,
     /// Column `created_at`: microseconds since 1970, UTC.
-    CreatedAt = "created_at",
+    CreatedAt = "created_at" Int,
     /// Column `updated_at`: microseconds; kept by the store.
-    UpdatedAt = "updated_at",
+    UpdatedAt = "updated_at" Int,
     /// Column `meta`: JSON as it came.
-    Meta = "meta",
+    Meta = "meta" Text,
     /// Column `views`: hash over the names of its views, zeros when there are none.
-    Views = "views",
+    Views = "views" Bytes,
     /// Column `record`: hash over this row, without fences, views and erasures.
-    Record = "record",
+    Record = "record" Bytes,
     /// Column `erasures`: how many erasures took words out of what it sees.
-    Erasures = "erasures",
+    Erasures = "erasures" Int,
 }
 
 table! {
@@ -57,11 +57,11 @@ table! {
     /// The table itself.
     Table = "family",
     /// Column `tree`: number of the root.
-    Tree = "tree",
+    Tree = "tree" Int,
     /// Column `members`: how many conversations were opened in it.
-    Members = "members",
+    Members = "members" Int,
     /// Column `hash`: chained over numbers and keys in the order of the numbers.
-    Hash = "hash",
+    Hash = "hash" Bytes,
 }
 
 table! {
@@ -72,13 +72,13 @@ table! {
     /// Column `tree`: number of the family's root; only in databases whose tables are keyed by family.
     Tree = "tree",
     /// Column `id`.
-    Id = "id",
+    Id = "id" Int,
     /// Column `hash`: SHA-256 of the string, as it stands in the JSON text.
-    Hash = "hash",
+    Hash = "hash" Bytes,
     /// Column `codec`: how data is packed: 0 = as it is, 1 = compressed.
-    Codec = "codec",
+    Codec = "codec" Int,
     /// Column `data`.
-    Data = "data",
+    Data = "data" Bytes,
 }
 
 table! {
@@ -89,11 +89,11 @@ table! {
     /// Column `tree`: number of the family's root; only in databases whose tables are keyed by family.
     Tree = "tree",
     /// Column `conversation`.
-    Conversation = "conversation",
+    Conversation = "conversation" Int,
     /// Column `text`.
-    Text = "text",
+    Text = "text" Text,
     /// Column `revision`: raised by each erasure that takes something out of the text.
-    Revision = "revision",
+    Revision = "revision" Int,
 }
 
 table! {
@@ -104,43 +104,43 @@ table! {
     /// Column `tree`: number of the family's root; only in databases whose tables are keyed by family.
     Tree = "tree",
     /// Column `id`: conversation `<<` 32 | seq, so that a log is one stretch of the table.
-    Id = "id",
+    Id = "id" Int,
     /// Column `conversation`: whose own log it is in.
-    Conversation = "conversation",
+    Conversation = "conversation" Int,
     /// Column `seq`: 1, 2, 3, … without a gap; a fork's own log begins after what it shares.
-    Seq = "seq",
+    Seq = "seq" Int,
     /// Column `kind`: notes are kept and never sent to a model.
-    Kind = "kind",
+    Kind = "kind" Text,
     /// Column `role`.
-    Role = "role",
+    Role = "role" Text,
     /// Column `external_id`: the source's own id, unique in a conversation: a text, or the 16 bytes of a UUID that was written in lower case.
-    ExternalId = "external_id",
+    ExternalId = "external_id" TextOrBytes,
     /// Column `response`: entries of one model response carry the same id.
-    Response = "response",
+    Response = "response" Text,
     /// Column `name`: participant.
-    Name = "name",
+    Name = "name" Text,
     /// Column `loop`: id of the agent loop, where the source has one.
-    Loop = "loop",
+    Loop = "loop" Text,
     /// Column `turn`: index of the turn in its loop.
-    Turn = "turn",
+    Turn = "turn" Int,
     /// Column `at`: microseconds since 1970 as the source says; not monotonic.
-    At = "at",
+    At = "at" Int,
     /// Column `clocked`: the source gave no time: at is the clock's, and not compared with that of an entry told again.
-    Clocked = "clocked",
+    Clocked = "clocked" Int,
     /// Column `tokens`: by the conversation's estimator.
-    Tokens = "tokens",
+    Tokens = "tokens" Int,
     /// Column `running`: sum of tokens over the visible log up to here.
-    Running = "running",
+    Running = "running" Int,
     /// Column `hash`: SHA-256 over body and the fields beside it.
-    Hash = "hash",
+    Hash = "hash" Bytes,
     /// Column `codec`: how body is packed: 0 = JSON text; 1 = compressed, with meta; 2 = compressed with the facts, with meta; 2 + 256 * N: with their revision N.
-    Codec = "codec",
+    Codec = "codec" Int,
     /// Column `payload`: the longest string of the body, where that is stored once.
-    Payload = "payload",
+    Payload = "payload" Int,
     /// Column `meta`: JSON as it came: model, usage, stop reason; null when it is packed with the body.
-    Meta = "meta",
+    Meta = "meta" Text,
     /// Column `body`: the parts as a JSON list; null once erased.
-    Body = "body",
+    Body = "body" Bytes,
 }
 
 table! {
@@ -151,15 +151,15 @@ table! {
     /// Column `tree`: number of the family's root; only in databases whose tables are keyed by family.
     Tree = "tree",
     /// Column `conversation`.
-    Conversation = "conversation",
+    Conversation = "conversation" Int,
     /// Column `first`: inclusive.
-    First = "first",
+    First = "first" Int,
     /// Column `last`: inclusive.
-    Last = "last",
+    Last = "last" Int,
     /// Column `at`: microseconds.
-    At = "at",
+    At = "at" Int,
     /// Column `reason`.
-    Reason = "reason",
+    Reason = "reason" Text,
 }
 
 table! {
@@ -168,9 +168,9 @@ table! {
     /// The table itself.
     Table = "wipe",
     /// Column `no`.
-    No = "no",
+    No = "no" Int,
     /// Column `at`: microseconds: when the erasure was.
-    At = "at",
+    At = "at" Int,
 }
 
 table! {
@@ -181,15 +181,15 @@ table! {
     /// Column `tree`: number of the family's root; only in databases whose tables are keyed by family.
     Tree = "tree",
     /// Column `conversation`.
-    Conversation = "conversation",
+    Conversation = "conversation" Int,
     /// Column `name`.
-    Name = "name",
+    Name = "name" Text,
     /// Column `version`: raised by each publish.
-    Version = "version",
+    Version = "version" Int,
     /// Column `saved`: tokens of covered messages less those of the spans: it costs conversation.tokens - saved.
-    Saved = "saved",
+    Saved = "saved" Int,
     /// Column `chain`: hash of the last publication, zeros before the first.
-    Chain = "chain",
+    Chain = "chain" Bytes,
 }
 
 table! {
@@ -200,23 +200,23 @@ table! {
     /// Column `tree`: number of the family's root; only in databases whose tables are keyed by family.
     Tree = "tree",
     /// Column `conversation`.
-    Conversation = "conversation",
+    Conversation = "conversation" Int,
     /// Column `view`.
-    View = "view",
+    View = "view" Text,
     /// Column `first`: first seq, inclusive.
-    First = "first",
+    First = "first" Int,
     /// Column `added_in`: version that added it.
-    AddedIn = "added_in",
+    AddedIn = "added_in" Int,
     /// Column `kind`.
-    Kind = "kind",
+    Kind = "kind" Text,
     /// Column `summary`: public id, for a summary.
-    Summary = "summary",
+    Summary = "summary" Text,
     /// Column `policy`: name and version of the trim policy, for a trimmed span.
-    Policy = "policy",
+    Policy = "policy" Text,
     /// Column `tokens`: what it costs when rendered; 0 for a raw span, whose cost the running sums give.
-    Tokens = "tokens",
+    Tokens = "tokens" Int,
     /// Column `depth`: of the summary.
-    Depth = "depth",
+    Depth = "depth" Int,
 }
 
 table! {
@@ -227,25 +227,25 @@ table! {
     /// Column `tree`: number of the family's root; only in databases whose tables are keyed by family.
     Tree = "tree",
     /// Column `conversation`.
-    Conversation = "conversation",
+    Conversation = "conversation" Int,
     /// Column `view`.
-    View = "view",
+    View = "view" Text,
     /// Column `removed_in`: version that replaced it; older versions still show it.
-    RemovedIn = "removed_in",
+    RemovedIn = "removed_in" Int,
     /// Column `first`.
-    First = "first",
+    First = "first" Int,
     /// Column `added_in`.
-    AddedIn = "added_in",
+    AddedIn = "added_in" Int,
     /// Column `kind`.
-    Kind = "kind",
+    Kind = "kind" Text,
     /// Column `summary`.
-    Summary = "summary",
+    Summary = "summary" Text,
     /// Column `policy`.
-    Policy = "policy",
+    Policy = "policy" Text,
     /// Column `tokens`.
-    Tokens = "tokens",
+    Tokens = "tokens" Int,
     /// Column `depth`.
-    Depth = "depth",
+    Depth = "depth" Int,
 }
 
 table! {
@@ -256,21 +256,21 @@ table! {
     /// Column `tree`: number of the family's root; only in databases whose tables are keyed by family.
     Tree = "tree",
     /// Column `conversation`.
-    Conversation = "conversation",
+    Conversation = "conversation" Int,
     /// Column `view`.
-    View = "view",
+    View = "view" Text,
     /// Column `version`: 1, 2, 3, … per view.
-    Version = "version",
+    Version = "version" Int,
     /// Column `first`: inclusive.
-    First = "first",
+    First = "first" Int,
     /// Column `last`: inclusive.
-    Last = "last",
+    Last = "last" Int,
     /// Column `at`: microseconds.
-    At = "at",
+    At = "at" Int,
     /// Column `hash`: over the hash before it, the range, the removed and the added spans.
-    Hash = "hash",
+    Hash = "hash" Bytes,
     /// Column `record`: hash over hash and at; null in rows of older versions.
-    Record = "record",
+    Record = "record" Bytes,
 }
 
 table! {
@@ -281,51 +281,51 @@ table! {
     /// Column `tree`: number of the family's root; only in databases whose tables are keyed by family.
     Tree = "tree",
     /// Column `id`: conversation `<<` 32 | ordinal, so that the nodes of a conversation are one stretch.
-    Id = "id",
+    Id = "id" Int,
     /// Column `conversation`.
-    Conversation = "conversation",
+    Conversation = "conversation" Int,
     /// Column `public_id`: sum_ and 16 hex digits of its hash.
-    PublicId = "public_id",
+    PublicId = "public_id" Text,
     /// Column `first`: first seq covered, inclusive.
-    First = "first",
+    First = "first" Int,
     /// Column `last`: last seq covered, inclusive.
-    Last = "last",
+    Last = "last" Int,
     /// Column `depth`: 1 + deepest child, a leaf has 0.
-    Depth = "depth",
+    Depth = "depth" Int,
     /// Column `tokens`: when rendered, by the conversation's estimator.
-    Tokens = "tokens",
+    Tokens = "tokens" Int,
     /// Column `rendering`: name and version of the rendering that tokens was counted for.
-    Rendering = "rendering",
+    Rendering = "rendering" Text,
     /// Column `source_tokens`: of its sources.
-    SourceTokens = "source_tokens",
+    SourceTokens = "source_tokens" Int,
     /// Column `provisional`: written without a model.
-    Provisional = "provisional",
+    Provisional = "provisional" Int,
     /// Column `recipe`: what made it: strategy, prompt and model class; with source_hash the key that is paid once.
-    Recipe = "recipe",
+    Recipe = "recipe" Text,
     /// Column `tier`: step of the ladder that gave the text.
-    Tier = "tier",
+    Tier = "tier" Text,
     /// Column `model`.
-    Model = "model",
+    Model = "model" Text,
     /// Column `created_at`: microseconds.
-    CreatedAt = "created_at",
+    CreatedAt = "created_at" Int,
     /// Column `earliest_at`: smallest time of the sources' messages, microseconds.
-    EarliestAt = "earliest_at",
+    EarliestAt = "earliest_at" Int,
     /// Column `latest_at`: greatest time of the sources' messages, microseconds.
-    LatestAt = "latest_at",
+    LatestAt = "latest_at" Int,
     /// Column `source_hash`: over the hashes of its sources.
-    SourceHash = "source_hash",
+    SourceHash = "source_hash" Bytes,
     /// Column `hash`: over source_hash, children, range, depth, recipe, text and ranks.
-    Hash = "hash",
+    Hash = "hash" Bytes,
     /// Column `record`: hash over hash, provisional, tier, model, tokens, rendering, times and meta.
-    Record = "record",
+    Record = "record" Bytes,
     /// Column `meta`: JSON as it came.
-    Meta = "meta",
+    Meta = "meta" Text,
     /// Column `text`: the lines of the summary.
-    Text = "text",
+    Text = "text" Text,
     /// Column `ranks`: a byte a line: how important it is among the lines; null when all are equal.
-    Ranks = "ranks",
+    Ranks = "ranks" Bytes,
     /// Column `messages`: JSON: rendered messages, where a strategy keeps those instead of text.
-    Messages = "messages",
+    Messages = "messages" Text,
 }
 
 table! {
@@ -336,17 +336,17 @@ table! {
     /// Column `tree`: number of the family's root; only in databases whose tables are keyed by family.
     Tree = "tree",
     /// Column `parent`: the summary made.
-    Parent = "parent",
+    Parent = "parent" Int,
     /// Column `role`: 0 = child: the children tile its range; 1 = source: what its writer saw, none when that is the children.
-    Role = "role",
+    Role = "role" Int,
     /// Column `ordinal`: 0, 1, 2, … in each role.
-    Ordinal = "ordinal",
+    Ordinal = "ordinal" Int,
     /// Column `first`: inclusive.
-    First = "first",
+    First = "first" Int,
     /// Column `last`: inclusive.
-    Last = "last",
+    Last = "last" Int,
     /// Column `child`: the child or source; null for a run of messages.
-    Child = "child",
+    Child = "child" Int,
 }
 
 table! {
@@ -357,9 +357,9 @@ table! {
     /// Column `tree`: number of the family's root; only in databases whose tables are keyed by family.
     Tree = "tree",
     /// Column `summary`.
-    Summary = "summary",
+    Summary = "summary" Int,
     /// Column `at`: microseconds.
-    At = "at",
+    At = "at" Int,
 }
 
 table! {
@@ -370,21 +370,21 @@ table! {
     /// Column `tree`: number of the family's root; only in databases whose tables are keyed by family.
     Tree = "tree",
     /// Column `conversation`.
-    Conversation = "conversation",
+    Conversation = "conversation" Int,
     /// Column `key`: what the work is about.
-    Key = "key",
+    Key = "key" Text,
     /// Column `state`: free: it failed and may be tried again.
-    State = "state",
+    State = "state" Text,
     /// Column `owner`: who holds it.
-    Owner = "owner",
+    Owner = "owner" Text,
     /// Column `fence`: from conversation.fences; a holder with an older one has lost it.
-    Fence = "fence",
+    Fence = "fence" Int,
     /// Column `expires`: microseconds since 1970, by the store's clock.
-    Expires = "expires",
+    Expires = "expires" Int,
     /// Column `tries`: how often it failed.
-    Tries = "tries",
+    Tries = "tries" Int,
     /// Column `draft`: JSON: the prepared work, kept until it is published.
-    Draft = "draft",
+    Draft = "draft" Text,
 }
 
 table! {
@@ -395,13 +395,13 @@ table! {
     /// Column `tree`: number of the family's root; only in databases whose tables are keyed by family.
     Tree = "tree",
     /// Column `conversation`.
-    Conversation = "conversation",
+    Conversation = "conversation" Int,
     /// Column `key`.
-    Key = "key",
+    Key = "key" Text,
     /// Column `value`.
-    Value = "value",
+    Value = "value" Text,
     /// Column `revision`: raised by each write, compared before it.
-    Revision = "revision",
+    Revision = "revision" Int,
 }
 
 table! {
@@ -410,11 +410,11 @@ table! {
     /// The table itself.
     Table = "schema_migrations",
     /// Column `version`.
-    Version = "version",
+    Version = "version" Int,
     /// Column `name`.
-    Name = "name",
+    Name = "name" Text,
     /// Column `checksum`: SHA-256 of the file, 64 hex digits.
-    Checksum = "checksum",
+    Checksum = "checksum" Text,
 }
 
 table! {
@@ -425,19 +425,19 @@ table! {
     /// Column `tree`: number of the family's root; only in databases whose tables are keyed by family.
     Tree = "tree",
     /// Column `id`: conversation `<<` 32 | a number from conversation.fences; never given again.
-    Id = "id",
+    Id = "id" Int,
     /// Column `conversation`.
-    Conversation = "conversation",
+    Conversation = "conversation" Int,
     /// Column `kind`.
-    Kind = "kind",
+    Kind = "kind" Text,
     /// Column `first`: first position; of summaries, the number of the first one, from 1.
-    First = "first",
+    First = "first" Int,
     /// Column `last`: last position or number, inclusive.
-    Last = "last",
+    Last = "last" Int,
     /// Column `documents`: messages, notes left out, or summaries.
-    Documents = "documents",
+    Documents = "documents" Int,
     /// Column `format`: how words are read, and the checksum of each chunk.
-    Format = "format",
+    Format = "format" Text,
 }
 
 table! {
@@ -448,11 +448,11 @@ table! {
     /// Column `tree`: number of the family's root; only in databases whose tables are keyed by family.
     Tree = "tree",
     /// Column `segment`.
-    Segment = "segment",
+    Segment = "segment" Int,
     /// Column `key`: the least key in it.
-    Key = "key",
+    Key = "key" Bytes,
     /// Column `data`.
-    Data = "data",
+    Data = "data" Bytes,
 }
 
 table! {
@@ -463,13 +463,13 @@ table! {
     /// Column `tree`: number of the family's root; only in databases whose tables are keyed by family.
     Tree = "tree",
     /// Column `conversation`.
-    Conversation = "conversation",
+    Conversation = "conversation" Int,
     /// Column `embedder`: id of the embedder: its model and version.
-    Embedder = "embedder",
+    Embedder = "embedder" Text,
     /// Column `seq`: position of the message.
-    Seq = "seq",
+    Seq = "seq" Int,
     /// Column `vector`: a scale as 32-bit float, little-endian, and a signed byte for each component; empty for none.
-    Vector = "vector",
+    Vector = "vector" Bytes,
 }
 
 table! {
@@ -478,11 +478,11 @@ table! {
     /// The table itself.
     Table = "directory",
     /// Column `key`: the session key that callers use.
-    Key = "key",
+    Key = "key" Text,
     /// Column `no`: the conversation that it opens.
-    No = "no",
+    No = "no" Int,
     /// Column `tree`: root of its family.
-    Tree = "tree",
+    Tree = "tree" Int,
 }
 
 table! {
@@ -491,15 +491,15 @@ table! {
     /// The table itself.
     Table = "work",
     /// Column `no`: the conversation.
-    No = "no",
+    No = "no" Int,
     /// Column `tree`: root of its family.
-    Tree = "tree",
+    Tree = "tree" Int,
     /// Column `changed_at`: microseconds: the last change that was seen.
-    ChangedAt = "changed_at",
+    ChangedAt = "changed_at" Int,
     /// Column `done_at`: the change that was last worked on.
-    DoneAt = "done_at",
+    DoneAt = "done_at" Int,
     /// Column `owner`: the worker that looks at it.
-    Owner = "owner",
+    Owner = "owner" Text,
     /// Column `expires`: microseconds since 1970, by the store's clock: until then it is the owner's.
-    Expires = "expires",
+    Expires = "expires" Int,
 }

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use anyhow::{Context as _, ensure};
+use anyhow::{Context as _, bail, ensure};
 use sha2::{Digest as _, Sha256};
 
 use crate::migration::{self, Migration};
@@ -178,10 +178,11 @@ fn tables(
             "Table".to_owned(),
             table.name.as_str(),
             "The table itself.".to_owned(),
+            "",
         )];
         let by_tree = templates.tables.get(&table.name).is_some_and(|t| t.by_tree);
         if by_tree && !table.has_tree() {
-            variants.push(("Tree".to_owned(), "tree", TREE.to_owned()));
+            variants.push(("Tree".to_owned(), "tree", TREE.to_owned(), ""));
         }
         for column in &table.columns {
             let text = doc.columns.get(&column.name).map_or_else(
@@ -192,17 +193,28 @@ fn tables(
                 column.name != "table",
                 "a column must not be called `table`"
             );
-            variants.push((pascal(&column.name), &column.name, text));
+            variants.push((pascal(&column.name), &column.name, text, kind(&column.ty)?));
         }
         let (name, text) = (pascal(&table.name), doc.text.replace("<<", "`<<`"));
         let _ = write!(out, "\ntable! {{\n    /// {text}\n    {name}\n");
-        for (variant, sql, text) in &variants {
+        for (variant, sql, text, kind) in &variants {
             let text = text.replace("<<", "`<<`");
-            let _ = write!(out, "    /// {text}\n    {variant} = \"{sql}\",\n");
+            let _ = write!(out, "    /// {text}\n    {variant} = \"{sql}\"{kind},\n");
         }
         out.push_str("}\n");
     }
     Ok(out)
+}
+
+/// The kind of a column's values, as the macro takes it.
+fn kind(ty: &str) -> anyhow::Result<&'static str> {
+    Ok(match ty {
+        "integer" | "bigint" | "smallint" => " Int",
+        "text" | "text collate \"C\"" => " Text",
+        "blob" | "bytea" => " Bytes",
+        "any" => " TextOrBytes",
+        other => bail!("no kind of values for a column of type {other}: add it to codegen"),
+    })
 }
 
 /// The list of a database's migrations. `more` gives the lines of further fields.

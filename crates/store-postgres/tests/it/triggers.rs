@@ -7,14 +7,15 @@ use store_postgres::{PostgresOptions, PostgresStore};
 
 use crate::common::{Schemas, column, run, schemas, server, stranger, texts};
 
-/// Creates a store with twelve messages and two leaves. The last two messages have a string that is stored separately,
-/// and metadata that became facts.
+/// Creates a store with twelve messages and two leaves. The first ten messages have metadata that became facts, the
+/// last two a string that is stored separately.
 async fn filled(schemas: &Schemas) -> (String, PostgresStore) {
     let (url, store) = schemas.store().await;
     let chat = Chat::root(&store, "a").await;
-    chat.append(texts(1, 10)).await;
     let meta = RawJson::parse(r#"{"folder":"/home/somebody/project"}"#).unwrap();
-    let long = Message::user("a long line\n".repeat(1_000)).with_meta(meta);
+    let texts = texts(1, 10).map(|message| message.with_meta(meta.clone()));
+    chat.append(texts).await;
+    let long = Message::user("a long line\n".repeat(1_000));
     chat.append([long.clone(), long]).await;
     for at in [range(1, 4), range(5, 8)] {
         chat.show_leaf("dag", at, &format!("what happened in {at}"))

@@ -180,7 +180,7 @@ impl<D: Database> SqlStore<D> {
         Ok(Erasures::new(entries, summaries))
     }
 
-    async fn members_of(
+    pub(super) async fn members_of(
         &self,
         on: &mut impl Executor,
         info: &Conversation,

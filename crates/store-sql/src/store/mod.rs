@@ -3,6 +3,7 @@
 mod append;
 mod check;
 mod conversations;
+mod copy;
 mod erase;
 mod facts;
 mod families;
@@ -45,6 +46,7 @@ use memory_store::{
     Store, Usage, VectorStore, ViewInfo, Violation,
 };
 
+pub use self::copy::Copied;
 use self::known_facts::KnownFacts;
 use self::lineage::Lineages;
 use self::reached::Reached;
