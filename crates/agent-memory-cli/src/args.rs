@@ -131,6 +131,9 @@ pub(crate) enum Command {
     Stats,
     /// Verify that the stored data is complete and unchanged
     Verify(Verify),
+    /// Copy all sessions to another database, and verify the copy. Run again, it goes on where it was interrupted
+    #[cfg(feature = "postgres")]
+    Migrate(Migrate),
     /// Index the rest of a session for searches, or rebuild its index
     Index(Index),
     /// Rewrite the summaries that no model wrote, with a model
@@ -590,6 +593,18 @@ pub(crate) struct Sessions {
 pub(crate) struct Verify {
     /// Verify only this session [default: the database and all sessions]
     pub(crate) session: Option<String>,
+}
+
+/// Arguments of `migrate`.
+#[cfg(feature = "postgres")]
+#[derive(Debug, Args)]
+pub(crate) struct Migrate {
+    /// The database to copy, which no program may write to meanwhile [default: the one of `--store`]
+    #[arg(long, value_name = "STORE")]
+    pub(crate) from: Option<String>,
+    /// The database to copy to: a new one, or one that an interrupted copy left
+    #[arg(long, value_name = "STORE")]
+    pub(crate) to: String,
 }
 
 /// Arguments of `export`.

@@ -213,6 +213,8 @@ pub mod store {
     };
     #[cfg(feature = "postgres")]
     pub use store_postgres::{PostgresOptions, PostgresStore};
+    #[cfg(any(feature = "postgres", feature = "sqlite"))]
+    pub use store_sql::Copied;
     #[cfg(feature = "sqlite")]
     pub use store_sqlite::{
         Durability, LockObserver, LockWait, PlainExport, SqliteOptions, SqliteStore,

@@ -128,6 +128,11 @@ agent-memory serve --port 0 --session 120981b4 --log    # one session, at a free
         "agent-memory tokens README.md",
     ),
     (
+        "migrate",
+        "agent-memory migrate --to postgres://me@db.example.org/memory
+agent-memory migrate --from postgres://me@db.example.org/memory --to copy.db",
+    ),
+    (
         "verify",
         "agent-memory verify                                     # every session, and the search indexes",
     ),

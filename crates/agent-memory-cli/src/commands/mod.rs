@@ -13,6 +13,8 @@ mod index;
 mod install;
 #[cfg(feature = "mcp")]
 mod mcp;
+#[cfg(feature = "postgres")]
+mod migrate;
 mod redo;
 mod replay;
 mod retrieval;
@@ -52,6 +54,8 @@ pub(crate) async fn run(app: &mut App, command: Command) -> anyhow::Result<()> {
         Command::Sessions(args) => sessions::run(app, &args).await,
         Command::Stats => stats::run(app).await,
         Command::Verify(args) => verify::run(app, &args).await,
+        #[cfg(feature = "postgres")]
+        Command::Migrate(args) => migrate::run(app, &args).await,
         Command::Index(args) => index::run(app, &args).await,
         Command::Redo(args) => redo::run(app, &args).await,
         Command::Set(args) => set::run(app, &args).await,

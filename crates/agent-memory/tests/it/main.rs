@@ -18,6 +18,7 @@ mod clearing;
 mod contexts;
 mod corpus;
 mod corruption;
+mod databases;
 mod demonstration;
 mod documents;
 mod earlier_readings;
