@@ -405,7 +405,7 @@ pub fn by_external(family: Family, ids: usize) -> SelectStatement {
         .from(M::Table)
         .and_where_option(family.rows((M::Table, M::Tree)))
         .and_where(Expr::col((M::Table, M::Conversation)).eq(0_i64))
-        .and_where(Expr::col((M::Table, M::ExternalId)).is_in(vec![0_i64; ids]))
+        .and_where(Expr::col((M::Table, M::ExternalId)).is_in(vec![Vec::<u8>::new(); ids]))
         .take()
 }
 
@@ -418,7 +418,7 @@ pub fn by_external_seen(family: Family, ids: usize) -> WithQuery {
         .cross_join(M::Table)
         .and_where_option(family.rows((M::Table, M::Tree)))
         .and_where(Expr::col((M::Table, M::Conversation)).equals((Seen::Table, Seen::No)))
-        .and_where(Expr::col((M::Table, M::ExternalId)).is_in(vec![0_i64; ids]))
+        .and_where(Expr::col((M::Table, M::ExternalId)).is_in(vec![Vec::<u8>::new(); ids]))
         .and_where(Expr::col((M::Table, M::Seq)).lte(Expr::col((Seen::Table, Seen::Last))))
         .take()
         .with(seen_from(family, 0))

@@ -12,8 +12,15 @@
     missing_docs
 )]
 
+mod cancel;
 mod common;
 mod conformance;
+mod erase;
+mod lost;
 mod opening;
+mod plans;
+mod pooler;
 mod schema;
+mod texts;
 mod triggers;
+mod writers;
