@@ -164,6 +164,18 @@ const LAYERS: &[(&str, &[&[&str]])] = &[
         ],
     ),
     (
+        "store-postgres",
+        &[
+            PROVIDERS,
+            &[
+                "summarize-escalation",
+                "context-assembler",
+                "dag-compactor",
+                "compaction-runner",
+            ],
+        ],
+    ),
+    (
         "retrieval-tools",
         &[
             ASYNC_RUNTIME,

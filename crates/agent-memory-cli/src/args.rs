@@ -155,6 +155,9 @@ pub(crate) enum Command {
     /// responses. Needs no model
     #[cfg(feature = "serve")]
     Serve(Serve),
+    /// Compact sessions in the background as they change, until a signal comes. Several workers share the sessions of a
+    /// PostgreSQL database
+    Work(Work),
     /// Print a completion script for a shell
     Completions(Completions),
 }
@@ -195,6 +198,30 @@ pub(crate) struct Compact {
     /// Also print the messages that the new summaries do not mention, with commands that show them
     #[arg(long)]
     pub(crate) report_dropped: bool,
+}
+
+/// Arguments of `work`.
+#[derive(Debug, Args)]
+pub(crate) struct Work {
+    /// Stop when no changed session waits
+    #[arg(long)]
+    pub(crate) once: bool,
+    /// Time between two looks for changed sessions while none waits, in seconds
+    #[arg(long, value_name = "SECONDS", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=3_600))]
+    pub(crate) every: u64,
+    /// Print a line on stderr for each session that was looked at, without any words of messages
+    #[cfg(feature = "serve")]
+    #[arg(long)]
+    pub(crate) log: bool,
+    /// Summarizer
+    #[command(flatten)]
+    pub(crate) writing: Writing,
+    /// Compaction policy
+    #[command(flatten)]
+    pub(crate) policy: Policy,
+    /// Configuration file in TOML, as for `compact`
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
 }
 
 /// Parses the name of a compaction strategy.

@@ -41,14 +41,14 @@ pub(crate) async fn run(app: &mut App, args: &Serve) -> anyhow::Result<()> {
         app: Mutex::new(app.twin()),
     });
     if args.log {
-        log();
+        log(http::TARGET);
     }
     http::serve(&app.stop, server, args.port).await
 }
 
-/// Prints the spans of requests on stderr. The events of libraries are left out, because they may have words of
+/// Prints the spans of a target on stderr. The events of libraries are left out, because they may have words of
 /// messages.
-fn log() {
+pub(crate) fn log(target: &'static str) {
     use tracing_subscriber::filter::{LevelFilter, Targets};
     use tracing_subscriber::fmt::{self, format::FmtSpan};
     use tracing_subscriber::layer::SubscriberExt as _;
@@ -57,7 +57,7 @@ fn log() {
         .with_ansi(false)
         .with_span_events(FmtSpan::CLOSE)
         .with_writer(std::io::stderr);
-    let own = Targets::new().with_target(http::TARGET, LevelFilter::INFO);
+    let own = Targets::new().with_target(target, LevelFilter::INFO);
     let subscriber = tracing_subscriber::registry().with(lines).with(own);
     // Fails only if there is a subscriber already, which then has the spans.
     let _ = tracing::subscriber::set_global_default(subscriber);

@@ -206,10 +206,10 @@ pub mod search {
 /// Stores of conversations, and the metadata of these conversations.
 pub mod store {
     pub use memory_store::{
-        Conversation, ConversationFilter, ConversationPatch, EntryOutcome, Erased, ErasedRange,
-        Erasure, Erasures, Error, ErrorKind, FullStore, InMemoryStore, Maintain, Order, Origin,
-        Page, Publication, Published, Snapshot, Store, Usage, ViewInfo, Violation, ViolationKind,
-        read_conversations,
+        ChangedConversation, Conversation, ConversationFilter, ConversationPatch, ConversationRef,
+        EntryOutcome, Erased, ErasedRange, Erasure, Erasures, Error, ErrorKind, FullStore,
+        InMemoryStore, Maintain, Order, Origin, Owner, Page, Publication, Published, Snapshot,
+        Store, Usage, ViewInfo, Violation, ViolationKind, WorkQueue, read_conversations,
     };
     #[cfg(feature = "postgres")]
     pub use store_postgres::{PostgresOptions, PostgresStore};

@@ -19,6 +19,7 @@ mod vector;
 mod vector_store;
 mod verify;
 mod violation;
+mod work_queue;
 
 pub use erase::erase;
 pub use erasure::{ERASED, Erase, Erased, ErasedRange, Erasure, Erasures, PREPARED};
@@ -43,3 +44,4 @@ pub use vector::Vector;
 pub use vector_store::{NewVectors, PlacedVector, VectorState, VectorStore};
 pub use verify::{Verifier, verify};
 pub use violation::{Report, Violation, ViolationKind};
+pub use work_queue::{ChangedConversation, WorkQueue};

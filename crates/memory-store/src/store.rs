@@ -23,6 +23,7 @@ use crate::types::{
 use crate::usage::Usage;
 use crate::vector_store::VectorStore;
 use crate::violation::Violation;
+use crate::work_queue::WorkQueue;
 
 /// Storage of conversations: their logs, views, summaries, jobs and small values.
 ///
@@ -343,6 +344,12 @@ pub trait Store: Send + Sync + fmt::Debug {
 
     /// Returns the interface for storing vectors of messages, or `None` if the store has no vectors.
     fn vector_store(&self) -> Option<&dyn VectorStore> {
+        None
+    }
+
+    /// Returns the store's queue of changed conversations, or `None` if the store has none. The default is `None`: a
+    /// worker then looks at all conversations.
+    fn work_queue(&self) -> Option<&dyn WorkQueue> {
         None
     }
 }

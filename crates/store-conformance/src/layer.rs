@@ -12,7 +12,7 @@ use memory_store::{
     Append, Appended, Claim, Conversation, ConversationFilter, ConversationPatch, ConversationRef,
     Erase, Erased, Erasures, Error, Fence, FullStore, IndexStore, JobKey, LeaseUpdate, LogRead,
     Maintain, NewConversation, Order, Owner, Page, Publication, Publish, Published, Result,
-    Snapshot, State, Store, Usage, VectorStore, ViewInfo, Violation,
+    Snapshot, State, Store, Usage, VectorStore, ViewInfo, Violation, WorkQueue,
 };
 
 /// Answer of the wrapped store to a call. A layer may change it before it is returned to the caller.
@@ -319,6 +319,10 @@ impl<L: Layer> Store for Layered<L> {
 
     fn vector_store(&self) -> Option<&dyn VectorStore> {
         self.0.inner().vector_store()
+    }
+
+    fn work_queue(&self) -> Option<&dyn WorkQueue> {
+        self.0.inner().work_queue()
     }
 }
 

@@ -39,12 +39,12 @@ pub(crate) fn add_row(
     statement: &mut InsertStatement,
     values: impl IntoIterator<Item = SimpleExpr>,
 ) -> Result<()> {
-    match statement.values(values) {
-        Ok(_) => Ok(()),
-        Err(source) => Err(Error::new(
-            ErrorKind::Invalid,
-            "an insert has more values than columns: this is a defect of store-sql",
-        )
-        .with_source(source)),
-    }
+    statement.values(values).map_err(miscounted)?;
+    Ok(())
+}
+
+/// Returns the error for an SQL statement with another number of values than columns.
+pub(crate) fn miscounted(source: sea_query::error::Error) -> Error {
+    let text = "an insert has more values than columns: this is a defect of store-sql";
+    Error::new(ErrorKind::Invalid, text).with_source(source)
 }

@@ -15,6 +15,7 @@ mod insert;
 pub mod message;
 pub mod pack;
 mod prepared;
+pub mod queue;
 mod row;
 pub mod search;
 mod store;

@@ -3,7 +3,7 @@
 use clap::Command;
 
 /// The examples of each command, one a line, and the effect of each after a number sign.
-const EXAMPLES: [(&str, &str); 28] = [
+const EXAMPLES: &[(&str, &str)] = &[
     (
         "audit",
         "agent-memory audit session.jsonl                        # kept and lost items of each compaction
@@ -141,6 +141,11 @@ agent-memory migrate --from postgres://me@db.example.org/memory --to copy.db",
         "agent-memory view 120981b4 --html session.html          # a page to look at
 agent-memory view 120981b4 --history                    # the versions of the view
 agent-memory view 120981b4 --revert-to 3",
+    ),
+    (
+        "work",
+        "agent-memory work --once
+agent-memory --store postgres://me@db.example.org/memory work --summarizer ollama:qwen3:8b",
     ),
 ];
 

@@ -25,6 +25,7 @@ mod stats;
 mod tokens;
 mod verify;
 mod view;
+mod work;
 
 use clap::CommandFactory as _;
 
@@ -65,6 +66,7 @@ pub(crate) async fn run(app: &mut App, command: Command) -> anyhow::Result<()> {
         Command::Mcp(args) => mcp::run(app, &args).await,
         #[cfg(feature = "serve")]
         Command::Serve(args) => crate::serve::run(app, &args).await,
+        Command::Work(args) => work::run(app, &args).await,
         Command::Completions(args) => {
             let mut script = Vec::new();
             clap_complete::generate(args.shell, &mut Cli::command(), "agent-memory", &mut script);

@@ -75,7 +75,9 @@ async fn every_hot_statement_searches_one_family() {
     let mut db = stranger(&url).await;
     let sessions = std::env::var(SESSIONS).unwrap_or_else(|_| "1000".to_owned());
     sessions.parse::<u32>().unwrap();
-    run(&mut db, &FILL.replace("SESSIONS", &sessions)).await.unwrap();
+    run(&mut db, &FILL.replace("SESSIONS", &sessions))
+        .await
+        .unwrap();
     let id = ConversationId(77);
     let mut all = String::new();
     for (what, statement) in hot_statements(Family::of(id), id).unwrap() {

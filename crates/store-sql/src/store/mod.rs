@@ -19,6 +19,7 @@ mod packing;
 mod pages;
 mod positions;
 mod publish;
+mod queue;
 mod reached;
 mod read;
 mod running;
@@ -43,7 +44,7 @@ use memory_store::{
     Append, Appended, Claim, Conversation, ConversationFilter, ConversationPatch, ConversationRef,
     Erase, Erased, Erasures, Fence, IndexStore, JobKey, LeaseUpdate, LogRead, Maintain,
     NewConversation, Order, Owner, Page, Publication, Publish, Published, Result, Snapshot, State,
-    Store, Usage, VectorStore, ViewInfo, Violation,
+    Store, Usage, VectorStore, ViewInfo, Violation, WorkQueue,
 };
 
 pub use self::copy::Copied;
@@ -286,6 +287,10 @@ impl<D: Database> Store for SqlStore<D> {
 
     fn vector_store(&self) -> Option<&dyn VectorStore> {
         Some(self)
+    }
+
+    fn work_queue(&self) -> Option<&dyn WorkQueue> {
+        D::BY_FAMILY.then_some(self as &dyn WorkQueue)
     }
 }
 

@@ -1,0 +1,209 @@
+//! `work`: a background worker, which compacts sessions as they change.
+
+use std::collections::BTreeMap;
+use std::hash::{BuildHasher as _, RandomState};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use agent_memory::model::{ConversationId, Timestamp};
+use agent_memory::store::{ChangedConversation, ConversationFilter, ConversationRef, Owner};
+use agent_memory::{CompactRequest, Memory, Mode, compaction::CancellationToken};
+use serde::Serialize;
+use tracing::Instrument as _;
+
+use crate::app::App;
+use crate::args::Work;
+use crate::config::Config;
+use crate::output::{count, note, quoted};
+use crate::progress::Progress;
+use crate::writer::Writers;
+
+/// Target of the spans of sessions.
+pub(crate) const TARGET: &str = "agent_memory::work";
+
+/// Time for which a worker takes a session. A compaction may take longer: the leases on its jobs then keep other workers
+/// away.
+const TAKEN_FOR: Duration = Duration::from_secs(120);
+
+/// Maximum time between two looks at the stop signal.
+const LOOKING: Duration = Duration::from_millis(50);
+
+/// What the worker has done.
+#[derive(Debug, Default, Serialize)]
+struct Report {
+    /// Number of looks at changed sessions.
+    looked_at: u64,
+    /// Number of looks at which summaries were published.
+    compacted: u64,
+    summaries: u64,
+    calls: u64,
+    /// Number of looks that ended with an error.
+    failed: u64,
+}
+
+pub(crate) async fn run(app: &mut App, args: &Work) -> anyhow::Result<()> {
+    let config = match &args.config {
+        Some(path) => Config::read(path)?,
+        None => Config::default(),
+    };
+    let writers = Writers::find(&args.writing)?.with_policy(&args.policy, &config);
+    let progress = Arc::new(Progress::new(true));
+    let memory = app
+        .open_for_writing(&progress, |builder| writers.apply(builder, &progress))
+        .await?;
+    let (_holding, cancel) = app.stop.holding();
+    #[cfg(feature = "serve")]
+    if args.log {
+        crate::serve::log(TARGET);
+    }
+    let mut worker = Worker {
+        memory,
+        owner: Owner(format!(
+            "work/{}/{:016x}",
+            std::process::id(),
+            RandomState::new().hash_one("work")
+        )),
+        seen: BTreeMap::new(),
+        instructions: args.writing.instructions.clone(),
+        cancel,
+        report: Report::default(),
+    };
+    worker.work(args).await?;
+    let report = worker.report;
+    if app.json {
+        app.out.json(&report)?;
+    } else {
+        app.out.line(&format!(
+            "{}, {} compacted with {}, {} failed",
+            count(report.looked_at, "changed session", "changed sessions"),
+            report.compacted,
+            count(report.summaries, "summary", "summaries"),
+            report.failed,
+        ))?;
+    }
+    Ok(())
+}
+
+struct Worker {
+    memory: Memory,
+    owner: Owner,
+    /// Last change of each conversation that the worker has looked at, for a store without a queue.
+    seen: BTreeMap<ConversationId, Timestamp>,
+    instructions: Option<String>,
+    cancel: CancellationToken,
+    report: Report,
+}
+
+impl Worker {
+    /// Works until a signal comes, or with `--once` until no session waits.
+    async fn work(&mut self, args: &Work) -> anyhow::Result<()> {
+        while !self.cancel.is_cancelled() {
+            let next = match self.next().await {
+                Ok(next) => next,
+                Err(error) if is_retryable(&error) && !args.once => {
+                    note(&format!("{error}: trying again"));
+                    self.pause(Duration::from_secs(args.every)).await;
+                    continue;
+                }
+                Err(error) => return Err(error.into()),
+            };
+            match next {
+                Some(changed) => self.look_at(changed).await,
+                None if args.once => return Ok(()),
+                None => self.pause(Duration::from_secs(args.every)).await,
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns a changed conversation that no other worker looks at.
+    async fn next(&mut self) -> agent_memory::Result<Option<ChangedConversation>> {
+        let store = self.memory.store();
+        if let Some(queue) = store.work_queue() {
+            return Ok(queue.take_changed(&self.owner, TAKEN_FOR).await?);
+        }
+        let changed = self.memory.sessions(&ConversationFilter::default()).await?;
+        let changed = changed.into_iter().map(|info| info.conversation);
+        let is_new = |id, at: Timestamp| self.seen.get(&id).is_none_or(|seen| *seen < at);
+        let oldest = changed
+            .filter(|found| is_new(found.id, found.updated_at))
+            .min_by_key(|found| found.updated_at);
+        Ok(oldest.map(|found| ChangedConversation {
+            conversation: found.id,
+            changed_at: found.updated_at,
+        }))
+    }
+
+    /// Compacts a conversation. A failure is counted, and leaves the conversation to another look.
+    async fn look_at(&mut self, changed: ChangedConversation) {
+        self.report.looked_at += 1;
+        let began = Instant::now();
+        let span = tracing::info_span!(target: TARGET, "session", id = changed.conversation.0);
+        match self.compact(changed).instrument(span).await {
+            Ok(Some((key, summaries))) => {
+                self.report.compacted += 1;
+                note(&format!(
+                    "{}: {} in {} ms",
+                    quoted(&key),
+                    count(summaries, "summary", "summaries"),
+                    began.elapsed().as_millis()
+                ));
+            }
+            Ok(None) => {}
+            Err(error) => {
+                self.report.failed += 1;
+                note(&format!("session {}: {error}", changed.conversation));
+            }
+        }
+    }
+
+    /// Compacts a conversation. Returns its key and the number of summaries if some were published.
+    async fn compact(
+        &mut self,
+        changed: ChangedConversation,
+    ) -> agent_memory::Result<Option<(String, u64)>> {
+        let store = Arc::clone(self.memory.store());
+        let which = ConversationRef::Id(changed.conversation);
+        self.seen.insert(changed.conversation, changed.changed_at);
+        let Some(found) = store.conversation(&which).await? else {
+            return Ok(None);
+        };
+        let session = self.memory.get_session(found.key.clone()).await?;
+        let request = CompactRequest {
+            instructions: self.instructions.clone(),
+            cancel: self.cancel.clone(),
+            ..CompactRequest::from(Mode::Incremental)
+        };
+        let outcome = session.compact(request).await?;
+        self.report.calls += outcome.calls;
+        let summaries = outcome.summaries.len() as u64;
+        self.report.summaries += summaries;
+        if let Some(failure) = outcome.failure {
+            self.report.failed += 1;
+            note(&format!("{}: {failure}", quoted(found.key.as_str())));
+        } else if !self.cancel.is_cancelled()
+            && let Some(queue) = store.work_queue()
+        {
+            queue.finish_changed(&changed, &self.owner).await?;
+        }
+        Ok((summaries > 0).then(|| (found.key.to_string(), summaries)))
+    }
+
+    /// Waits, at most until a signal comes.
+    async fn pause(&self, time: Duration) {
+        let end = Instant::now() + time;
+        while !self.cancel.is_cancelled() && Instant::now() < end {
+            tokio::time::sleep(LOOKING.min(time)).await;
+        }
+    }
+}
+
+/// Returns whether the same call may succeed later.
+fn is_retryable(error: &agent_memory::Error) -> bool {
+    use agent_memory::{ErrorKind, store::ErrorKind as StoreKind};
+
+    matches!(
+        error.kind(),
+        ErrorKind::Store(StoreKind::Busy | StoreKind::Disconnected)
+    )
+}
