@@ -1,4 +1,5 @@
-//! Checks that only PostgreSQL can make: its triggers, their functions, indices and constraints.
+//! Checks that only PostgreSQL can make: its triggers, their functions, indices and constraints, and whether rows of
+//! different tables agree with each other.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -28,9 +29,75 @@ const INVALID: &str = "select 'index ' || relname from pg_index join pg_class on
     union all select 'constraint ' || conname from pg_constraint \
     where connamespace = current_schema()::text::regnamespace and not convalidated";
 
+/// Queries that must return no rows. Each has the kind of violation, a text that describes a row of the answer, and the
+/// query.
+const CHECKS: [(ViolationKind, &str, &str); 9] = [
+    (
+        ViolationKind::EntryMissing,
+        "the log of conversation % ends before its head",
+        "select c.no::text from conversation c where c.head > coalesce(
+           (select max(m.seq) from message m where m.tree = c.tree
+               and m.id between c.no::bigint << 32 and c.no::bigint << 32 | 4294967295),
+           c.shared, 0)",
+    ),
+    (
+        ViolationKind::EntryMisplaced,
+        "the log of conversation % continues after its head",
+        "select c.no::text from conversation c where c.head <
+           (select max(m.seq) from message m where m.tree = c.tree
+               and m.id between c.no::bigint << 32 and c.no::bigint << 32 | 4294967295)",
+    ),
+    (
+        ViolationKind::EntryUnreadable,
+        "a message of conversation % refers to a payload that is missing",
+        "select distinct m.conversation::text from message m where m.payload is not null
+            and not exists (select 1 from payload p where p.tree = m.tree and p.id = m.payload)",
+    ),
+    (
+        ViolationKind::Database,
+        "the payload % belongs to no message: it can be deleted",
+        "select p.id::text from payload p
+          where not exists (select 1 from message m where m.tree = p.tree and m.payload = p.id)",
+    ),
+    (
+        ViolationKind::SpansOverlap,
+        "conversation % has spans of a view that does not exist",
+        "select distinct s.conversation::text from span s where not exists
+           (select 1 from view v where v.tree = s.tree and v.conversation = s.conversation and v.name = s.view)",
+    ),
+    (
+        ViolationKind::HistoryChanged,
+        "a view of conversation % has a history that does not end at its version",
+        "select v.conversation::text from view v where v.version <> coalesce(
+           (select max(p.version) from publication p
+             where p.tree = v.tree and p.conversation = v.conversation and p.view = v.name), 0)",
+    ),
+    (
+        ViolationKind::HistoryChanged,
+        "conversation % has replaced spans that no publication replaced",
+        "select distinct h.conversation::text from span_history h where not exists
+           (select 1 from publication p where p.tree = h.tree and p.conversation = h.conversation
+               and p.view = h.view and p.version = h.removed_in)",
+    ),
+    (
+        ViolationKind::Cycle,
+        "the summary % has a child of at least its depth",
+        "select c.public_id from summary_link k join summary c on c.tree = k.tree and c.id = k.parent
+           join summary p on p.tree = k.tree and p.id = k.child where k.role = 0 and p.depth >= c.depth",
+    ),
+    (
+        ViolationKind::ChildRangeWrong,
+        "the children of the summary % do not tile its range",
+        "select min(s.public_id) from summary s
+           left join summary_link k on k.tree = s.tree and k.parent = s.id and k.role = 0 group by s.tree, s.id
+          having min(k.first) is distinct from s.first or max(k.last) is distinct from s.last
+              or sum(k.last - k.first + 1) is distinct from s.last - s.first + 1",
+    ),
+];
+
 pub(crate) async fn check(on: &mut Connection<'_>) -> Result<Vec<Violation>> {
     let mut found = Vec::new();
-    let mut report = |text: String| found.push(Violation::new(ViolationKind::Database, text));
+    let mut report = |kind, text: String| found.push(Violation::new(kind, text));
     let mut working = BTreeSet::new();
     for row in on.fixed(WORKING).await? {
         working.insert(row.text(0)?);
@@ -40,9 +107,10 @@ pub(crate) async fn check(on: &mut Connection<'_>) -> Result<Vec<Violation>> {
         for name in made {
             let name = format!("{} {name}", kind.trim_start_matches("unique "));
             if !working.contains(&name) {
-                report(format!(
-                    "the {name} is missing or disabled: restore a backup"
-                ));
+                report(
+                    ViolationKind::Database,
+                    format!("the {name} is missing or disabled: restore a backup"),
+                );
             }
         }
     }
@@ -52,16 +120,25 @@ pub(crate) async fn check(on: &mut Connection<'_>) -> Result<Vec<Violation>> {
     }
     for (name, body) in functions() {
         if bodies.get(name).is_none_or(|stored| stored != body) {
-            report(format!(
-                "the function {name} is missing or changed: restore a backup"
-            ));
+            report(
+                ViolationKind::Database,
+                format!("the function {name} is missing or changed: restore a backup"),
+            );
         }
     }
     for row in on.fixed(INVALID).await? {
-        report(format!(
-            "the {} is not valid: reindex or restore a backup",
-            row.text(0)?
-        ));
+        report(
+            ViolationKind::Database,
+            format!(
+                "the {} is not valid: reindex or restore a backup",
+                row.text(0)?
+            ),
+        );
+    }
+    for (kind, text, query) in CHECKS {
+        for row in on.fixed(query).await? {
+            report(kind, text.replace('%', &row.text(0)?));
+        }
     }
     Ok(found)
 }

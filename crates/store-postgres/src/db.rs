@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use memory_store::{Usage, Violation};
 use sqlx::postgres::{PgPool, PgPoolOptions, Postgres};
-use sqlx::{ConnectOptions as _, Connection as _, Transaction};
+use sqlx::{ConnectOptions as _, Connection as _, Row as _, Transaction};
 use store_sql::{Database, Family};
 
 use crate::connection::{Connection, Use};
@@ -88,23 +88,21 @@ impl PostgresDatabase {
     /// Waits until no other transaction of the database can see rows that are dead now.
     async fn outlive_readers(&self) -> Result<()> {
         let failed = |e| error::failed(self.place(), e);
-        let ours: String = sqlx::query_scalar("select pg_current_xact_id()::text")
-            .persistent(false)
-            .fetch_one(&self.pool)
-            .await
-            .map_err(failed)?;
+        let number = async |sql: String| -> Result<i64> {
+            self.count(1);
+            // As simple queries, which a pooler never divides.
+            let row = sqlx::raw_sql(sql::trusted(sql)).fetch_one(&self.pool);
+            row.await.and_then(|row| row.try_get(0)).map_err(failed)
+        };
+        let ours = number("select pg_current_xact_id()::text::bigint".to_owned()).await?;
+        let older = format!(
+            "select count(*) from pg_stat_activity where backend_xmin is not null \
+             and datname = current_database() and pid <> pg_backend_pid() \
+             and age(backend_xmin) >= age('{ours}'::xid8::xid)"
+        );
         let deadline = tokio::time::Instant::now() + WIPE_PATIENCE;
         loop {
-            let older: i64 = sqlx::query_scalar(
-                "select count(*) from pg_stat_activity where backend_xmin is not null \
-                 and datname = current_database() and pid <> pg_backend_pid() \
-                 and age(backend_xmin) >= age($1::xid8::xid)",
-            )
-            .bind(&ours)
-            .persistent(false)
-            .fetch_one(&self.pool)
-            .await
-            .map_err(failed)?;
+            let older = number(older.clone()).await?;
             if older == 0 {
                 return Ok(());
             }
@@ -134,6 +132,10 @@ impl Patience {
 
 impl Database for PostgresDatabase {
     const BY_FAMILY: bool = true;
+    const ERASURE_NOTE: Option<&'static str> = Some(
+        "the words are in no row; they may stay in the server's write-ahead log, in replicas until they replay it, in \
+         backups, and in free space of the tables until it is written again",
+    );
 
     type Place = str;
     type Reader<'a> = Connection<'a>;

@@ -108,6 +108,11 @@ pub(crate) fn opening(place: &str, error: sqlx::Error) -> Error {
         "25006" => {
             "the server or the role reads only, and the tables are not there: connect to the primary"
         }
+        // The answer of pgbouncer to settings that it would have to keep.
+        "08P01" if error.to_string().contains("startup parameter") => {
+            let text = "a pooler refuses the settings of the connection: add statement-cache-capacity=0 to the URL";
+            return Error::new(ErrorKind::Io, format!("{place}: {text}")).with_source(error);
+        }
         _ if is_lost(&error) => {
             "the server cannot be reached: check the address in the URL, and whether it runs"
         }

@@ -51,6 +51,8 @@ pub(crate) fn with(url: &str, parameter: &str) -> String {
 /// Creates stores in schemas of the server for tests.
 pub(crate) struct Schemas {
     url: String,
+    /// URL of the server itself, where `url` leads to a pooler.
+    direct: String,
     options: PostgresOptions,
     made: Mutex<Vec<String>>,
 }
@@ -63,9 +65,16 @@ impl Schemas {
     pub(crate) fn with_options(url: &str, options: PostgresOptions) -> Self {
         Self {
             url: url.to_owned(),
+            direct: url.to_owned(),
             options,
             made: Mutex::default(),
         }
+    }
+
+    /// Has the stores connect by another URL.
+    pub(crate) fn through(mut self, url: String) -> Self {
+        self.url = url;
+        self
     }
 
     /// Returns the URL of a schema that does not exist.
@@ -93,7 +102,7 @@ impl Schemas {
 impl Drop for Schemas {
     /// Drops the schemas.
     fn drop(&mut self) {
-        let url = self.url.clone();
+        let url = self.direct.clone();
         let made = std::mem::take(self.made.get_mut().unwrap());
         // On a thread with a runtime of its own, because a drop cannot wait.
         let dropping = std::thread::spawn(move || {
@@ -103,12 +112,14 @@ impl Drop for Schemas {
             runtime.unwrap().block_on(async {
                 let mut connection = PgConnection::connect(&url).await.unwrap();
                 for schema in made {
-                    let drop = format!("drop schema if exists {schema} cascade");
+                    let drop =
+                        format!("set lock_timeout = '20s'; drop schema if exists {schema} cascade");
                     run(&mut connection, &drop).await.unwrap();
                 }
             });
         });
-        dropping.join().unwrap();
+        let dropped = dropping.join();
+        assert!(dropped.is_ok() || std::thread::panicking());
     }
 }
 

@@ -2,12 +2,12 @@
 
 use memory_model::{Hash, Message, RawJson, SourceHasher};
 use memory_store::{Maintain as _, ViolationKind, verify};
-use store_conformance::{Chat, range, sound};
+use store_conformance::{Chat, Source, range, sound};
 use store_postgres::{PostgresOptions, PostgresStore};
 
 use crate::common::{Schemas, column, run, schemas, server, stranger, texts};
 
-/// Creates a store with twelve messages and two leaves. The first ten messages have metadata that became facts, the
+/// Creates a store with twelve messages and three summaries. The first ten messages have metadata that became facts, the
 /// last two a string that is stored separately.
 async fn filled(schemas: &Schemas) -> (String, PostgresStore) {
     let (url, store) = schemas.store().await;
@@ -17,10 +17,15 @@ async fn filled(schemas: &Schemas) -> (String, PostgresStore) {
     chat.append(texts).await;
     let long = Message::user("a long line\n".repeat(1_000));
     chat.append([long.clone(), long]).await;
+    let mut leaves = Vec::new();
     for at in [range(1, 4), range(5, 8)] {
-        chat.show_leaf("dag", at, &format!("what happened in {at}"))
-            .await;
+        leaves.push(
+            chat.show_leaf("dag", at, &format!("what happened in {at}"))
+                .await,
+        );
     }
+    let sources: Vec<_> = leaves.iter().map(Source::Summary).collect();
+    chat.show_summary("dag", &sources, "what happened").await;
     (url, store)
 }
 
@@ -116,7 +121,7 @@ async fn refuses(schemas: Schemas) {
     let mut db = stranger(&url).await;
     let rows = "select concat((select count(*) from payload), ' ', (select count(*) from facts), ' ', \
                 (select count(*) from span_history))";
-    assert_eq!(column(&mut db, rows).await, ["1 1 2"]);
+    assert_eq!(column(&mut db, rows).await, ["1 1 4"]);
     for sql in forbidden() {
         let error = run(&mut db, &sql).await.expect_err(&sql);
         let code = error.as_database_error().and_then(|error| error.code());
@@ -216,6 +221,30 @@ async fn check_finds_changes_that_triggers_would_stop() {
         (
             "drop trigger publication_delete on publication; delete from publication where version = 2",
             ViolationKind::HistoryChanged,
+        ),
+        (
+            "alter table message disable trigger message_advance; \
+             insert into message (tree, id, conversation, seq, kind, role, at, tokens, running, hash) \
+             select tree, id + 1, conversation, seq + 1, kind, role, at, tokens, running, hash from message where seq = 12; \
+             alter table message enable trigger message_advance",
+            ViolationKind::EntryMisplaced,
+        ),
+        (
+            "alter table message drop constraint message_tree_payload_fkey; drop trigger payload_delete on payload; \
+             delete from payload",
+            ViolationKind::EntryUnreadable,
+        ),
+        (
+            "insert into payload (tree, hash, codec, data) values (1, decode(repeat('00', 32), 'hex'), 0, '')",
+            ViolationKind::Database,
+        ),
+        (
+            "drop trigger publication_delete on publication; delete from publication where version = 1",
+            ViolationKind::HistoryChanged,
+        ),
+        (
+            "drop trigger summary_update on summary; update summary set depth = 1",
+            ViolationKind::Cycle,
         ),
         ("delete from view", ViolationKind::SpansOverlap),
         (
