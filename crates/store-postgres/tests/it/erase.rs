@@ -53,7 +53,7 @@ async fn everything(db: &mut PgConnection) -> String {
                else format('convert_to(%I::text, ''UTF8'')', attname) end, relname, attname)
         from pg_class join pg_attribute on attrelid = pg_class.oid
        where relkind in ('r', 'p') and attnum > 0 and relnamespace = current_schema()::regnamespace";
-    let columns = column(db, &columns).await;
+    let columns = column(db, columns).await;
     assert!(columns.len() > 150, "{}", columns.len());
     for sql in columns {
         let values: Vec<Vec<u8>> = sqlx::query_scalar(sqlx::AssertSqlSafe(sql))

@@ -239,24 +239,25 @@ async fn writes_while_connections_are_lost_are_stored_once() {
     let unlucky = options.open(&through).await.unwrap();
     let is_done = AtomicBool::new(false);
     let cutting = async {
-        let mut pause = 3;
+        let mut pause = 30;
         while !is_done.load(Ordering::SeqCst) {
             tokio::time::sleep(Duration::from_millis(pause)).await;
-            pause = (pause * 7 + 3) % 23;
+            pause = (pause * 7 + 3) % 53;
             relay.cut();
         }
     };
     let writing = async {
-        let mut failures = 0;
-        for n in 0..60 {
-            failures += append(&unlucky, id, 3 * n + 1).await;
+        let (mut appends, mut failures) = (0, 0);
+        while failures < 3 && appends < 300 {
+            failures += append(&unlucky, id, 3 * appends + 1).await;
+            appends += 1;
         }
         is_done.store(true, Ordering::SeqCst);
-        failures
+        (appends, failures)
     };
-    let ((), failures) = tokio::join!(cutting, writing);
+    let ((), (appends, failures)) = tokio::join!(cutting, writing);
     assert!(failures > 0, "no append met a cut");
-    whole(&store, id, 180).await;
+    whole(&store, id, 3 * appends).await;
 }
 
 #[tokio::test]
