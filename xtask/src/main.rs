@@ -19,6 +19,7 @@ mod mcp_client;
 mod mode;
 mod parity;
 mod postgres;
+mod postgres_chaos;
 mod provider_types;
 mod python;
 mod size;
@@ -75,6 +76,9 @@ usage: cargo xtask <task> [--check | --dry-run]
   postgres [COMMAND ...] runs a command with the URL of a new PostgreSQL server in AGENT_MEMORY_TEST_POSTGRES_URL; without
                          one, prints the URL and waits. The server is in a temporary folder and ends with the task;
                          AGENT_MEMORY_PG_BIN names the folder of its programs
+  postgres-chaos PROGRAM [--minutes N] [--sessions N] [--messages N] [--processes N]
+                         many processes of the program on one database behind pgbouncer, while processes, connections and the
+                         primary server are killed; fails if an acknowledged line is lost
   provider-types [DIR]   checks requests in DIR with the types of the providers' own Python libraries, which pip fetches:
                          files NAME.SHAPE.json or .jsonl, with a SHAPE of openai, responses, anthropic, gemini; without
                          DIR, only the self-test
@@ -96,10 +100,12 @@ fn main() -> anyhow::Result<()> {
         return api::call_rustdoc();
     }
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    if let [task, command @ ..] = arguments.as_slice()
-        && task == "postgres"
-    {
-        return postgres::run(command);
+    if let [task, rest @ ..] = arguments.as_slice() {
+        match task.as_str() {
+            "postgres" => return postgres::run(rest),
+            "postgres-chaos" => return postgres_chaos::run(rest),
+            _ => {}
+        }
     }
     let (flags, words): (Vec<String>, Vec<String>) =
         arguments.into_iter().partition(|a| a.starts_with("--"));

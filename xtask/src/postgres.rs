@@ -76,7 +76,7 @@ pub(crate) fn run(command: &[String]) -> anyhow::Result<()> {
 
 /// Returns the folder with the server's programs: the one that the variable names, the one in the path, or the newest
 /// of Debian's.
-fn programs() -> anyhow::Result<PathBuf> {
+pub(crate) fn programs() -> anyhow::Result<PathBuf> {
     if let Some(folder) = std::env::var_os(BIN) {
         return Ok(folder.into());
     }
