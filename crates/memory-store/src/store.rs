@@ -380,6 +380,12 @@ pub trait Maintain: Store {
         Ok(None)
     }
 
+    /// Returns for people the places outside of the database's reach that may still have the words of an erasure, such
+    /// as backups of a server. Returns `None` if the store has none that it knows.
+    fn erasure_note(&self) -> Option<&'static str> {
+        None
+    }
+
     /// Returns the sizes of the parts of the stored data. Takes time proportional to the size of the data. A store in
     /// memory counts no sizes.
     ///

@@ -332,6 +332,10 @@ impl<L: Layer> Maintain for Layered<L> {
         self.0.inner().check().await
     }
 
+    fn erasure_note(&self) -> Option<&'static str> {
+        self.0.inner().erasure_note()
+    }
+
     async fn usage(&self) -> Result<Usage> {
         self.0.inner().usage().await
     }

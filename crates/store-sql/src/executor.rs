@@ -88,6 +88,9 @@ pub trait Database: fmt::Debug + Send + Sync + Sized + 'static {
     /// Whether the first column of every key is the [`Family`], and the database has the table `directory`.
     const BY_FAMILY: bool = false;
 
+    /// Places that may have erased words after [`Database::wipe`], for people.
+    const ERASURE_NOTE: Option<&'static str> = None;
+
     /// Location of a database, for example a path or a URL.
     type Place: ?Sized + Sync;
     /// Connection for reading.

@@ -12,7 +12,7 @@ use crate::app::App;
 use crate::args::{Delete, Erase};
 use crate::error::{Failure, Kind};
 use crate::kept::KeptTranscripts;
-use crate::output::count;
+use crate::output::{count, note};
 
 #[derive(Debug, Serialize)]
 struct EraseReport {
@@ -162,6 +162,11 @@ fn print(
         archived,
         transcripts,
     };
+    if answer.erased
+        && let Some(places) = session.memory().store().erasure_note()
+    {
+        note(places);
+    }
     if app.json {
         return Ok(app.out.json(&answer)?);
     }

@@ -14,6 +14,8 @@ mod audit;
 mod browser;
 mod commands;
 mod compact;
+#[cfg(all(unix, feature = "postgres"))]
+mod databases;
 #[cfg(unix)]
 mod endpoint;
 mod erase;

@@ -306,6 +306,10 @@ impl<D: Database> Maintain for SqlStore<D> {
         Ok(pending.into_iter().map(|(_, at)| Timestamp(at)).min())
     }
 
+    fn erasure_note(&self) -> Option<&'static str> {
+        D::ERASURE_NOTE
+    }
+
     async fn usage(&self) -> Result<Usage> {
         self.database.usage().await
     }
