@@ -74,7 +74,7 @@ pub(crate) fn run(command: &[String]) -> anyhow::Result<()> {
     std::process::exit(status.code().unwrap_or(1))
 }
 
-/// Returns the folder with the server's programs: the one that the variable names, the one in the path, or the newest
+/// Returns the folder with the server's programs: the one that the variable names, the one in the path, or the latest
 /// of Debian's.
 pub(crate) fn programs() -> anyhow::Result<PathBuf> {
     if let Some(folder) = std::env::var_os(BIN) {
@@ -95,7 +95,7 @@ pub(crate) fn programs() -> anyhow::Result<PathBuf> {
         })
 }
 
-/// Returns the programs of the newest version in a folder.
+/// Returns the programs of the latest version in a folder.
 fn newest(versions: &Path) -> Option<PathBuf> {
     let numbers = std::fs::read_dir(versions).ok()?.flatten();
     let numbers = numbers.filter_map(|version| version.file_name().to_str()?.parse::<u32>().ok());

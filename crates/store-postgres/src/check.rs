@@ -8,7 +8,7 @@ use store_sql::Columns as _;
 
 use crate::connection::Connection;
 use crate::error::Result;
-use crate::migrate::created;
+use crate::migration::created;
 use crate::migrations::MIGRATIONS;
 
 /// Names of the triggers that are enabled, and of the indices that can be used.

@@ -11,12 +11,12 @@ use sqlx::pool::PoolConnection;
 use sqlx::postgres::{PgConnection, Postgres};
 use store_sql::{Batch, Columns as _, Executor, Family, Prepared};
 
-use crate::db::PostgresDatabase;
 use crate::error::{self, Result};
+use crate::pool::Connections;
 use crate::row::{PgValues, Row};
 use crate::sql::{self, Ready};
 
-/// What a connection is used for.
+/// Use of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Use {
     /// Reads, each of which may be repeated.
@@ -30,7 +30,7 @@ pub(crate) enum Use {
 /// A connection to the server, which is taken from the pool when the first statement runs.
 #[derive(Debug)]
 pub struct Connection<'a> {
-    database: &'a PostgresDatabase,
+    database: &'a Connections,
     used_for: Use,
     link: Option<Link>,
 }
@@ -42,7 +42,7 @@ enum Link {
 }
 
 impl<'a> Connection<'a> {
-    pub(crate) fn new(database: &'a PostgresDatabase, used_for: Use) -> Self {
+    pub(crate) fn new(database: &'a Connections, used_for: Use) -> Self {
         Self {
             database,
             used_for,
@@ -51,7 +51,7 @@ impl<'a> Connection<'a> {
     }
 
     pub(crate) fn within(
-        database: &'a PostgresDatabase,
+        database: &'a Connections,
         transaction: Transaction<'static, Postgres>,
     ) -> Self {
         Self {
@@ -191,7 +191,7 @@ impl<'a> Connection<'a> {
 }
 
 /// Returns the error for a statement of a transaction that has lost its connection.
-fn ended(database: &PostgresDatabase) -> Error {
+fn ended(database: &Connections) -> Error {
     let place = database.place();
     let text = format!("{place}: the transaction has lost its connection: try again");
     Error::new(ErrorKind::Disconnected, text)

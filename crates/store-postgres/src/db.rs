@@ -1,97 +1,36 @@
-//! Connections of one store, and their transactions.
+//! A database on a server, on which the store runs.
 
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use memory_store::{Usage, Violation};
-use sqlx::postgres::{PgPool, PgPoolOptions, Postgres};
-use sqlx::{ConnectOptions as _, Connection as _, Row as _, Transaction};
+use sqlx::{ConnectOptions as _, Connection as _, Row as _};
 use store_sql::{Database, Family};
 
 use crate::connection::{Connection, Use};
 use crate::error::{self, Result};
 use crate::options::{PostgresOptions, Target};
+use crate::pool::Connections;
 use crate::{check, migrate, sql, usage};
 
 /// Maximum time that an erasure waits for transactions that still see the erased words.
 const WIPE_PATIENCE: Duration = Duration::from_secs(10);
 /// Pause between two looks at such transactions.
 const WIPE_PAUSE: Duration = Duration::from_millis(50);
-/// Pause before a lost connection is made again.
-const AGAIN: Duration = Duration::from_millis(100);
-/// Time for which a connection was idle after which it is tested before use.
-const IDLE: Duration = Duration::from_secs(30);
 
 /// Connections of one store to a PostgreSQL database.
 #[derive(Debug)]
 pub struct PostgresDatabase {
-    pool: PgPool,
-    target: Target,
-    options: PostgresOptions,
-    statements: AtomicU64,
+    connections: Connections,
 }
 
 impl PostgresDatabase {
-    pub(crate) fn place(&self) -> &str {
-        &self.target.place
-    }
-
-    pub(crate) fn schema(&self) -> &str {
-        &self.target.schema
-    }
-
-    /// Returns whether connections are given out for one transaction.
-    pub(crate) fn pooled(&self) -> bool {
-        self.target.pooled
-    }
-
-    pub(crate) fn pool(&self) -> &PgPool {
-        &self.pool
-    }
-
-    pub(crate) fn count(&self, statements: u64) {
-        self.statements.fetch_add(statements, Ordering::Relaxed);
-    }
-
-    /// Begins a transaction. Repeats this while the server cannot be reached, up to the time-out, because nothing
-    /// depends on the transaction yet.
-    pub(crate) async fn transaction(
-        &self,
-        read_only: bool,
-        family: Family,
-    ) -> Result<Transaction<'static, Postgres>> {
-        let settings = match self.target.pooled {
-            true => self.target.settings(&self.options),
-            false => Vec::new(),
-        };
-        let mut again = self.patience();
-        loop {
-            self.count(1);
-            let begin = sql::begin(&settings, read_only, family);
-            let pool = self.pool.clone();
-            // As a task of its own: if it were dropped half-way, the pool would get back a connection with an open
-            // transaction.
-            let begun = tokio::spawn(async move { pool.begin_with(begin).await });
-            match begun.await.unwrap_or(Err(sqlx::Error::WorkerCrashed)) {
-                Ok(transaction) => return Ok(transaction),
-                Err(lost) if error::is_lost(&lost) && again.wait().await => {}
-                Err(other) => return Err(error::failed(self.place(), other)),
-            }
-        }
-    }
-
-    /// Returns the time left to repeat a call while the server cannot be reached.
-    pub(crate) fn patience(&self) -> Patience {
-        Patience(tokio::time::Instant::now() + self.options.timeout)
-    }
-
     /// Waits until no other transaction of the database can see rows that are dead now.
     async fn outlive_readers(&self) -> Result<()> {
-        let failed = |e| error::failed(self.place(), e);
+        let failed = |e| error::failed(self.connections.place(), e);
         let number = async |sql: String| -> Result<i64> {
-            self.count(1);
+            self.connections.count(1);
             // As simple queries, which a pooler never divides.
-            let row = sqlx::raw_sql(sql::trusted(sql)).fetch_one(&self.pool);
+            let row = sqlx::raw_sql(sql::trusted(sql)).fetch_one(self.connections.pool());
             row.await.and_then(|row| row.try_get(0)).map_err(failed)
         };
         let ours = number("select pg_current_xact_id()::text::bigint".to_owned()).await?;
@@ -107,26 +46,10 @@ impl PostgresDatabase {
                 return Ok(());
             }
             if tokio::time::Instant::now() >= deadline {
-                return Err(error::not_gone(self.place(), WIPE_PATIENCE));
+                return Err(error::not_gone(self.connections.place(), WIPE_PATIENCE));
             }
             tokio::time::sleep(WIPE_PAUSE).await;
         }
-    }
-}
-
-/// Time left to repeat a call.
-#[derive(Debug)]
-pub(crate) struct Patience(tokio::time::Instant);
-
-impl Patience {
-    /// Waits before the next attempt. Returns `false` if no time is left.
-    pub(crate) async fn wait(&mut self) -> bool {
-        let next = tokio::time::Instant::now() + AGAIN;
-        let is_left = next < self.0;
-        if is_left {
-            tokio::time::sleep_until(next).await;
-        }
-        is_left
     }
 }
 
@@ -147,17 +70,17 @@ impl Database for PostgresDatabase {
     }
 
     fn statements(&self) -> u64 {
-        self.statements.load(Ordering::Relaxed)
+        self.connections.statements()
     }
 
     async fn read(&self) -> Result<Self::Reader<'_>> {
-        Ok(Connection::new(self, Use::Read))
+        Ok(Connection::new(&self.connections, Use::Read))
     }
 
     async fn write(&self) -> Result<Self::Writer<'_>> {
-        match self.options.read_only {
-            true => Err(error::read_only(self.place())),
-            false => Ok(Connection::new(self, Use::Write)),
+        match self.connections.is_read_only() {
+            true => Err(error::read_only(self.connections.place())),
+            false => Ok(Connection::new(&self.connections, Use::Write)),
         }
     }
 
@@ -167,8 +90,8 @@ impl Database for PostgresDatabase {
         family: Family,
     ) -> Result<Self::Transaction<'a>> {
         writer.release();
-        let transaction = self.transaction(false, family).await?;
-        Ok(Connection::within(self, transaction))
+        let transaction = self.connections.transaction(false, family).await?;
+        Ok(Connection::within(&self.connections, transaction))
     }
 
     async fn lock_directory(&self, on: &mut Self::Transaction<'_>) -> Result<()> {
@@ -178,7 +101,7 @@ impl Database for PostgresDatabase {
     }
 
     async fn commit(&self, transaction: Self::Transaction<'_>) -> Result<()> {
-        self.count(1);
+        self.connections.count(1);
         transaction.commit().await
     }
 
@@ -190,9 +113,9 @@ impl Database for PostgresDatabase {
     /// Removes dead rows from the tables that had words, if the role owns them.
     async fn wipe(&self) -> Result<()> {
         self.outlive_readers().await?;
-        let failed = |e| error::failed(self.place(), e);
-        let mut connection = self.pool.acquire().await.map_err(failed)?;
-        let schema = self.schema();
+        let failed = |e| error::failed(self.connections.place(), e);
+        let mut connection = self.connections.pool().acquire().await.map_err(failed)?;
+        let schema = self.connections.schema();
         let tables = [
             "message",
             "payload",
@@ -207,14 +130,14 @@ impl Database for PostgresDatabase {
         ];
         let tables = tables.map(|table| format!("{schema}.{table}")).join(", ");
         // A vacuum may take longer than other statements, and waits for another one. The settings end with the connection.
-        if !self.pooled() {
+        if !self.connections.pooled() {
             connection.close_on_drop();
             sqlx::raw_sql("set statement_timeout = 0; set lock_timeout = 0")
                 .execute(&mut *connection)
                 .await
                 .map_err(failed)?;
         }
-        self.count(1);
+        self.connections.count(1);
         let vacuum = sql::trusted(format!("vacuum {tables}"));
         let vacuumed = sqlx::raw_sql(vacuum).execute(&mut *connection).await;
         vacuumed.map_err(failed)?;
@@ -222,15 +145,15 @@ impl Database for PostgresDatabase {
     }
 
     async fn usage(&self) -> Result<Usage> {
-        usage::read(self).await
+        usage::read(&mut self.read().await?).await
     }
 
     fn location(&self) -> String {
-        self.place().to_owned()
+        self.connections.place().to_owned()
     }
 
     async fn close(&self) -> Result<()> {
-        self.pool.close().await;
+        self.connections.pool().close().await;
         Ok(())
     }
 }
@@ -255,25 +178,8 @@ pub(crate) async fn open(url: &str, options: PostgresOptions) -> Result<(Postgre
     };
     connection.close().await.map_err(opening)?;
     let wipes = wipes? && !options.read_only;
-    let pool = PgPoolOptions::new()
-        .max_connections(options.max_connections)
-        .acquire_timeout(options.timeout)
-        .test_before_acquire(false)
-        .before_acquire(|connection, meta| {
-            Box::pin(async move {
-                // An idle connection may have been cut without notice.
-                if meta.idle_for < IDLE {
-                    return Ok(true);
-                }
-                Ok(connection.ping().await.is_ok())
-            })
-        })
-        .connect_lazy_with(target.connect.clone());
     let database = PostgresDatabase {
-        pool,
-        target,
-        options,
-        statements: AtomicU64::new(0),
+        connections: Connections::new(target, options),
     };
     Ok((database, wipes))
 }

@@ -8,11 +8,14 @@ mod escape;
 mod migrate;
 mod migration;
 mod migrations;
+mod open;
 mod options;
+mod pool;
 mod row;
 mod sql;
 mod usage;
 
 pub use db::PostgresDatabase;
 pub use memory_store;
-pub use options::{PostgresOptions, PostgresStore};
+pub use open::PostgresStore;
+pub use options::PostgresOptions;

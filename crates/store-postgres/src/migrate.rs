@@ -8,6 +8,7 @@ use sqlx::{Connection as _, Transaction};
 use store_sql::Family;
 
 use crate::error::{self, Result};
+use crate::migration::created;
 use crate::migrations::MIGRATIONS;
 use crate::options::{PostgresOptions, Target};
 use crate::sql;
@@ -28,14 +29,6 @@ fn known() -> i64 {
     MIGRATIONS.last().map_or(0, |last| last.version)
 }
 
-/// Returns the names of the tables in an SQL text.
-pub(crate) fn created<'s>(kind: &'static str, sql: &'s str) -> impl Iterator<Item = &'s str> {
-    sql.lines().filter_map(move |line| {
-        let rest = line.strip_prefix("create ")?.strip_prefix(kind)?;
-        rest.split([' ', '(']).find(|word| !word.is_empty())
-    })
-}
-
 async fn begin<'c>(
     connection: &'c mut PgConnection,
     target: &Target,
@@ -46,7 +39,7 @@ async fn begin<'c>(
     connection.begin_with(begin).await
 }
 
-/// Returns the version of the tables in the schema, or 0 if there are none. Changes nothing.
+/// Returns the version of the tables in the schema, or 0 if there are none. Leaves the database as it is.
 async fn version(on: &mut PgConnection, target: &Target) -> Result<i64> {
     let opening = |e| error::opening(&target.place, e);
     let tables: Vec<String> = sqlx::query_scalar(
@@ -104,7 +97,7 @@ async fn version(on: &mut PgConnection, target: &Target) -> Result<i64> {
     }
 }
 
-/// Checks that the tables belong to agent-memory and have the schema of this program. Changes nothing.
+/// Checks that the tables belong to agent-memory and have the schema of this program. Leaves the database as it is.
 pub(crate) async fn check(connection: &mut PgConnection, target: &Target) -> Result<()> {
     let opening = |e| error::opening(&target.place, e);
     let mut tx = begin(connection, target, true).await.map_err(opening)?;

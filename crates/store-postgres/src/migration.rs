@@ -12,3 +12,11 @@ pub(crate) struct Migration {
     /// Text of the file.
     pub(crate) sql: &'static str,
 }
+
+/// Returns the names of the tables in an SQL text.
+pub(crate) fn created<'s>(kind: &'static str, sql: &'s str) -> impl Iterator<Item = &'s str> {
+    sql.lines().filter_map(move |line| {
+        let rest = line.strip_prefix("create ")?.strip_prefix(kind)?;
+        rest.split([' ', '(']).find(|word| !word.is_empty())
+    })
+}

@@ -232,7 +232,7 @@ impl Database for SqliteDatabase {
     }
 
     async fn usage(&self) -> Result<Usage> {
-        usage::read(self).await
+        usage::read(&mut self.read().await?).await
     }
 
     fn location(&self) -> String {

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use memory_store::{Result, Usage};
 use sqlx::sqlite::SqliteRow;
-use store_sql::{Columns as _, Database as _, usage_of};
+use store_sql::{Columns as _, usage_of};
 
-use crate::db::SqliteDatabase;
+use crate::connection::{Connection, Source};
 
 const TABLES: &str = "select coalesce(s.tbl_name, ''), sum(d.pgsize) from dbstat d \
      left join sqlite_schema s on s.name = d.name where d.aggregate = 1 group by 1";
@@ -16,18 +16,21 @@ const TIERS: &str = "select tier, count(*) from summary group by tier";
 const MONTHS: &str = "select strftime('%Y-%m', at / 1000000, 'unixepoch'), count(*) from message \
      where at <> 0 group by 1 order by 1 desc limit 6";
 
-pub(crate) async fn read(database: &SqliteDatabase) -> Result<Usage> {
+pub(crate) async fn read(on: &mut Connection<'_, Source<'_>>) -> Result<Usage> {
     Ok(usage_of(
-        numbers(database, TABLES).await?,
-        &numbers(database, TEXTS).await?,
-        numbers(database, TIERS).await?,
-        numbers(database, MONTHS).await?,
+        numbers(on, TABLES).await?,
+        &numbers(on, TEXTS).await?,
+        numbers(on, TIERS).await?,
+        numbers(on, MONTHS).await?,
     ))
 }
 
 /// Returns the numbers of a query for names and numbers.
-async fn numbers(database: &SqliteDatabase, query: &'static str) -> Result<BTreeMap<String, u64>> {
-    let rows = database.read().await?.fixed(query).await?;
+async fn numbers(
+    on: &mut Connection<'_, Source<'_>>,
+    query: &'static str,
+) -> Result<BTreeMap<String, u64>> {
+    let rows = on.fixed(query).await?;
     let rows = rows.iter();
     let number = |row: &SqliteRow| Ok((row.text(0)?, row.int(1)?.unsigned_abs()));
     rows.map(number).collect()

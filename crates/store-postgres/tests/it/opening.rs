@@ -444,14 +444,18 @@ async fn a_role_whose_transactions_only_read_is_told_so() {
     let store = PostgresStore::open(&as_role(&url, &role.0)).await.unwrap();
     only_reads(&store, chat, &["reads only", "connect to the primary"]).await;
     let unused = as_role(&schemas.unused(), &role.0);
-    let create = format!("grant create on database agent_memory to {}", role.0);
+    let database: String = sqlx::query_scalar("select current_database()")
+        .fetch_one(&mut owner)
+        .await
+        .unwrap();
+    let create = format!("grant create on database {database} to {}", role.0);
     run(&mut owner, &create).await.unwrap();
     tells(
         &refused(&unused).await,
         ErrorKind::ReadOnly,
         &["reads only", "connect to the primary"],
     );
-    let revoke = format!("revoke create on database agent_memory from {}", role.0);
+    let revoke = format!("revoke create on database {database} from {}", role.0);
     run(&mut owner, &revoke).await.unwrap();
     drop(store);
     role.drop(schemas).await;
