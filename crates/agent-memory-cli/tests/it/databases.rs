@@ -262,9 +262,7 @@ fn events_of_agents_go_to_a_server() {
         "transcript_path": transcript, "cwd": "/srv/tide",
     });
     let mut process = home.process(program());
-    process
-        .arg("hook")
-        .env("AGENT_MEMORY_STORE", &url);
+    process.arg("hook").env("AGENT_MEMORY_STORE", &url);
     let mut child = process.stdin(Stdio::piped()).spawn().unwrap();
     let mut stdin = child.stdin.take().unwrap();
     let _ = stdin.write_all(event.to_string().as_bytes());
