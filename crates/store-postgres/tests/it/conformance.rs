@@ -20,7 +20,7 @@ async fn random_operations_agree_with_the_reference() {
 async fn random_operations_agree_with_the_reference_in_partitions() {
     let Some(url) = server() else { return };
     let options = PostgresOptions::new()
-        .with_max_connections(3)
+        .with_max_connections(1)
         .with_partitions(4);
     store_conformance::random_ops(&Schemas::with_options(&url, options), 4).await;
 }
