@@ -77,8 +77,13 @@ impl<'a> Connection<'a> {
         }
     }
 
+    /// Converts the error of an SQL statement that was sent.
     fn failed(&self, error: sqlx::Error) -> Error {
-        error::failed(self.database.place(), error)
+        match self.used_for {
+            // The statement may have been committed.
+            Use::Write => error::commit(self.database.place(), error),
+            _ => error::failed(self.database.place(), error),
+        }
     }
 
     /// Takes a connection from the pool if there is none.
@@ -90,7 +95,7 @@ impl<'a> Connection<'a> {
             (Use::Transaction, _) => return Err(ended(self.database)),
             (_, false) => {
                 let connection = self.database.pool().acquire().await;
-                Link::Alone(connection.map_err(|e| self.failed(e))?)
+                Link::Alone(connection.map_err(|e| error::failed(self.database.place(), e))?)
             }
             // Between two transactions a pooler may change the connection.
             (used_for, true) => {
@@ -180,11 +185,7 @@ impl<'a> Connection<'a> {
             }
             Err(error) => {
                 self.lose(&error);
-                Err(match self.used_for {
-                    // The statement may have been committed.
-                    Use::Write => error::commit(self.database.place(), error),
-                    _ => self.failed(error),
-                })
+                Err(self.failed(error))
             }
         }
     }

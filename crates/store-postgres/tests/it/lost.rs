@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use memory_model::ConversationId;
-use memory_store::{ErrorKind, Result, Store as _};
+use memory_store::{ErrorKind, Owner, Result, Store as _, WorkQueue as _};
 use store_conformance::{Chat, sound};
 use store_postgres::{PostgresOptions, PostgresStore};
 
@@ -22,8 +22,8 @@ struct Relay {
 struct State {
     server: SocketAddr,
     is_open: AtomicBool,
-    /// Whether the connection that sends the next commit is cut: before the server gets it, or instead of the answer.
-    cut_commit: Mutex<Option<Cut>>,
+    /// Word at which the connection that sends it is cut: before the server gets it, or instead of the answer.
+    cut_at: Mutex<Option<(&'static str, Cut)>>,
     ends: Mutex<Vec<TcpStream>>,
 }
 
@@ -43,7 +43,7 @@ impl Relay {
         let state = Arc::new(State {
             server: server.parse().expect("a server at an address with a port"),
             is_open: AtomicBool::new(true),
-            cut_commit: Mutex::new(None),
+            cut_at: Mutex::new(None),
             ends: Mutex::default(),
         });
         let accepting = state.clone();
@@ -77,8 +77,8 @@ impl Relay {
         self.state.is_open.store(true, Ordering::SeqCst);
     }
 
-    fn cut_commit(&self, when: Cut) {
-        *self.state.cut_commit.lock().unwrap() = Some(when);
+    fn cut_at(&self, word: &'static str, when: Cut) {
+        *self.state.cut_at.lock().unwrap() = Some((word, when));
     }
 }
 
@@ -103,11 +103,11 @@ impl State {
         let (state, mutes) = (self.clone(), is_mute.clone());
         std::thread::spawn(move || {
             pass(from, to, |sent| {
-                if !sent.windows(6).any(|word| word == b"COMMIT") {
-                    return true;
-                }
-                let cut = state.cut_commit.lock().unwrap().take();
-                mutes.store(cut == Some(Cut::After), Ordering::SeqCst);
+                let mut cut_at = state.cut_at.lock().unwrap();
+                let sent = String::from_utf8_lossy(sent);
+                let cut = cut_at.take_if(|(word, _)| sent.contains(*word));
+                let cut = cut.map(|(_, when)| when);
+                mutes.fetch_or(cut == Some(Cut::After), Ordering::SeqCst);
                 cut != Some(Cut::Before)
             });
         });
@@ -269,7 +269,7 @@ async fn a_commit_without_an_answer_is_uncertain_and_may_be_repeated() {
     let unlucky = PostgresOptions::new().open(&through).await.unwrap();
     for (n, cut) in (0..).zip([Cut::Before, Cut::After]) {
         append(&unlucky, id, 6 * n + 1).await;
-        relay.cut_commit(cut);
+        relay.cut_at("COMMIT", cut);
         let next = batch(texts(6 * n + 4, 3));
         let error = unlucky.append(id, &next).await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Uncertain, "{error:?}");
@@ -285,6 +285,23 @@ async fn a_commit_without_an_answer_is_uncertain_and_may_be_repeated() {
         assert_eq!(append(&unlucky, id, 6 * n + 4).await, 0);
         whole(&store, id, 6 * n + 6).await;
     }
+}
+
+/// Checks a write that is a transaction by itself: it takes a conversation from the queue of the workers.
+#[tokio::test]
+async fn a_write_without_an_answer_is_uncertain_also_if_it_returns_rows() {
+    let schemas = schemas!();
+    let (url, store) = schemas.store().await;
+    Chat::root(&store, "a").await.append(texts(1, 3)).await;
+    let (relay, through) = Relay::new(&url);
+    let unlucky = PostgresOptions::new().open(&through).await.unwrap();
+    relay.cut_at("RETURNING", Cut::Before);
+    let owner = Owner("worker".to_owned());
+    let minute = Duration::from_secs(60);
+    let error = unlucky.take_changed(&owner, minute).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Uncertain, "{error:?}");
+    let taken = unlucky.take_changed(&owner, minute).await.unwrap();
+    assert!(taken.is_some());
 }
 
 #[tokio::test]
