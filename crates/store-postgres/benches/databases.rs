@@ -39,7 +39,7 @@ struct Size {
     throughput: Duration,
 }
 
-/// Returns messages of about 650 bytes: 100 words of some 20,000, by Zipf's law, and a unique number.
+/// Returns messages of 100 words of some 30,000, by Zipf's law, and a unique number.
 fn entries(first: usize, count: usize) -> Append {
     let entries = (first..first + count).map(|number| {
         let mut rng = fastrand::Rng::with_seed(number as u64);
@@ -185,15 +185,25 @@ async fn measure(url: &str, size: Size) {
             side.append(500).await;
         }
     }
+    let texts = entries(0, size.messages).entries;
+    let bytes: usize = texts.iter().map(|one| one.message.text().len()).sum();
+    println!(
+        "{} messages of {} bytes of text\n",
+        size.messages,
+        bytes / size.messages
+    );
     println!("| bytes a message | log | search index | all |\n|---|--:|--:|--:|");
     print_bytes("log alone", &sides).await;
-    for side in &sides {
-        let indexed = extend_index(&*side.store, side.chat, u64::MAX).await;
-        indexed.unwrap();
-    }
+    extend_indexes(&sides).await;
     print_bytes("indexed", &sides).await;
     run(url, "vacuum bench_one.message, bench_one.payload, bench_one.conversation, bench_one.search_segment, bench_one.search_chunk").await;
     print_bytes("after vacuum", &sides[2..]).await;
+    run(
+        url,
+        "vacuum full bench_one.search_segment, bench_one.search_chunk",
+    )
+    .await;
+    print_bytes("index rewritten (vacuum full)", &sides[2..]).await;
 
     let rare = Query::new("needle777x").with_mode(SearchMode::Words);
     let common = Query::new("w1").with_mode(SearchMode::Prose);
@@ -211,6 +221,7 @@ async fn measure(url: &str, size: Size) {
         header(&sides)
     );
     for (which, name) in names.into_iter().enumerate() {
+        extend_indexes(&sides).await;
         let mut times = vec![Vec::new(); sides.len()];
         for round in 0..size.rounds {
             for (side, times) in sides.iter_mut().zip(&mut times) {
@@ -258,6 +269,13 @@ async fn measure(url: &str, size: Size) {
             rates.push(rate.into_iter().map(Result::unwrap).sum::<f64>());
         }
         println!("| {clients} | {:.0} | {:.0} |", rates[0], rates[1]);
+    }
+}
+
+async fn extend_indexes(sides: &[Side]) {
+    for side in sides {
+        let extended = extend_index(&*side.store, side.chat, u64::MAX).await;
+        extended.unwrap();
     }
 }
 
