@@ -3,7 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use crate::error::{Failure, Kind};
-use crate::output::{quoted, short_hash};
+use crate::output::quoted;
+#[cfg(feature = "postgres")]
+use crate::output::short_hash;
 
 /// Location of a command's database.
 #[derive(Debug, Clone)]

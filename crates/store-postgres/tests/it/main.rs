@@ -20,6 +20,7 @@ mod lost;
 mod opening;
 mod plans;
 mod pooler;
+mod queue;
 mod schema;
 mod texts;
 mod triggers;
