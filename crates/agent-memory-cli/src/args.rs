@@ -209,6 +209,10 @@ pub(crate) struct Work {
     /// Time between two looks for changed sessions while none waits, in seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=3_600))]
     pub(crate) every: u64,
+    /// Port of 127.0.0.1 with counts in the text format of Prometheus, at /metrics; 0 chooses a free port
+    #[cfg(feature = "serve")]
+    #[arg(long, value_name = "PORT")]
+    pub(crate) metrics: Option<u16>,
     /// Print a line on stderr for each session that was looked at, without any words of messages
     #[cfg(feature = "serve")]
     #[arg(long)]

@@ -1,6 +1,6 @@
 //! `serve`: an HTTP server over the memory, on the loopback address. It calls no model.
 
-mod http;
+pub(crate) mod http;
 mod metrics;
 mod openapi;
 mod placing;

@@ -113,6 +113,9 @@ pub(crate) fn opening(place: &str, error: sqlx::Error) -> Error {
             let text = "a pooler refuses the settings of the connection: add statement-cache-capacity=0 to the URL";
             return Error::new(ErrorKind::Io, format!("{place}: {text}")).with_source(error);
         }
+        _ if error.to_string().contains("certificate") => {
+            "the server's certificate is not trusted: give the certificate of its authority with sslrootcert=FILE"
+        }
         _ if is_lost(&error) => {
             "the server cannot be reached: check the address in the URL, and whether it runs"
         }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::hash::{BuildHasher as _, RandomState};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use agent_memory::model::{ConversationId, Timestamp};
@@ -28,17 +29,45 @@ const TAKEN_FOR: Duration = Duration::from_secs(120);
 /// Maximum time between two looks at the stop signal.
 const LOOKING: Duration = Duration::from_millis(50);
 
-/// What the worker has done.
+/// Counts of a worker.
 #[derive(Debug, Default, Serialize)]
-struct Report {
+struct Counts {
     /// Number of looks at changed sessions.
-    looked_at: u64,
+    looked_at: AtomicU64,
     /// Number of looks at which summaries were published.
-    compacted: u64,
-    summaries: u64,
-    calls: u64,
+    compacted: AtomicU64,
+    summaries: AtomicU64,
+    /// Number of calls of models.
+    calls: AtomicU64,
     /// Number of looks that ended with an error.
-    failed: u64,
+    failed: AtomicU64,
+}
+
+impl Counts {
+    fn all(&self) -> [(&'static str, u64); 5] {
+        [
+            ("sessions", &self.looked_at),
+            ("compactions", &self.compacted),
+            ("summaries", &self.summaries),
+            ("model_calls", &self.calls),
+            ("failures", &self.failed),
+        ]
+        .map(|(name, count)| (name, count.load(Ordering::Relaxed)))
+    }
+
+    /// Returns the counts in the text format of Prometheus.
+    #[cfg(feature = "serve")]
+    fn text(&self) -> String {
+        let line = |(name, count)| {
+            let name = format!("agent_memory_work_{name}_total");
+            format!("# TYPE {name} counter\n{name} {count}\n")
+        };
+        self.all().into_iter().map(line).collect()
+    }
+}
+
+fn add(count: &AtomicU64, number: u64) {
+    count.fetch_add(number, Ordering::Relaxed);
 }
 
 pub(crate) async fn run(app: &mut App, args: &Work) -> anyhow::Result<()> {
@@ -66,19 +95,32 @@ pub(crate) async fn run(app: &mut App, args: &Work) -> anyhow::Result<()> {
         seen: BTreeMap::new(),
         instructions: args.writing.instructions.clone(),
         cancel,
-        report: Report::default(),
+        counts: Arc::default(),
     };
+    #[cfg(feature = "serve")]
+    if let Some(port) = args.metrics {
+        let (listener, address) = crate::serve::http::bind(port).await?;
+        note(&format!("counts at {address}/metrics"));
+        let (counts, cancel) = (Arc::clone(&worker.counts), worker.cancel.clone());
+        let answer = axum::routing::get(move || async move { counts.text() });
+        let router = axum::Router::new().route("/metrics", answer);
+        tokio::spawn(async move { crate::serve::http::accept(listener, router, &cancel).await });
+    }
     worker.work(args).await?;
-    let report = worker.report;
     if app.json {
-        app.out.json(&report)?;
+        app.out.json(&*worker.counts)?;
     } else {
+        let [
+            (_, sessions),
+            (_, compacted),
+            (_, summaries),
+            _,
+            (_, failed),
+        ] = worker.counts.all();
         app.out.line(&format!(
-            "{}, {} compacted with {}, {} failed",
-            count(report.looked_at, "changed session", "changed sessions"),
-            report.compacted,
-            count(report.summaries, "summary", "summaries"),
-            report.failed,
+            "{}, {compacted} compacted with {}, {failed} failed",
+            count(sessions, "changed session", "changed sessions"),
+            count(summaries, "summary", "summaries"),
         ))?;
     }
     Ok(())
@@ -91,7 +133,7 @@ struct Worker {
     seen: BTreeMap<ConversationId, Timestamp>,
     instructions: Option<String>,
     cancel: CancellationToken,
-    report: Report,
+    counts: Arc<Counts>,
 }
 
 impl Worker {
@@ -136,12 +178,12 @@ impl Worker {
 
     /// Compacts a conversation. A failure is counted, and leaves the conversation to another look.
     async fn look_at(&mut self, changed: ChangedConversation) {
-        self.report.looked_at += 1;
+        add(&self.counts.looked_at, 1);
         let began = Instant::now();
         let span = tracing::info_span!(target: TARGET, "session", id = changed.conversation.0);
         match self.compact(changed).instrument(span).await {
             Ok(Some((key, summaries))) => {
-                self.report.compacted += 1;
+                add(&self.counts.compacted, 1);
                 note(&format!(
                     "{}: {} in {} ms",
                     quoted(&key),
@@ -151,7 +193,7 @@ impl Worker {
             }
             Ok(None) => {}
             Err(error) => {
-                self.report.failed += 1;
+                add(&self.counts.failed, 1);
                 note(&format!("session {}: {error}", changed.conversation));
             }
         }
@@ -175,11 +217,11 @@ impl Worker {
             ..CompactRequest::from(Mode::Incremental)
         };
         let outcome = session.compact(request).await?;
-        self.report.calls += outcome.calls;
+        add(&self.counts.calls, outcome.calls);
         let summaries = outcome.summaries.len() as u64;
-        self.report.summaries += summaries;
+        add(&self.counts.summaries, summaries);
         if let Some(failure) = outcome.failure {
-            self.report.failed += 1;
+            add(&self.counts.failed, 1);
             note(&format!("{}: {failure}", quoted(found.key.as_str())));
         } else if !self.cancel.is_cancelled()
             && let Some(queue) = store.work_queue()
@@ -204,6 +246,7 @@ fn is_retryable(error: &agent_memory::Error) -> bool {
 
     matches!(
         error.kind(),
-        ErrorKind::Store(StoreKind::Busy | StoreKind::Disconnected)
+        // A session that was taken without an answer is free again when its time is over.
+        ErrorKind::Store(StoreKind::Busy | StoreKind::Disconnected | StoreKind::Uncertain)
     )
 }

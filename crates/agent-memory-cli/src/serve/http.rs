@@ -4,6 +4,7 @@ use std::net::Ipv4Addr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use agent_memory::compaction::CancellationToken;
 use axum::Router;
 use axum::extract::{MatchedPath, Request, State};
 use axum::http::{HeaderMap, StatusCode, header};
@@ -42,18 +43,29 @@ const LOOKING: Duration = Duration::from_millis(50);
 
 /// Serves clients until a signal comes, and then the requests that have begun.
 pub(super) async fn serve(stop: &Stop, server: Arc<Server>, port: u16) -> anyhow::Result<()> {
-    let failed = |error: std::io::Error| {
-        let text = format!("cannot listen at port {port} ({error})");
-        Failure::new(Kind::Other, text).hint("give another port with --port, or 0")
-    };
-    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port))
-        .await
-        .map_err(failed)?;
-    let address = listener.local_addr().map_err(failed)?;
+    let (listener, address) = bind(port).await?;
     let router = routes::router().layer(from_fn_with_state(Arc::clone(&server), admitted));
     let router: Router = router.with_state(server);
     let (_holding, cancelled) = stop.holding();
-    note(&format!("serving at http://{address}"));
+    note(&format!("serving at {address}"));
+    accept(listener, router, &cancelled).await;
+    Ok(())
+}
+
+/// Listens at a port of the loopback address, or at a free one for 0. Returns the URL too.
+pub(crate) async fn bind(port: u16) -> Result<(TcpListener, String), Failure> {
+    let failed = |error: std::io::Error| {
+        let text = format!("cannot listen at port {port} ({error})");
+        Failure::new(Kind::Other, text).hint("give another port, or 0")
+    };
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await;
+    let listener = listener.map_err(failed)?;
+    let address = listener.local_addr().map_err(failed)?;
+    Ok((listener, format!("http://{address}")))
+}
+
+/// Serves clients until the token is cancelled, and then the requests that have begun.
+pub(crate) async fn accept(listener: TcpListener, router: Router, cancelled: &CancellationToken) {
     let free = Arc::new(Semaphore::new(MAX_CONNECTIONS));
     let graceful = GracefulShutdown::new();
     let signalled = async {
@@ -88,7 +100,6 @@ pub(super) async fn serve(stop: &Stop, server: Arc<Server>, port: u16) -> anyhow
     drop(listener);
     // A request that still runs then has taken its whole time.
     let _ = tokio::time::timeout(WRITING, graceful.shutdown()).await;
-    Ok(())
 }
 
 /// Counts a request, and passes it on if it may be answered.

@@ -1,6 +1,6 @@
 //! The program on a PostgreSQL server: the same answers as with a file, copies between both, and workers.
 
-use std::io::Write as _;
+use std::io::{BufRead as _, Read as _, Write as _};
 use std::process::Stdio;
 
 use serde_json::{Value, json};
@@ -215,6 +215,7 @@ fn workers_share_the_sessions_of_a_server() {
     assert_eq!(home.json(&["--store", &url, "verify"])["ok"], true);
 }
 
+#[cfg(feature = "serve")]
 #[test]
 fn a_worker_ends_with_a_signal_and_works_on_files_too() {
     let home = Home::new();
@@ -226,28 +227,33 @@ fn a_worker_ends_with_a_signal_and_works_on_files_too() {
     );
     let mut process = home.process(program());
     let mut worker = process
-        .args(["work"])
+        .args(["work", "--metrics", "0"])
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    // The worker says which database it has opened, and then waits.
-    let mut line = String::new();
-    let mut stderr = std::io::BufReader::new(worker.stderr.take().unwrap());
-    std::io::BufRead::read_line(&mut stderr, &mut line).unwrap();
-    assert!(line.contains("database: "), "{line}");
-    #[cfg(unix)]
-    {
-        let id = worker.id().to_string();
-        let kill = home.process("kill").args(["-TERM", &id]).status().unwrap();
-        assert!(kill.success());
-        let ended = worker.wait().unwrap();
-        assert!(
-            ended.code() == Some(0) || ended.code() == Some(143),
-            "{ended}"
-        );
-    }
-    #[cfg(not(unix))]
-    worker.kill().unwrap();
+    // The worker says which database it has opened and where its counts are, and then waits.
+    let mut lines = std::io::BufReader::new(worker.stderr.take().unwrap()).lines();
+    let mut line = || lines.next().unwrap().unwrap();
+    assert!(line().contains("database: "));
+    let counts = line();
+    let (_, address) = counts.split_once("http://").unwrap();
+    let (address, path) = address.split_once('/').unwrap();
+    let mut stream = std::net::TcpStream::connect(address).unwrap();
+    write!(
+        stream,
+        "GET /{path} HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\n\r\n"
+    )
+    .unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    assert!(
+        answer.contains("\nagent_memory_work_sessions_total "),
+        "{answer}"
+    );
+    let id = worker.id().to_string();
+    let kill = home.process("kill").args(["-TERM", &id]).status().unwrap();
+    assert!(kill.success());
+    assert_eq!(worker.wait().unwrap().code(), Some(0));
 }
 
 #[test]
