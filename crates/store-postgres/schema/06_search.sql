@@ -10,3 +10,6 @@ create table search_chunk (
   primary key (tree, segment, key),
   foreign key (tree, segment) references search_segment (tree, id)
 ) /* by tree */;
+
+-- Its bytes are packed already.
+alter table search_chunk alter column data set storage external;

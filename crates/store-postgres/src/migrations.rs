@@ -7,7 +7,7 @@ pub(crate) const MIGRATIONS: &[Migration] = &[
     Migration {
         version: 1,
         name: "initial",
-        checksum: "f2d0d6a41dbf0668d197f8829f3572307ce1d27b3888fb31fe39de3c2c8e6b66",
+        checksum: "a756a41e97313c5a063747f047deb15df9e3f661616afbd6a313d5317d1be20b",
         sql: include_str!("../migrations/0001_initial.sql"),
     },
 ];
