@@ -61,14 +61,18 @@ impl Error {
         self.kind
     }
 
-    /// Returns whether the same call may succeed later: the database was locked, another process wrote first, or a
-    /// model was unreachable or too busy.
+    /// Returns whether the same call may succeed later: the database was locked or could not be reached, another process
+    /// wrote first, or a model was unreachable or too busy.
     pub fn is_retryable(&self) -> bool {
         use memory_store::ErrorKind as Store;
         match self.kind {
             ErrorKind::Store(kind) => matches!(
                 kind,
-                Store::Busy | Store::HeadMoved | Store::Stale | Store::NotGone
+                Store::Busy
+                    | Store::Disconnected
+                    | Store::HeadMoved
+                    | Store::Stale
+                    | Store::NotGone
             ),
             ErrorKind::Model(kind) => kind.retryable(),
             _ => false,

@@ -1,7 +1,5 @@
 //! The search index that a store keeps.
 
-use std::sync::PoisonError;
-
 use memory_model::ConversationId;
 #[cfg(doc)]
 use memory_search::Embedder;
@@ -12,6 +10,7 @@ use memory_search::{
 use memory_store::FullStore;
 
 use crate::error::Result;
+use crate::memory::Memory;
 use crate::session::Session;
 
 /// Number of new messages after which the index is extended.
@@ -129,19 +128,34 @@ impl Session {
     }
 
     /// Extends the index. A failure does not fail the caller, because searches read the entries that are not in the
-    /// index. [`Memory::close`](crate::Memory::close) returns the failure.
+    /// index. [`Memory::close`](crate::Memory::close) tries it again.
     async fn extend_index(&self) {
-        let inner = &self.memory().inner;
-        if !inner.keeps_index {
-            return;
-        }
-        let extended = extend_index(&*inner.store, self.id(), MOST_AT_ONCE).await;
-        if let Err(error) = extended {
+        if self.memory().inner.keeps_index
+            && let Err(error) = self.memory().extend_index(self.id()).await
+        {
             tracing::warn!(session = %self.key(), %error, "the search index was not extended");
-            let failed = inner.not_indexed.lock();
-            failed
-                .unwrap_or_else(PoisonError::into_inner)
-                .get_or_insert(error);
         }
+    }
+}
+
+impl Memory {
+    /// Extends the index of a session, and notes whether that failed.
+    async fn extend_index(&self, id: ConversationId) -> memory_store::Result<()> {
+        let extended = extend_index(&*self.inner.store, id, MOST_AT_ONCE).await;
+        let mut failed = self.inner.not_indexed();
+        match &extended {
+            Ok(_) => failed.remove(&id),
+            Err(_) => failed.insert(id),
+        };
+        extended.map(|_| ())
+    }
+
+    /// Extends the indexes that could not be extended before.
+    pub(crate) async fn extend_failed_indexes(&self) -> memory_store::Result<()> {
+        let failed = self.inner.not_indexed().clone();
+        for id in failed {
+            self.extend_index(id).await?;
+        }
+        Ok(())
     }
 }

@@ -1,11 +1,12 @@
 //! A memory: the settings and resources that all sessions of a store share.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use compaction_runner::{CancellationToken, Hooks, InFlight, Liveness, RunnerPolicy};
 use context_assembler::{AssemblyPolicy, ContextAccounting};
 use memory_model::conventions::AgentConventions;
-use memory_model::{Clock, SessionKey, ViewVersion};
+use memory_model::{Clock, ConversationId, SessionKey, ViewVersion};
 use memory_search::{Embedder, Search};
 use memory_store::{Conversation, FullStore, NewConversation, Origin};
 use model_client::guard::Spent;
@@ -36,8 +37,8 @@ pub(crate) struct Inner {
     pub(crate) embedder: Option<Arc<dyn Embedder>>,
     /// Whether ingesting and compacting extend the search index of the store.
     pub(crate) keeps_index: bool,
-    /// First error of extending the index since the memory was opened.
-    pub(crate) not_indexed: Mutex<Option<memory_store::Error>>,
+    /// Sessions with an index that could not be extended at the last attempt.
+    pub(crate) not_indexed: Mutex<BTreeSet<ConversationId>>,
     pub(crate) estimator: Arc<dyn TokenEstimator>,
     pub(crate) writers: Writers,
     /// Summarizer of the ladder's extractive tier, which needs no model.
@@ -76,6 +77,13 @@ pub(crate) struct Inner {
 #[derive(Debug, Clone)]
 pub struct Memory {
     pub(crate) inner: Arc<Inner>,
+}
+
+impl Inner {
+    pub(crate) fn not_indexed(&self) -> MutexGuard<'_, BTreeSet<ConversationId>> {
+        let failed = self.not_indexed.lock();
+        failed.unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 impl Memory {
@@ -132,14 +140,13 @@ impl Memory {
     /// without using the store.
     ///
     /// # Errors
-    /// `Store` if the store fails, or if the search index could not be extended since the memory was opened. In the
+    /// `Store` if the store fails, or if a search index that could not be extended cannot be extended now either. In the
     /// second case all messages are stored.
     pub async fn close(&self) -> Result<()> {
         self.inner.closing.cancel();
         self.inner.prefetches.close().await;
+        let extended = self.extend_failed_indexes().await;
         self.inner.store.close().await?;
-        let failed = &self.inner.not_indexed;
-        let failed = failed.lock().unwrap_or_else(PoisonError::into_inner).take();
-        failed.map_or(Ok(()), |error| Err(error.into()))
+        Ok(extended?)
     }
 }
