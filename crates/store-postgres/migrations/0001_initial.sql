@@ -193,6 +193,10 @@ create table message (
   foreign key (tree, payload) references payload (tree, id)
 ) /* by tree */;
 
+-- Families differ much in size. The planner is to take each for a large one: it then searches by the whole key, where it
+-- would read all rows of a small one.
+alter table message alter column tree set (n_distinct = 100);
+
 -- Its bytes are compressed already.
 alter table message alter column body set storage external;
 
@@ -340,6 +344,8 @@ create table span (
   foreign key (tree, conversation) references conversation (tree, no)
 ) /* by tree */;
 
+alter table span alter column tree set (n_distinct = 100);
+
 -- What a publish added and still lives.
 create index span_added on span (tree, conversation, view, added_in);
 
@@ -360,6 +366,8 @@ create table span_history (
   primary key (tree, conversation, view, removed_in, first),
   foreign key (tree, conversation) references conversation (tree, no)
 ) /* by tree */;
+
+alter table span_history alter column tree set (n_distinct = 100);
 
 -- What a publish added and a later one replaced.
 create index span_history_added on span_history (tree, conversation, view, added_in);
@@ -387,6 +395,8 @@ create table publication (
   primary key (tree, conversation, view, version),
   foreign key (tree, conversation) references conversation (tree, no)
 ) /* by tree */;
+
+alter table publication alter column tree set (n_distinct = 100);
 
 create function publication_insert() returns trigger language plpgsql as $$
 begin
@@ -444,6 +454,8 @@ create table summary (
   foreign key (tree, conversation) references conversation (tree, no)
 ) /* by tree */;
 
+alter table summary alter column tree set (n_distinct = 100);
+
 -- The same source by the same recipe is never paid for twice.
 create index summary_source on summary (tree, conversation, source_hash, recipe);
 
@@ -491,6 +503,8 @@ create table summary_link (
   foreign key (tree, parent) references summary (tree, id),
   foreign key (tree, child) references summary (tree, id)
 ) /* by tree */;
+
+alter table summary_link alter column tree set (n_distinct = 100);
 
 -- Up the graph: which summaries contain this one or were made from it.
 create index summary_link_child on summary_link (tree, child) where child is not null;
@@ -597,6 +611,8 @@ create table search_chunk (
   primary key (tree, segment, key),
   foreign key (tree, segment) references search_segment (tree, id)
 ) /* by tree */;
+
+alter table search_chunk alter column tree set (n_distinct = 100);
 
 -- Its bytes are packed already.
 alter table search_chunk alter column data set storage external;

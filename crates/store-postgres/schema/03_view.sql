@@ -14,6 +14,8 @@ create table span (
   foreign key (tree, conversation) references conversation (tree, no)
 ) /* by tree */;
 
+alter table span alter column tree set (n_distinct = 100);
+
 -- What a publish added and still lives.
 create index span_added on span (tree, conversation, view, added_in);
 
@@ -22,6 +24,8 @@ create table span_history (
   primary key (tree, conversation, view, removed_in, first),
   foreign key (tree, conversation) references conversation (tree, no)
 ) /* by tree */;
+
+alter table span_history alter column tree set (n_distinct = 100);
 
 -- What a publish added and a later one replaced.
 create index span_history_added on span_history (tree, conversation, view, added_in);
@@ -40,6 +44,8 @@ create table publication (
   primary key (tree, conversation, view, version),
   foreign key (tree, conversation) references conversation (tree, no)
 ) /* by tree */;
+
+alter table publication alter column tree set (n_distinct = 100);
 
 create function publication_insert() returns trigger language plpgsql as $$
 begin

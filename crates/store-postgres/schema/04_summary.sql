@@ -5,6 +5,8 @@ create table summary (
   foreign key (tree, conversation) references conversation (tree, no)
 ) /* by tree */;
 
+alter table summary alter column tree set (n_distinct = 100);
+
 -- The same source by the same recipe is never paid for twice.
 create index summary_source on summary (tree, conversation, source_hash, recipe);
 
@@ -43,6 +45,8 @@ create table summary_link (
   foreign key (tree, parent) references summary (tree, id),
   foreign key (tree, child) references summary (tree, id)
 ) /* by tree */;
+
+alter table summary_link alter column tree set (n_distinct = 100);
 
 -- Up the graph: which summaries contain this one or were made from it.
 create index summary_link_child on summary_link (tree, child) where child is not null;

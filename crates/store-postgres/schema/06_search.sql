@@ -11,5 +11,7 @@ create table search_chunk (
   foreign key (tree, segment) references search_segment (tree, id)
 ) /* by tree */;
 
+alter table search_chunk alter column tree set (n_distinct = 100);
+
 -- Its bytes are packed already.
 alter table search_chunk alter column data set storage external;

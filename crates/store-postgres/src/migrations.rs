@@ -7,7 +7,7 @@ pub(crate) const MIGRATIONS: &[Migration] = &[
     Migration {
         version: 1,
         name: "initial",
-        checksum: "a756a41e97313c5a063747f047deb15df9e3f661616afbd6a313d5317d1be20b",
+        checksum: "44681c528be1168ce54e16d444eae45141fd4fc7eaea5681bd7012ffdbfa24d0",
         sql: include_str!("../migrations/0001_initial.sql"),
     },
 ];
