@@ -170,6 +170,17 @@ fn partitioned(sql: &str, partitions: u32) -> String {
         rest = after.strip_prefix(';').unwrap_or(after);
     }
     script.push_str(rest);
+    // The settings of a table's statistics do not hold for its partitions.
+    for line in sql.lines() {
+        let set = line
+            .strip_prefix("alter table ")
+            .and_then(|set| set.split_once(' '));
+        if let Some((name, set)) = set.filter(|(_, set)| set.contains("n_distinct")) {
+            for number in 0..partitions {
+                let _ = writeln!(script, "\nalter table {name}_p{number} {set}");
+            }
+        }
+    }
     script
 }
 
@@ -196,6 +207,9 @@ mod tests {
         let two = partitioned(sql, 2);
         assert!(two.contains(") partition by hash (tree);\ncreate table a_p0 partition of a "));
         assert!(two.contains("create table a_p1 ") && !two.contains("b_p0"));
+        let set = format!("{sql}\nalter table a alter column tree set (n_distinct = 100);\n");
+        let two = partitioned(&set, 2);
+        assert!(two.contains("\nalter table a_p1 alter column tree set (n_distinct = 100);\n"));
     }
 
     #[test]

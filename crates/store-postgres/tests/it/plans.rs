@@ -5,7 +5,7 @@ use sea_query::PostgresQueryBuilder;
 use sqlx::{AssertSqlSafe, Row as _};
 use store_sql::{Family, hot_statements, inlined};
 
-use crate::common::{Schemas, run, server, stranger};
+use crate::common::{Schemas, run, schemas, server, stranger};
 
 /// Variable with the number of sessions in the tables; each has a hundred messages.
 const SESSIONS: &str = "AGENT_MEMORY_PLANS_SESSIONS";
@@ -111,4 +111,34 @@ async fn every_hot_statement_searches_one_family() {
     ] {
         assert!(all.contains(index), "{index} is not in\n{all}");
     }
+}
+
+/// A statement that is planned once for all families must not take each for a small one.
+#[tokio::test]
+async fn a_large_family_among_small_ones_is_searched_by_the_whole_key() {
+    let schemas = schemas!();
+    let (url, _store) = schemas.store().await;
+    let mut db = stranger(&url).await;
+    let fill = "
+        set session_replication_role = replica;
+        insert into message (tree, id, conversation, seq, kind, role, at, tokens, running, hash, body)
+          select no, no::bigint << 32 | seq, no, seq, 'message', 'user', 1, 1, seq, sha256('x'), repeat('word ', 20)::bytea
+            from generate_series(1, 5000) no, generate_series(1, case no when 1 then 5000 else 4 end) seq;
+        analyze;
+        set plan_cache_mode = force_generic_plan;
+        prepare look_up (bigint, bigint, bigint) as
+          select running from message where tree = $1 and id in ($2, $3);";
+    run(&mut db, fill).await.unwrap();
+    let explain = "explain (costs off) execute look_up (1, 4294967303, 4294967400)";
+    let rows = sqlx::query(explain)
+        .persistent(false)
+        .fetch_all(&mut db)
+        .await
+        .unwrap();
+    let plan: Vec<String> = rows.iter().map(|row| row.get(0)).collect();
+    let plan = plan.join("\n");
+    assert!(
+        plan.contains("Index Cond: ((tree = $1) AND (id = ANY"),
+        "{plan}"
+    );
 }
