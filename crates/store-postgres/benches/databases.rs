@@ -214,6 +214,7 @@ async fn measure(url: &str, size: Size) {
         "claim and publish of a leaf of 20 messages",
         "search of a rare word",
         "search of a word in most messages, by relevance",
+        "the same after `analyze`",
     ];
     println!(
         "\n| microseconds, median of {} |{}",
@@ -222,6 +223,9 @@ async fn measure(url: &str, size: Size) {
     );
     for (which, name) in names.into_iter().enumerate() {
         extend_indexes(&sides).await;
+        if which == 6 {
+            run(url, "analyze").await;
+        }
         let mut times = vec![Vec::new(); sides.len()];
         for round in 0..size.rounds {
             for (side, times) in sides.iter_mut().zip(&mut times) {
