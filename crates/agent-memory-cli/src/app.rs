@@ -376,8 +376,9 @@ impl App {
     pub(crate) fn command(&self, options: &[&str], about: &[&str]) -> String {
         let mut words = vec![program()];
         if let Some(store) = self.store.as_deref().filter(|_| given()) {
+            // A password is not repeated.
             words.push("--store".to_owned());
-            words.push(quoted(store).into_owned());
+            words.push(quoted(&shown(store)).into_owned());
         }
         words.extend(options.iter().map(|word| quoted(word).into_owned()));
         if about.iter().any(|word| word.starts_with('-')) {
@@ -401,6 +402,18 @@ impl App {
                 _ if !rest.is_empty() => rest.push(word),
                 "--cursor" => drop(given.next()),
                 option if option.starts_with("--cursor=") => {}
+                "--store" => {
+                    words.push(word);
+                    words.extend(
+                        given
+                            .next()
+                            .map(|store| quoted(&shown(&store)).into_owned()),
+                    );
+                }
+                option if option.starts_with("--store=") => {
+                    let store = option.strip_prefix("--store=").unwrap_or_default();
+                    words.push(quoted(&format!("--store={}", shown(store))).into_owned());
+                }
                 option => words.push(quoted(option).into_owned()),
             }
         }
@@ -418,6 +431,14 @@ fn without_descendants(found: Vec<Conversation>) -> Vec<Conversation> {
         parent.is_some_and(|parent| ids.contains(&parent))
     };
     found.into_iter().filter(|found| !descends(found)).collect()
+}
+
+/// Returns the value of `--store` for a command to paste: without a password.
+fn shown(store: &str) -> String {
+    match Place::find(Some(store)) {
+        Ok(place) if place.file().is_none() => place.name(),
+        _ => store.to_owned(),
+    }
 }
 
 /// Returns whether the command line has the option `--store`. Otherwise a pasted command takes the database from the

@@ -24,16 +24,20 @@ pub struct PostgresDatabase {
 }
 
 impl PostgresDatabase {
+    /// Returns the number in the answer of a query that is made of fixed words, numbers and the name of the schema.
+    async fn number(&self, sql: String) -> Result<i64> {
+        self.connections.count(1);
+        // As simple queries, which a pooler never divides.
+        let row = sqlx::raw_sql(sql::trusted(sql)).fetch_one(self.connections.pool());
+        let number = row.await.and_then(|row| row.try_get(0));
+        number.map_err(|e| error::failed(self.connections.place(), e))
+    }
+
     /// Waits until no other transaction of the database can see rows that are dead now.
     async fn outlive_readers(&self) -> Result<()> {
-        let failed = |e| error::failed(self.connections.place(), e);
-        let number = async |sql: String| -> Result<i64> {
-            self.connections.count(1);
-            // As simple queries, which a pooler never divides.
-            let row = sqlx::raw_sql(sql::trusted(sql)).fetch_one(self.connections.pool());
-            row.await.and_then(|row| row.try_get(0)).map_err(failed)
-        };
-        let ours = number("select pg_current_xact_id()::text::bigint".to_owned()).await?;
+        let ours = self
+            .number("select pg_current_xact_id()::text::bigint".to_owned())
+            .await?;
         let older = format!(
             "select count(*) from pg_stat_activity where backend_xmin is not null \
              and datname = current_database() and pid <> pg_backend_pid() \
@@ -41,7 +45,7 @@ impl PostgresDatabase {
         );
         let deadline = tokio::time::Instant::now() + WIPE_PATIENCE;
         loop {
-            let older = number(older.clone()).await?;
+            let older = self.number(older.clone()).await?;
             if older == 0 {
                 return Ok(());
             }
@@ -110,8 +114,16 @@ impl Database for PostgresDatabase {
         check::check(&mut reader).await
     }
 
-    /// Removes dead rows from the tables that had words, if the role owns them.
+    /// Removes dead rows from the tables that had words. Only the owner of the tables can.
     async fn wipe(&self) -> Result<()> {
+        let others = format!(
+            "select count(*) from pg_class where relkind in ('r', 'p') and relnamespace = '{}'::regnamespace \
+             and not pg_has_role(relowner, 'usage')",
+            self.connections.schema()
+        );
+        if self.number(others).await? > 0 {
+            return Err(error::not_owner(self.connections.place()));
+        }
         self.outlive_readers().await?;
         let failed = |e| error::failed(self.connections.place(), e);
         let mut connection = self.connections.pool().acquire().await.map_err(failed)?;
@@ -170,7 +182,7 @@ pub(crate) async fn open(url: &str, options: PostgresOptions) -> Result<(Postgre
     let mut connection = connected.map_err(opening)?;
     let opened = match options.read_only {
         true => migrate::check(&mut connection, &target).await,
-        false => migrate::bring_up(&mut connection, &target, &options).await,
+        false => migrate::bring_up(&mut connection, &target).await,
     };
     let wipes = match opened {
         Ok(()) => migrate::has_wipes(&mut connection, &target).await,

@@ -129,8 +129,13 @@ pub(crate) fn opening(place: &str, error: sqlx::Error) -> Error {
 }
 
 pub(crate) fn url(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Error {
-    let text = "the URL of the database is not valid: it has the form postgres://user:password@host:5432/database";
+    let text = "the URL of the database is not valid: it has the form postgres://user:password@host:5432/database, with %2F for / and %40 for @ in a password";
     Error::new(ErrorKind::Invalid, text).with_source(error)
+}
+
+pub(crate) fn parameter(parameter: &str) -> Error {
+    let text = format!("{parameter}: the URL of the database has no such parameter: leave it out");
+    Error::new(ErrorKind::Invalid, text)
 }
 
 pub(crate) fn schema_name(name: &str) -> Error {
@@ -172,6 +177,13 @@ pub(crate) fn older_schema(place: &str, found: i64, known: i64) -> Error {
 pub(crate) fn read_only(place: &str) -> Error {
     let text = format!("{place} is open for reading only: open it for writing");
     Error::new(ErrorKind::ReadOnly, text)
+}
+
+pub(crate) fn not_owner(place: &str) -> Error {
+    let text = format!(
+        "{place}: the words are erased but still in dead rows, because only the owner of the tables can vacuum them: run a command that writes as their owner"
+    );
+    Error::new(ErrorKind::NotGone, text)
 }
 
 pub(crate) fn not_gone(place: &str, patience: Duration) -> Error {

@@ -10,7 +10,7 @@ use store_sql::Family;
 use crate::error::{self, Result};
 use crate::migration::created;
 use crate::migrations::MIGRATIONS;
-use crate::options::{PostgresOptions, Target};
+use crate::options::Target;
 use crate::sql;
 
 /// Mark in the migrations after each table whose keys begin with the family.
@@ -108,11 +108,7 @@ pub(crate) async fn check(connection: &mut PgConnection, target: &Target) -> Res
 }
 
 /// Checks that the tables belong to agent-memory, and creates or migrates them.
-pub(crate) async fn bring_up(
-    connection: &mut PgConnection,
-    target: &Target,
-    options: &PostgresOptions,
-) -> Result<()> {
+pub(crate) async fn bring_up(connection: &mut PgConnection, target: &Target) -> Result<()> {
     let opening = |e| error::opening(&target.place, e);
     let mut tx = begin(connection, target, true).await.map_err(opening)?;
     if version(&mut tx, target).await? == known() {
@@ -133,7 +129,7 @@ pub(crate) async fn bring_up(
         _ => String::new(),
     };
     for migration in MIGRATIONS.iter().filter(|one| one.version > found) {
-        script.push_str(&partitioned(migration.sql, options.partitions));
+        script.push_str(&partitioned(migration.sql, target.partitions));
         let (version, name, checksum) = (migration.version, migration.name, migration.checksum);
         let _ = writeln!(
             script,

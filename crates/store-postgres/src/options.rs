@@ -79,11 +79,35 @@ impl PostgresOptions {
     }
 }
 
+/// Parameters of a URL that the driver reads.
+const PARAMETERS: [&str; 18] = [
+    "sslmode",
+    "ssl-mode",
+    "sslrootcert",
+    "ssl-root-cert",
+    "ssl-ca",
+    "sslcert",
+    "ssl-cert",
+    "sslkey",
+    "ssl-key",
+    "statement-cache-capacity",
+    "host",
+    "hostaddr",
+    "port",
+    "dbname",
+    "user",
+    "password",
+    "application_name",
+    "options",
+];
+
 /// A URL with the parameters that this crate reads.
 #[derive(Debug, Clone)]
 pub(crate) struct Target {
     pub(crate) connect: PgConnectOptions,
     pub(crate) schema: String,
+    /// Number of partitions of each table that is created.
+    pub(crate) partitions: u32,
     /// Whether connections are given out for one transaction.
     pub(crate) pooled: bool,
     /// The URL without a password.
@@ -93,12 +117,22 @@ pub(crate) struct Target {
 impl Target {
     pub(crate) fn parse(url: &str, options: &PostgresOptions) -> Result<Self> {
         let (base, query) = url.split_once('?').unwrap_or((url, ""));
-        let (ours, theirs): (Vec<&str>, Vec<&str>) = query
-            .split('&')
-            .filter(|pair| !pair.is_empty())
-            .partition(|pair| pair.starts_with("schema="));
-        let schema = ours.last().and_then(|pair| pair.strip_prefix("schema="));
-        let schema = schema.unwrap_or("agent_memory").to_owned();
+        let mut theirs = Vec::new();
+        let (mut schema, mut partitions) = ("agent_memory", options.partitions);
+        for pair in query.split('&').filter(|pair| !pair.is_empty()) {
+            match pair.split_once('=').unwrap_or((pair, "")) {
+                ("schema", name) => schema = name,
+                ("partitions", number) => {
+                    let number = number.parse().map_err(|_| error::parameter(pair));
+                    partitions = number?;
+                }
+                (name, _) if PARAMETERS.contains(&name) || name.starts_with("options[") => {
+                    theirs.push(pair);
+                }
+                (name, _) => return Err(error::parameter(name)),
+            }
+        }
+        let schema = schema.to_owned();
         let is_name = |name: &str| {
             let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
             !name.is_empty() && name.len() <= 63 && name.chars().all(plain)
@@ -131,6 +165,7 @@ impl Target {
         let mut target = Self {
             connect,
             schema,
+            partitions,
             pooled,
             place,
         };

@@ -3,7 +3,7 @@
 use clap::Command;
 
 /// The examples of each command, one a line, and the effect of each after a number sign.
-const EXAMPLES: &[(&str, &str)] = &[
+const EXAMPLES: [(&str, &str); 30] = [
     (
         "audit",
         "agent-memory audit session.jsonl                        # kept and lost items of each compaction
@@ -193,6 +193,7 @@ mod tests {
         let is_built = |name: &str| match name {
             "mcp" => cfg!(feature = "mcp"),
             "serve" => cfg!(feature = "serve"),
+            "migrate" => cfg!(feature = "postgres"),
             _ => true,
         };
         for (name, lines) in EXAMPLES.into_iter().filter(|(name, _)| is_built(name)) {

@@ -26,8 +26,8 @@ struct Report {
 
 /// An open store in a database.
 enum Opened {
-    File(SqliteStore),
-    Server(PostgresStore),
+    File(Box<SqliteStore>),
+    Server(Box<PostgresStore>),
 }
 
 pub(crate) async fn run(app: &mut App, args: &Migrate) -> anyhow::Result<()> {
@@ -66,8 +66,8 @@ pub(crate) async fn run(app: &mut App, args: &Migrate) -> anyhow::Result<()> {
     let copied = copied.map_err(agent_memory::Error::from)?;
     let memory = Memory::builder();
     let memory = match target {
-        Opened::File(store) => memory.store(store),
-        Opened::Server(store) => memory.store(store),
+        Opened::File(store) => memory.store(*store),
+        Opened::Server(store) => memory.store(*store),
     };
     let memory = memory.open().await?;
     let verified = memory.verify().await;
@@ -116,7 +116,7 @@ async fn open(place: &Place, read_only: bool) -> agent_memory::Result<Opened> {
             } else {
                 options
             };
-            Opened::File(options.open(path).await?)
+            Opened::File(Box::new(options.open(path).await?))
         }
         Location::Server(url) => {
             let options = PostgresOptions::new();
@@ -125,7 +125,7 @@ async fn open(place: &Place, read_only: bool) -> agent_memory::Result<Opened> {
             } else {
                 options
             };
-            Opened::Server(options.open(url).await?)
+            Opened::Server(Box::new(options.open(url).await?))
         }
     })
 }

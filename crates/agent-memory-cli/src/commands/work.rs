@@ -4,12 +4,13 @@ use std::collections::BTreeMap;
 use std::hash::{BuildHasher as _, RandomState};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use agent_memory::model::{ConversationId, Timestamp};
 use agent_memory::store::{ChangedConversation, ConversationFilter, ConversationRef, Owner};
 use agent_memory::{CompactRequest, Memory, Mode, compaction::CancellationToken};
 use serde::Serialize;
+use tokio::time::Instant;
 use tracing::Instrument as _;
 
 use crate::app::App;

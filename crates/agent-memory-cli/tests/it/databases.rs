@@ -1,4 +1,5 @@
 //! The program on a PostgreSQL server: the same answers as with a file, copies between both, and workers.
+#![allow(clippy::print_stderr, clippy::disallowed_methods)]
 
 use std::io::{BufRead as _, Read as _, Write as _};
 use std::process::Stdio;
@@ -140,7 +141,7 @@ fn sessions_move_to_a_server_and_back() {
         "pi/branched",
         "jsonl/hard-content",
     ] {
-        let transcript = fixture(&format!("{name}"));
+        let transcript = fixture(name);
         home.ok(&["--store", &file, "compact", &transcript]);
     }
     let moved = home.json(&["migrate", "--from", &file, "--to", &url]);
@@ -305,4 +306,7 @@ fn a_server_that_cannot_be_reached_is_named_without_its_password() {
     assert_ne!(ran.code, 0);
     ran.says("cannot be reached");
     assert!(!ran.err.contains("cret"), "{}", ran.err);
+    let ran = home.run(&["--store", "postgres://me:cret@h/d?partition=2", "sessions"]);
+    ran.says("partition");
+    assert!(ran.code != 0 && !ran.err.contains("cret"), "{}", ran.err);
 }

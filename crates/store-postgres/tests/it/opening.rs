@@ -3,8 +3,8 @@
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use memory_model::RawJson;
-use memory_store::{Error, ErrorKind, Maintain as _, Origin, Store as _};
+use memory_model::{RawJson, Timestamp};
+use memory_store::{Erase, Error, ErrorKind, Maintain as _, Origin, Store as _};
 use sqlx::postgres::PgConnection;
 use store_conformance::{Chat, new_conversation};
 use store_postgres::{PostgresOptions, PostgresStore};
@@ -504,4 +504,48 @@ async fn a_family_that_stays_locked_ends_a_write_with_the_time_out() {
     assert_eq!(Chat::new(&store, a.id).texts().await, [""; 0]);
     run(&mut held, "commit").await.unwrap();
     store.append(a.id, &batch(texts(1, 1))).await.unwrap();
+}
+
+/// Only the owner of the tables can vacuum them: the erasure is not finished before.
+#[tokio::test]
+async fn an_erasure_by_a_role_that_cannot_vacuum_is_finished_by_the_owner() {
+    let schemas = schemas!();
+    let (url, owning) = schemas.store().await;
+    let role = Role::new(&url, |_| true).await;
+    let as_role = as_role(&url, &role.0);
+    let store = PostgresStore::open(&as_role).await.unwrap();
+    let chat = Chat::root(&store, "a").await;
+    chat.append(texts(1, 12)).await;
+    let erase = Erase::range(store_conformance::range(2, 4), "asked for", Timestamp(1));
+    let refused = store.erase(chat.id, &erase).await.unwrap_err();
+    tells(&refused, ErrorKind::NotGone, &["as their owner"]);
+    // The words are blank all the same, and no opening by the role says that they are gone.
+    assert!(!chat.texts().await[2].contains("message"));
+    drop(PostgresStore::open(&as_role).await.unwrap());
+    assert!(store.pending_wipe().await.unwrap().is_some());
+    drop(owning);
+    let owning = PostgresStore::open(&url).await.unwrap();
+    assert_eq!(owning.pending_wipe().await.unwrap(), None);
+    role.drop(schemas).await;
+}
+
+#[tokio::test]
+async fn a_url_can_ask_for_partitions_and_knows_no_other_parameters() {
+    let schemas = schemas!();
+    let url = schemas.unused();
+    PostgresStore::open(&with(&url, "partitions=2"))
+        .await
+        .unwrap();
+    let mut db = stranger(&url).await;
+    let partitioned = "select relname::text from pg_class where relkind = 'p' and relname = 'message' \
+                       and relnamespace = current_schema()::regnamespace";
+    assert_eq!(column(&mut db, partitioned).await, ["message"]);
+    for parameter in ["partition=2", "partitions=two", "statement-cache-capcity=0"] {
+        let refused = refused(&with(&url, parameter)).await;
+        tells(
+            &refused,
+            ErrorKind::Invalid,
+            &["no such parameter", parameter.split('=').next().unwrap()],
+        );
+    }
 }

@@ -145,7 +145,7 @@ impl<D: Database> SqlStore<D> {
                 };
                 if found != *member {
                     let text = format!(
-                        "the other database has another session {} or has changed it: copy to an empty database",
+                        "the other database has another session {}, or was written to since it was copied: copy to an empty database",
                         found.key
                     );
                     return Err(Error::new(ErrorKind::Invalid, text));
