@@ -14,10 +14,11 @@ pub type PostgresStore = SqlStore<PostgresDatabase>;
 impl PostgresOptions {
     /// Opens the database at a URL, and creates the tables if they do not exist.
     ///
-    /// The URL is one of PostgreSQL's: `postgres://user:password@host:5432/database`. Two more parameters are read:
+    /// The URL is one of PostgreSQL's: `postgres://user:password@host:5432/database`. Three more parameters are read:
     /// - `schema=NAME`: schema with the tables, made of a–z, 0–9 and `_`. The default is `agent_memory`.
     /// - `statement-cache-capacity=0`: the URL leads to a pooler that gives out connections for one transaction, such as
     ///   pgbouncer. No prepared statement and no setting then outlives a transaction.
+    /// - `partitions=N`: as [`with_partitions`](Self::with_partitions).
     ///
     /// # Errors
     /// - `Invalid` if the URL or the schema's name is not valid.
