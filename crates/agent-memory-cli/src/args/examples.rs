@@ -145,7 +145,7 @@ agent-memory view 120981b4 --revert-to 3",
     (
         "work",
         "agent-memory work --once
-agent-memory --store postgres://me@db.example.org/memory work --summarizer ollama:qwen3:8b",
+agent-memory work --summarizer ollama:qwen3:8b --metrics 9464",
     ),
 ];
 

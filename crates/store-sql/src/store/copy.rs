@@ -179,8 +179,9 @@ struct Tables {
 }
 
 impl Tables {
-    /// Copies the rows of a table that meet a condition, in the order of the given columns. `change` may replace values.
-    async fn rows<T: Table + Iden>(
+    /// Copies the rows of a table that meet a condition, some at a time, in the order of the given columns, which are a
+    /// key of these rows. Without columns, at most one row meets the condition. `change` may replace values.
+    async fn rows<T: Table + Iden + PartialEq>(
         self,
         from: &mut impl Executor,
         on: &mut impl Executor,
@@ -189,17 +190,33 @@ impl Tables {
         order: &[T],
         change: impl Fn(&mut Vec<Value>),
     ) -> Result<()> {
-        let read = rows(table, (self.from, tree), condition, order);
-        let mut found = Vec::new();
-        for row in from.all(&read).await? {
-            let mut row = values::<T>(&row)?;
-            change(&mut row);
-            found.push(row);
+        let mut after: Option<Expr> = None;
+        loop {
+            let wanted = match after.take() {
+                Some(after) => condition.clone().and(after),
+                None => condition.clone(),
+            };
+            let mut read = rows(table, (self.from, tree), wanted, order);
+            read.limit(ROWS as u64);
+            let mut found = Vec::new();
+            for row in from.all(&read).await? {
+                found.push(values::<T>(&row)?);
+            }
+            let Some(last) = found.last() else {
+                return Ok(());
+            };
+            if found.len() == ROWS && !order.is_empty() {
+                let key = order.iter().filter_map(|column| last.get(at(*column)));
+                let key = Expr::tuple(key.cloned().map(Expr::val));
+                let columns = order.iter().map(|column| Expr::col(*column));
+                after = Some(Expr::tuple(columns).gt(key));
+            }
+            found.iter_mut().for_each(&change);
+            on.run(&insert_rows(table, (self.to, tree), &found)?).await?;
+            if after.is_none() {
+                return Ok(());
+            }
         }
-        for rows in found.chunks(ROWS) {
-            on.run(&insert_rows(table, (self.to, tree), rows)?).await?;
-        }
-        Ok(())
     }
 
     async fn family(
@@ -355,7 +372,7 @@ impl Tables {
             };
         }
         copy! {
-            E by First;
+            E by First, Last, At;
             V by Name;
             S by View, First;
             H by View, RemovedIn, First;
