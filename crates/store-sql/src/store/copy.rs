@@ -212,7 +212,8 @@ impl Tables {
                 after = Some(Expr::tuple(columns).gt(key));
             }
             found.iter_mut().for_each(&change);
-            on.run(&insert_rows(table, (self.to, tree), &found)?).await?;
+            on.run(&insert_rows(table, (self.to, tree), &found)?)
+                .await?;
             if after.is_none() {
                 return Ok(());
             }
