@@ -176,7 +176,7 @@ fn values_that_cannot_be_right() {
         &["context", "chess", "--budget", "many"],
         &["compact", "chess", "--strategy", "magic"],
         &["compact", "chess", "--summarizer", "openai:gpt"],
-        &["sessions", "--store", "postgres://host/db"],
+        &["sessions", "--store", "mysql://host/db"],
         &["sessions", "--store", "sqlite:"],
     ] {
         fails(&home, arguments, 2, "usage");
