@@ -63,7 +63,7 @@ pub(crate) fn failed(place: &str, error: sqlx::Error) -> Error {
             "the connection to the server was lost before the change was stored: try again"
         }
         (ErrorKind::ReadOnly, "42501") => {
-            "the role may not do this: grant it the privileges that docs/scale.md lists"
+            "the role may not do this: grant it the privileges in schema/grants.sql of store-postgres"
         }
         (ErrorKind::ReadOnly, _) => {
             "the server or the role reads only: connect to the primary, with a role that writes"
@@ -103,7 +103,7 @@ pub(crate) fn opening(place: &str, error: sqlx::Error) -> Error {
         "3D000" => "the database does not exist: create it, for example with createdb",
         "3F000" => "the schema does not exist and was not created: open it for writing first",
         "42501" => {
-            "the role may not create or read the tables: open it once with their owner, and grant what docs/scale.md lists"
+            "the role may not create or read the tables: open it once with their owner, and grant the privileges in schema/grants.sql of store-postgres"
         }
         "25006" => {
             "the server or the role reads only, and the tables are not there: connect to the primary"

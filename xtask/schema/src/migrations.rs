@@ -1,4 +1,4 @@
-//! `cargo xtask migrations`: numbered, append-only steps whose sum is the schema, of each database.
+//! `cargo xtask migrations`: numbered, append-only steps that lead to the schema of each database.
 
 use std::collections::BTreeMap;
 

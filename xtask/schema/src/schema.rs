@@ -13,7 +13,7 @@ pub(crate) struct Database(&'static str);
 
 /// The database of the schema source.
 pub(crate) const SQLITE: Database = Database("crates/store-sqlite");
-/// The database whose tables have the columns of the schema source and keys of their own.
+/// The database with the columns of the schema source, and other keys.
 pub(crate) const POSTGRES: Database = Database("crates/store-postgres");
 
 impl Database {

@@ -143,7 +143,7 @@ impl Worker {
         while !self.cancel.is_cancelled() {
             let next = match self.next().await {
                 Ok(next) => next,
-                Err(error) if is_retryable(&error) && !args.once => {
+                Err(error) if may_ask_again(&error) && !args.once => {
                     note(&format!("{error}: trying again"));
                     self.pause(Duration::from_secs(args.every)).await;
                     continue;
@@ -241,13 +241,9 @@ impl Worker {
     }
 }
 
-/// Returns whether the same call may succeed later.
-fn is_retryable(error: &agent_memory::Error) -> bool {
-    use agent_memory::{ErrorKind, store::ErrorKind as StoreKind};
-
-    matches!(
-        error.kind(),
-        // A session that was taken without an answer is free again when its time is over.
-        ErrorKind::Store(StoreKind::Busy | StoreKind::Disconnected | StoreKind::Uncertain)
-    )
+/// Returns whether the worker can ask the queue again. A session that it took without an answer is free again when its
+/// time is over.
+fn may_ask_again(error: &agent_memory::Error) -> bool {
+    let uncertain = agent_memory::ErrorKind::Store(agent_memory::store::ErrorKind::Uncertain);
+    error.is_retryable() || error.kind() == uncertain
 }

@@ -152,6 +152,6 @@ pub(super) async fn visible(
 }
 
 /// Returns an empty collection of values for a prepared SQL statement of this executor.
-fn values_for<E: Executor>(_: &E) -> E::Values {
+pub(super) fn values_for<E: Executor>(_: &E) -> E::Values {
     E::Values::default()
 }

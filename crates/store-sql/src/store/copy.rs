@@ -6,6 +6,7 @@ use memory_model::{ConversationId, Seq};
 use memory_store::{Conversation, ConversationFilter, Error, ErrorKind, Result};
 use sea_query::{Expr, ExprTrait as _, Iden, Value};
 
+use super::append::values_for;
 use super::{ROWS, SqlStore};
 use crate::convert::packed;
 use crate::copying::{insert_rows, put_values, rows, values};
@@ -412,9 +413,4 @@ impl Tables {
 fn at<T: Table + PartialEq>(column: T) -> usize {
     let place = T::COLUMNS.iter().position(|(one, _)| *one == column);
     place.unwrap_or(usize::MAX)
-}
-
-/// Returns an empty collection of values for a prepared SQL statement of this executor.
-fn values_for<E: Executor>(_: &E) -> E::Values {
-    E::Values::default()
 }
