@@ -2,13 +2,24 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use crate::files::{Call, Files, Plan};
 use crate::vfs;
 
+/// Maximum time that connections have to close after their disk has died.
+const PATIENCE: Duration = Duration::from_secs(60);
+
 /// Files of one disk, which connections share.
-pub(crate) type Shared = Arc<Mutex<Files>>;
+pub(crate) type Shared = Arc<Mounted>;
+
+#[derive(Debug, Default)]
+pub(crate) struct Mounted {
+    pub(crate) files: Mutex<Files>,
+    /// Wakes when a file is closed.
+    pub(crate) closed: Condvar,
+}
 
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
@@ -44,8 +55,7 @@ impl Image {
 
 /// A simulated disk, mounted at a folder until it is dropped.
 ///
-/// Restarting it gives connections a new disk. Connections that are still open keep the old one, on which every call
-/// fails.
+/// Restarting it gives later connections a new disk. Drop all connections before that.
 #[derive(Debug)]
 pub struct Disk {
     folder: PathBuf,
@@ -67,17 +77,32 @@ impl Disk {
 
     fn files<T>(&self, act: impl FnOnce(&mut Files) -> T) -> T {
         let disk = lock(&MOUNTED).get(&self.folder).cloned();
-        act(&mut lock(&disk.unwrap_or_default()))
+        act(&mut lock(&disk.unwrap_or_default().files))
     }
 
-    /// Replaces the disk by one with these files, all of them durable.
+    /// Replaces the disk by one with these files, all of them durable. Connections that are being closed find a dead
+    /// disk, and are waited for.
+    ///
+    /// # Panics
+    /// If a connection is still open after a minute.
     pub fn put(&self, image: &Image) {
-        let files = Arc::new(Mutex::new(Files::with(&image.0)));
-        let before = lock(&MOUNTED).insert(self.folder.clone(), files);
-        // Connections that are still open find a dead disk.
+        let before = lock(&MOUNTED).get(&self.folder).cloned();
         if let Some(before) = before {
-            lock(&before).turn_off();
+            let mut files = lock(&before.files);
+            files.turn_off();
+            let waited = before
+                .closed
+                .wait_timeout_while(files, PATIENCE, |files| files.is_in_use());
+            let (files, waited) = waited.unwrap_or_else(PoisonError::into_inner);
+            drop(files);
+            // An open connection would delete files of the new disk, which it finds by their names.
+            assert!(!waited.timed_out(), "close all connections first");
         }
+        let disk = Mounted {
+            files: Mutex::new(Files::with(&image.0)),
+            closed: Condvar::new(),
+        };
+        lock(&MOUNTED).insert(self.folder.clone(), Arc::new(disk));
     }
 
     /// Plans a failure. The calls are counted from here.

@@ -118,6 +118,7 @@ pub(crate) struct Files {
     reached: bool,
     off: bool,
     handles: u64,
+    open_handles: u64,
     /// The files before each call that changes them, if they are recorded.
     recorded: Option<Vec<BTreeMap<String, Vec<u8>>>>,
 }
@@ -200,7 +201,17 @@ impl Files {
 
     pub(crate) fn new_handle(&mut self) -> u64 {
         self.handles += 1;
+        self.open_handles += 1;
         self.handles
+    }
+
+    pub(crate) fn close(&mut self, no: FileNo, handle: u64) {
+        self.open_handles -= 1;
+        self.files[no].sharing.close(handle);
+    }
+
+    pub(crate) fn is_in_use(&self) -> bool {
+        self.open_handles > 0
     }
 
     /// Returns the file of a name. `None` if it does not exist and `create` is false.

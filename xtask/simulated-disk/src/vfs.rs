@@ -149,7 +149,7 @@ unsafe extern "C" fn open(
     // A program may have created an empty file by itself, which is in the real folder.
     let is_there = !is_log && path_of(name_pointer).is_some_and(Path::exists);
     let create = flags & c::SQLITE_OPEN_CREATE != 0 || is_there;
-    let mut files = lock(&disk);
+    let mut files = lock(&disk.files);
     let Ok(Some(no)) = files.open(&name, create, is_log) else {
         return c::SQLITE_CANTOPEN;
     };
@@ -177,12 +177,13 @@ unsafe extern "C" fn open(
 unsafe extern "C" fn close(file: *mut c::sqlite3_file) -> c_int {
     // SAFETY: `open` has stored the pointer of a box, and SQLite closes a file once.
     let open = unsafe { Box::from_raw((*file.cast::<Allocated>()).open) };
-    let mut files = lock(&open.disk);
-    files.sharing(open.no).close(open.handle);
-    if let Some(name) = &open.deleted {
-        return code(files.delete(name, false), c::SQLITE_IOERR_DELETE);
+    let mut files = lock(&open.disk.files);
+    files.close(open.no, open.handle);
+    open.disk.closed.notify_all();
+    match &open.deleted {
+        Some(name) => code(files.delete(name, false), c::SQLITE_IOERR_DELETE),
+        None => c::SQLITE_OK,
     }
-    c::SQLITE_OK
 }
 
 unsafe extern "C" fn delete(_: *mut c::sqlite3_vfs, name: *const c_char, sync: c_int) -> c_int {
@@ -195,7 +196,7 @@ unsafe extern "C" fn delete(_: *mut c::sqlite3_vfs, name: *const c_char, sync: c
             None => c::SQLITE_IOERR_DELETE,
         };
     };
-    match lock(&disk).delete(&name, sync != 0) {
+    match lock(&disk.files).delete(&name, sync != 0) {
         Ok(false) => c::SQLITE_IOERR_DELETE_NOENT,
         done => code(done, c::SQLITE_IOERR_DELETE),
     }
@@ -216,7 +217,7 @@ unsafe extern "C" fn access(
             None => c::SQLITE_IOERR_ACCESS,
         };
     };
-    let files = lock(&disk);
+    let files = lock(&disk.files);
     // The system's own file system takes an empty file for one that does not exist.
     let exists = match flags {
         c::SQLITE_ACCESS_EXISTS => files.exists(&name) && !files.is_empty(&name),
@@ -238,7 +239,7 @@ unsafe extern "C" fn read(
         let to = std::slice::from_raw_parts_mut(to.cast::<u8>(), index(length));
         (opened(file), to)
     };
-    match lock(&open.disk).read(open.no, index(at), to) {
+    match lock(&open.disk.files).read(open.no, index(at), to) {
         Ok(read) if read < to.len() => {
             to[read..].fill(0);
             c::SQLITE_IOERR_SHORT_READ
@@ -259,21 +260,21 @@ unsafe extern "C" fn write(
         let bytes = std::slice::from_raw_parts(from.cast::<u8>(), index(length));
         (opened(file), bytes)
     };
-    let written = lock(&open.disk).write(open.no, index(at), bytes);
+    let written = lock(&open.disk.files).write(open.no, index(at), bytes);
     code(written, c::SQLITE_IOERR_WRITE)
 }
 
 unsafe extern "C" fn truncate(file: *mut c::sqlite3_file, length: c::sqlite3_int64) -> c_int {
     // SAFETY: SQLite passes a file of `open`.
     let open = unsafe { opened(file) };
-    let truncated = lock(&open.disk).truncate(open.no, index(length));
+    let truncated = lock(&open.disk.files).truncate(open.no, index(length));
     code(truncated, c::SQLITE_IOERR_TRUNCATE)
 }
 
 unsafe extern "C" fn sync(file: *mut c::sqlite3_file, _: c_int) -> c_int {
     // SAFETY: SQLite passes a file of `open`.
     let open = unsafe { opened(file) };
-    let synced = lock(&open.disk).sync(open.no, open.syncs_folder);
+    let synced = lock(&open.disk.files).sync(open.no, open.syncs_folder);
     open.syncs_folder &= synced.is_err();
     code(synced, c::SQLITE_IOERR_FSYNC)
 }
@@ -281,7 +282,7 @@ unsafe extern "C" fn sync(file: *mut c::sqlite3_file, _: c_int) -> c_int {
 unsafe extern "C" fn file_size(file: *mut c::sqlite3_file, out: *mut c::sqlite3_int64) -> c_int {
     // SAFETY: SQLite passes a file of `open`.
     let open = unsafe { opened(file) };
-    let size = lock(&open.disk).size(open.no);
+    let size = lock(&open.disk.files).size(open.no);
     if let Ok(size) = size {
         // SAFETY: SQLite passes a place for the answer.
         unsafe { *out = size as c::sqlite3_int64 };
@@ -292,7 +293,7 @@ unsafe extern "C" fn file_size(file: *mut c::sqlite3_file, out: *mut c::sqlite3_
 unsafe extern "C" fn lock_file(file: *mut c::sqlite3_file, level: c_int) -> c_int {
     // SAFETY: SQLite passes a file of `open`.
     let open = unsafe { opened(file) };
-    let mut files = lock(&open.disk);
+    let mut files = lock(&open.disk.files);
     if files.is_off() {
         return c::SQLITE_IOERR_LOCK;
     }
@@ -305,7 +306,7 @@ unsafe extern "C" fn lock_file(file: *mut c::sqlite3_file, level: c_int) -> c_in
 unsafe extern "C" fn unlock_file(file: *mut c::sqlite3_file, level: c_int) -> c_int {
     // SAFETY: SQLite passes a file of `open`.
     let open = unsafe { opened(file) };
-    lock(&open.disk)
+    lock(&open.disk.files)
         .sharing(open.no)
         .unlock(open.handle, level);
     c::SQLITE_OK
@@ -315,7 +316,7 @@ unsafe extern "C" fn check_reserved_lock(file: *mut c::sqlite3_file, out: *mut c
     // SAFETY: SQLite passes a file of `open`, and a place for the answer.
     unsafe {
         let open = opened(file);
-        *out = c_int::from(lock(&open.disk).sharing(open.no).is_reserved());
+        *out = c_int::from(lock(&open.disk.files).sharing(open.no).is_reserved());
     }
     c::SQLITE_OK
 }
@@ -341,7 +342,7 @@ unsafe extern "C" fn shm_map(
 ) -> c_int {
     // SAFETY: SQLite passes a file of `open`.
     let open = unsafe { opened(file) };
-    let mapped = lock(&open.disk).map(open.no, open.handle, index(region), index(size), extend != 0);
+    let mapped = lock(&open.disk.files).map(open.no, open.handle, index(region), index(size), extend != 0);
     if let Ok(region) = mapped {
         // SAFETY: SQLite passes a place for the answer.
         unsafe { *out = region.map_or(ptr::null_mut(), <*mut u8>::cast) };
@@ -358,7 +359,7 @@ unsafe extern "C" fn shm_lock(
     // SAFETY: SQLite passes a file of `open`.
     let open = unsafe { opened(file) };
     let (first, count) = (index(first), index(count));
-    let mut files = lock(&open.disk);
+    let mut files = lock(&open.disk.files);
     if flags & c::SQLITE_SHM_UNLOCK != 0 {
         files
             .sharing(open.no)
@@ -382,12 +383,12 @@ unsafe extern "C" fn shm_barrier(file: *mut c::sqlite3_file) {
     // SAFETY: SQLite passes a file of `open`.
     let open = unsafe { opened(file) };
     // Taking and releasing the disk's lock orders the accesses before and after it.
-    drop(lock(&open.disk));
+    drop(lock(&open.disk.files));
 }
 
 unsafe extern "C" fn shm_unmap(file: *mut c::sqlite3_file, _: c_int) -> c_int {
     // SAFETY: SQLite passes a file of `open`.
     let open = unsafe { opened(file) };
-    lock(&open.disk).sharing(open.no).unmap(open.handle);
+    lock(&open.disk.files).sharing(open.no).unmap(open.handle);
     c::SQLITE_OK
 }
