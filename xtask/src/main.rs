@@ -17,11 +17,13 @@ mod licences;
 mod links;
 mod mcp_client;
 mod mode;
+mod mutate;
 mod parity;
 mod postgres;
 mod postgres_chaos;
 mod provider_types;
 mod python;
+mod simulate;
 mod size;
 mod snapshots;
 mod sources;
@@ -72,7 +74,9 @@ usage: cargo xtask <task> [--check | --dry-run]
   circles                modules of a crate that lead back to themselves
   layering               permitted dependencies of each crate, checked with `cargo tree`
   licences               the licences of all dependencies, checked with deny.toml
-  parity                 the tests that docs/parity.md names; fails if one does not exist
+  parity                 the tests that docs/parity.md and docs/promises.md name; fails if one does not exist
+  mutate [NAME ...]      breaks the code in the ways of xtask/mutations.toml, and fails if the test of a law (docs/promises.md)
+                         does not notice; --check only checks that the ways fit the code
   postgres [COMMAND ...] runs a command with the URL of a new PostgreSQL server in AGENT_MEMORY_TEST_POSTGRES_URL; without
                          one, prints the URL and waits. The server is in a temporary folder and ends with the task;
                          AGENT_MEMORY_PG_BIN names the folder of its programs
@@ -87,6 +91,9 @@ usage: cargo xtask <task> [--check | --dry-run]
   compaction-kit [PROGRAM]
                          retention of the program's contexts for the sessions of the Python package compaction-conformance-kit,
                          which pip fetches (docs/measurements/kit.md); by default the program that `cargo build` made
+  simulate [--cuts N] [--seed N] [TEST]
+                         power cuts on a simulated disk (10,000 by default), and kills and failures at every call; --keep SEED
+                         adds a seed to those that the tests always play
   size [FOLDER] [--items]
                          code lines, crates, packages, the size of the program, of this checkout or another; public items
   links                  checks that relative links of the pages lead to files
@@ -120,6 +127,9 @@ fn main() -> anyhow::Result<()> {
     if let ["abuse", rest @ ..] = words.as_slice() {
         return abuse::run(&flags, rest);
     }
+    if let ["simulate", rest @ ..] = words.as_slice() {
+        return simulate::run(&flags, rest);
+    }
     if let ["size", rest @ ..] = words.as_slice() {
         return size::run(&flags, rest);
     }
@@ -133,6 +143,7 @@ fn main() -> anyhow::Result<()> {
         ["layering"] => layering::run(),
         ["licences"] => licences::run(),
         ["links"] => links::run(),
+        ["mutate", names @ ..] => mutate::run(names, mode == Mode::Check),
         ["parity"] => parity::run(),
         ["mcp-client", program @ ..] => mcp_client::run(program),
         ["provider-types", folder @ ..] => provider_types::run(folder),

@@ -1,4 +1,4 @@
-//! Checks that the tests named in `docs/parity.md` exist and run.
+//! Checks that the tests named in `docs/parity.md` and `docs/promises.md` exist and run.
 //!
 //! A test is named as code: `` `crate: module::name` ``. The modules are the path below `tests/it` or `src` of the file
 //! with the test; a module `tests` inside of that file may be left out.
@@ -9,25 +9,28 @@ use anyhow::{Context as _, ensure};
 
 use crate::mode::root;
 
-const PAGE: &str = "docs/parity.md";
+/// The page of the laws, with the tests and mutations of each.
+pub(crate) const PROMISES: &str = "docs/promises.md";
 
-/// Fails if the page names a test that does not exist, or has a row without a test.
+/// Fails if a page names a test that does not exist, or has a row without a test.
 pub(crate) fn run() -> anyhow::Result<()> {
-    let page =
-        std::fs::read_to_string(root().join(PAGE)).with_context(|| format!("read {PAGE}"))?;
-    let rows = rows(&page);
-    ensure!(!rows.is_empty(), "{PAGE} has no row with a test");
-    let problems = problems(&root(), &rows)?;
-    ensure!(
-        problems.is_empty(),
-        "name tests that exist in {PAGE}, or move these rows to its section Open:\n  {}",
-        problems.join("\n  ")
-    );
-    let tests: usize = rows.iter().map(|row| row.tests.len()).sum();
-    println!(
-        "the {tests} tests that {PAGE} names in {} rows exist",
-        rows.len()
-    );
+    for page in ["docs/parity.md", PROMISES] {
+        let text =
+            std::fs::read_to_string(root().join(page)).with_context(|| format!("read {page}"))?;
+        let rows = rows(&text);
+        ensure!(!rows.is_empty(), "{page} has no row with a test");
+        let problems = problems(&root(), &rows)?;
+        ensure!(
+            problems.is_empty(),
+            "name tests that exist in {page}, or move these rows to its section Open:\n  {}",
+            problems.join("\n  ")
+        );
+        let tests: usize = rows.iter().map(|row| row.tests.len()).sum();
+        println!(
+            "the {tests} tests that {page} names in {} rows exist",
+            rows.len()
+        );
+    }
     Ok(())
 }
 
@@ -41,7 +44,7 @@ struct Row {
 
 /// A test as the page names it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct TestName {
+pub(crate) struct TestName {
     crate_name: String,
     modules: Vec<String>,
     function: String,
@@ -49,7 +52,7 @@ struct TestName {
 
 impl TestName {
     /// Reads `crate: module::name`; `None` for other code.
-    fn parse(code: &str) -> Option<Self> {
+    pub(crate) fn parse(code: &str) -> Option<Self> {
         let (crate_name, path) = code.split_once(": ")?;
         let is_word = |word: &str, dash: bool| {
             let allowed = |c: char| c.is_ascii_alphanumeric() || c == '_' || (dash && c == '-');
@@ -63,6 +66,31 @@ impl TestName {
             modules,
             function,
         })
+    }
+
+    pub(crate) fn crate_name(&self) -> &str {
+        &self.crate_name
+    }
+
+    /// Returns the path of the test in its binary, without modules `tests`.
+    pub(crate) fn path(&self) -> String {
+        let modules = self.modules.iter().map(String::as_str);
+        let path: Vec<&str> = modules.chain([self.function.as_str()]).collect();
+        path.join("::")
+    }
+
+    /// Returns the options of `cargo test` for the binary with the test.
+    pub(crate) fn target(&self, root: &Path) -> anyhow::Result<&'static [&'static str]> {
+        let folder = folder(root, &self.crate_name).context("a crate has a folder")?;
+        let tests = folder.join("tests/it");
+        for file in files(&tests)? {
+            let path = file.strip_prefix(&tests)?;
+            let text = std::fs::read_to_string(&file)?;
+            if find_in(&modules(path), &text, self) == Found::Runs {
+                return Ok(&["--test", "it"]);
+            }
+        }
+        Ok(&["--lib"])
     }
 }
 

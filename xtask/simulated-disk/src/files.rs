@@ -30,7 +30,13 @@ pub enum Call {
 
 impl Call {
     /// The calls that change a disk. The power is cut before one of these.
-    pub const CHANGING: &[Self] = &[Self::Open, Self::Write, Self::Truncate, Self::Sync, Self::Delete];
+    pub const CHANGING: &[Self] = &[
+        Self::Open,
+        Self::Write,
+        Self::Truncate,
+        Self::Sync,
+        Self::Delete,
+    ];
 }
 
 /// A failure of a call.

@@ -119,7 +119,13 @@ impl Sharing {
     }
 
     /// Returns the address of a region. `None` if the region does not exist and `extend` is false.
-    pub(crate) fn map(&mut self, id: u64, region: usize, size: usize, extend: bool) -> Option<*mut u8> {
+    pub(crate) fn map(
+        &mut self,
+        id: u64,
+        region: usize,
+        size: usize,
+        extend: bool,
+    ) -> Option<*mut u8> {
         self.holder(id).mapped = true;
         while extend && self.regions.len() <= region {
             self.regions.push(vec![0; size.div_ceil(8)].into());

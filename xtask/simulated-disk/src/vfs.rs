@@ -342,7 +342,13 @@ unsafe extern "C" fn shm_map(
 ) -> c_int {
     // SAFETY: SQLite passes a file of `open`.
     let open = unsafe { opened(file) };
-    let mapped = lock(&open.disk.files).map(open.no, open.handle, index(region), index(size), extend != 0);
+    let mapped = lock(&open.disk.files).map(
+        open.no,
+        open.handle,
+        index(region),
+        index(size),
+        extend != 0,
+    );
     if let Ok(region) = mapped {
         // SAFETY: SQLite passes a place for the answer.
         unsafe { *out = region.map_or(ptr::null_mut(), <*mut u8>::cast) };

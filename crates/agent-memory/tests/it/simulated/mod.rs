@@ -20,9 +20,9 @@ use database::Database;
 use operation::{History, Operation};
 
 /// Number of power cuts without `AGENT_MEMORY_SIMULATED_CASES`.
-const CASES: u64 = 450;
+const CASES: u64 = 300;
 /// One of so many calls fails without `AGENT_MEMORY_SIMULATED_ALL`.
-const SAMPLE: u64 = 23;
+const SAMPLE: u64 = 31;
 
 fn number(name: &str, default: u64) -> u64 {
     let value = std::env::var(name).ok();
@@ -55,6 +55,7 @@ async fn cut(seed: u64, histories: &mut BTreeMap<(Operation, bool), History>) ->
     let durability = durability(&mut random);
     let key = (operation, durability == Durability::Power);
     if !histories.contains_key(&key) {
+        println!("seed {seed}: {operation:?} with {durability:?} for the first time");
         histories.insert(key, History::record(operation, durability, false).await);
     }
     let history = &histories[&key];
@@ -169,7 +170,10 @@ async fn fail(history: &History, calls: &[Call], fault: Fault, nth: u64, lasting
     });
     let done = history.run(&mut database).await;
     if !database.disk.mend() {
-        assert!(done.error.is_none(), "{operation:?} failed by itself: {done:?}");
+        assert!(
+            done.error.is_none(),
+            "{operation:?} failed by itself: {done:?}"
+        );
         return false;
     }
     let what = format!(

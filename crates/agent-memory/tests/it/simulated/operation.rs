@@ -98,7 +98,9 @@ impl Operation {
         let memory = database.memory().await.unwrap();
         let session = memory.session("s").await.unwrap();
         let told = (1..=messages).map(|n| match self == Self::Erase && erased(n) {
-            true => Message::user(format!("The name of number {n} is {SECRET}{n}, and stays here.")),
+            true => Message::user(format!(
+                "The name of number {n} is {SECRET}{n}, and stays here."
+            )),
             false => at_start(n),
         });
         let told = session.ingest_batch(told.collect()).await.unwrap();
@@ -221,7 +223,9 @@ async fn import(memory: &Memory, step: usize, steps: usize) -> Result<()> {
     let text = std::fs::read_to_string(fixture("claude-code/parallel-and-sidechain")).unwrap();
     let lines: Vec<&str> = text.split_inclusive('\n').collect();
     let end = lines.len() * (step + 1) / steps;
-    memory.import(&parse(lines[..end].concat().as_bytes())).await?;
+    memory
+        .import(&parse(lines[..end].concat().as_bytes()))
+        .await?;
     Ok(())
 }
 
@@ -390,10 +394,15 @@ impl History {
         let done = self.run(database).await;
         assert!(done.error.is_none(), "{what}: repeated: {done:?}");
         if self.operation == Operation::Erase {
-            let left = database.disk.image().find(SECRET.as_bytes()).map(str::to_owned);
+            let left = database
+                .disk
+                .image()
+                .find(SECRET.as_bytes())
+                .map(str::to_owned);
             assert_eq!(left, None, "{what}: erased words are in a file");
         }
         let last = self.contents.len() - 1;
-        self.check(database, last..=last, &format!("{what}, repeated")).await;
+        self.check(database, last..=last, &format!("{what}, repeated"))
+            .await;
     }
 }

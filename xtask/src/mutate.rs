@@ -1,0 +1,198 @@
+//! Breaks the code in the ways of `xtask/mutations.toml`, one at a time, and runs the test that must notice.
+//!
+//! The mutations belong to the laws of `docs/promises.md`, which names them. They are applied to a copy of the checkout.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::time::Instant;
+
+use anyhow::{Context as _, ensure};
+use serde::Deserialize;
+
+use crate::mode::{root, target_folder};
+use crate::parity::{PROMISES, TestName};
+
+const MUTATIONS: &str = "xtask/mutations.toml";
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Mutations {
+    mutation: Vec<Mutation>,
+}
+
+/// A change of one place of the code, and the test that must fail with it.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Mutation {
+    name: String,
+    file: PathBuf,
+    from: String,
+    to: String,
+    /// The test as `docs/promises.md` names it: `crate: module::function`.
+    test: String,
+    /// Environment of the test: names and values.
+    #[serde(default)]
+    env: Vec<(String, String)>,
+}
+
+impl Mutation {
+    /// Returns the file's text with the mutation.
+    fn apply(&self, root: &Path) -> anyhow::Result<String> {
+        let path = root.join(&self.file);
+        let text = std::fs::read_to_string(&path)
+            .with_context(|| format!("{}: read {}", self.name, self.file.display()))?;
+        let places = text.matches(&self.from).count();
+        ensure!(
+            places == 1,
+            "{}: the text is {places} times in {}: adapt {MUTATIONS} to the code",
+            self.name,
+            self.file.display()
+        );
+        Ok(text.replacen(&self.from, &self.to, 1))
+    }
+
+    fn cargo(&self, checkout: &Path, build_only: bool) -> anyhow::Result<Output> {
+        let test = TestName::parse(&self.test)
+            .with_context(|| format!("{}: `crate: module::function` is expected", self.test))?;
+        let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+        cargo
+            .current_dir(checkout)
+            .env("CARGO_TARGET_DIR", target_folder().join("mutate/target"))
+            .env("CARGO_INCREMENTAL", "0")
+            .envs(self.env.iter().map(|(name, value)| (name, value)))
+            .args(["test", "--locked", "--package", test.crate_name()])
+            .args(test.target(checkout)?);
+        match build_only {
+            true => cargo.arg("--no-run"),
+            false => cargo.args(["--", &test.path()]),
+        };
+        cargo.output().context("run cargo test")
+    }
+}
+
+/// Checks that all mutations can be applied and are named by the page, or also runs the named ones; all of them if none
+/// is named.
+pub(crate) fn run(names: &[&str], check: bool) -> anyhow::Result<()> {
+    let text = std::fs::read_to_string(root().join(MUTATIONS))
+        .with_context(|| format!("read {MUTATIONS}"))?;
+    let Mutations { mutation: all } =
+        toml::from_str(&text).with_context(|| format!("read {MUTATIONS}"))?;
+    let page = std::fs::read_to_string(root().join(PROMISES))
+        .with_context(|| format!("read {PROMISES}"))?;
+    for mutation in &all {
+        mutation.apply(&root())?;
+        for named in [&mutation.name, &mutation.test] {
+            ensure!(
+                page.contains(&format!("`{named}`")),
+                "{PROMISES} does not name {named}: add it to the row of its law"
+            );
+        }
+    }
+    if check {
+        println!("{} mutations can be applied", all.len());
+        return Ok(());
+    }
+    for name in names {
+        ensure!(
+            all.iter().any(|mutation| mutation.name == *name),
+            "{MUTATIONS} has no mutation {name}"
+        );
+    }
+    let checkout = target_folder().join("mutate/checkout");
+    copy(&checkout)?;
+    let (mut run, mut unnoticed) = (0, Vec::new());
+    for mutation in &all {
+        if !names.is_empty() && !names.contains(&mutation.name.as_str()) {
+            continue;
+        }
+        let path = checkout.join(&mutation.file);
+        let whole = std::fs::read_to_string(&path)?;
+        std::fs::write(&path, mutation.apply(&checkout)?)?;
+        let found = try_one(mutation, &checkout);
+        std::fs::write(&path, whole)?;
+        let found = found?;
+        println!("{}: {found}", mutation.name);
+        run += 1;
+        if found.starts_with("NOT") {
+            unnoticed.push(mutation.name.as_str());
+        }
+    }
+    println!("{run} mutations, {} not noticed", unnoticed.len());
+    ensure!(
+        unnoticed.is_empty(),
+        "no test fails with: {}",
+        unnoticed.join(", ")
+    );
+    Ok(())
+}
+
+/// Runs the test of an applied mutation, and describes the result.
+#[allow(
+    clippy::disallowed_methods,
+    reason = "the duration is printed, and nothing depends on it"
+)]
+fn try_one(mutation: &Mutation, checkout: &Path) -> anyhow::Result<String> {
+    let built = mutation.cargo(checkout, true)?;
+    ensure!(
+        built.status.success(),
+        "{} does not compile:\n{}",
+        mutation.name,
+        String::from_utf8_lossy(&built.stderr)
+    );
+    let start = Instant::now();
+    let ran = mutation.cargo(checkout, false)?;
+    let out = String::from_utf8_lossy(&ran.stdout);
+    let seconds = start.elapsed().as_secs();
+    let failed = out
+        .lines()
+        .filter(|line| line.ends_with("... FAILED"))
+        .count();
+    ensure!(
+        ran.status.success() == (failed == 0) && out.contains("test result: "),
+        "{}: the test did not run:\n{out}\n{}",
+        mutation.name,
+        String::from_utf8_lossy(&ran.stderr)
+    );
+    if failed == 0 {
+        return Ok(format!("NOT noticed by {} in {seconds} s", mutation.test));
+    }
+    let err = String::from_utf8_lossy(&ran.stderr);
+    let message = format!("{out}{err}");
+    let mut lines = message
+        .lines()
+        .skip_while(|line| !line.contains("panicked at"));
+    let message = lines.nth(1).unwrap_or_default();
+    let message: String = message.chars().take(160).collect();
+    Ok(format!("noticed in {seconds} s: {message}"))
+}
+
+/// Copies the checkout's files. Files that are equal already are left alone, so that little is compiled again.
+fn copy(to: &Path) -> anyhow::Result<()> {
+    let listed = Command::new("git")
+        .current_dir(root())
+        .args([
+            "ls-files",
+            "-z",
+            "--cached",
+            "--others",
+            "--exclude-standard",
+        ])
+        .output()
+        .context("run git ls-files")?;
+    ensure!(listed.status.success(), "git ls-files failed");
+    let names = String::from_utf8(listed.stdout).context("read the names of files")?;
+    for name in names.split_terminator('\0') {
+        let (from, to) = (root().join(name), to.join(name));
+        // A deleted file may still be listed.
+        let Ok(bytes) = std::fs::read(&from) else {
+            continue;
+        };
+        if std::fs::read(&to).is_ok_and(|there| there == bytes) {
+            continue;
+        }
+        let folder = to.parent().context("a file has a folder")?;
+        std::fs::create_dir_all(folder)?;
+        std::fs::write(&to, bytes).with_context(|| format!("write {}", to.display()))?;
+    }
+    Ok(())
+}

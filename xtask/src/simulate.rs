@@ -1,0 +1,70 @@
+//! Runs the facade's tests on a simulated disk with many seeds.
+
+use std::io::Write as _;
+use std::process::Command;
+
+use anyhow::{Context as _, bail, ensure};
+
+use crate::mode::root;
+
+const SEEDS: &str = "crates/agent-memory/tests/it/simulated/seeds.txt";
+
+/// Cuts the power for so many seeds, kills and fails at every call, or adds a seed to those that the tests always play.
+pub(crate) fn run(flags: &[String], words: &[&str]) -> anyhow::Result<()> {
+    const USAGE: &str = "usage: cargo xtask simulate [--cuts N] [--seed N] [TEST] | --keep SEED";
+    let (mut cuts, mut seed) = (10_000, 1);
+    let mut words = words.iter();
+    for flag in flags {
+        let (name, value) = match flag.split_once('=') {
+            Some((name, value)) => (name, value),
+            None => (flag.as_str(), *words.next().context(USAGE)?),
+        };
+        let value: u64 = value
+            .parse()
+            .with_context(|| format!("{name} {value}: give a number; {USAGE}"))?;
+        match name {
+            "--cuts" => cuts = value,
+            "--seed" => seed = value,
+            "--keep" => return keep(value),
+            _ => bail!("{name} is not known; {USAGE}"),
+        }
+    }
+    let tests = format!("simulated::{}", words.next().unwrap_or(&""));
+    ensure!(words.next().is_none(), USAGE);
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let status = Command::new(cargo)
+        .current_dir(root())
+        .args([
+            "test",
+            "--locked",
+            "--package",
+            "agent-memory",
+            "--test",
+            "it",
+        ])
+        .args(["--", &tests, "--nocapture"])
+        .env("AGENT_MEMORY_SIMULATED_SEED", seed.to_string())
+        .env("AGENT_MEMORY_SIMULATED_CASES", cuts.to_string())
+        .env("AGENT_MEMORY_SIMULATED_ALL", "1")
+        .status()
+        .context("run cargo test")?;
+    ensure!(
+        status.success(),
+        "the message above names the seed: `cargo xtask simulate --keep SEED` makes it a test"
+    );
+    Ok(())
+}
+
+fn keep(seed: u64) -> anyhow::Result<()> {
+    let path = root().join(SEEDS);
+    let kept = std::fs::read_to_string(&path).with_context(|| format!("read {SEEDS}"))?;
+    let line = seed.to_string();
+    ensure!(
+        kept.lines().all(|one| one != line),
+        "{SEEDS} has the seed {seed} already"
+    );
+    let mut file = std::fs::OpenOptions::new().append(true).open(&path)?;
+    writeln!(file, "{line}").with_context(|| format!("write {SEEDS}"))?;
+    println!("{SEEDS}: the tests always play the seed {seed} now");
+    Ok(())
+}
