@@ -144,7 +144,7 @@ async fn a_failure_of_any_call_is_reported_and_leaves_whole_transactions() {
                     true => 1,
                     false => random.u64(1..=SAMPLE),
                 };
-                while fail(&history, calls, *fault, nth, lasting).await {
+                while fail(&history, calls, *fault, nth, lasting, &mut random).await {
                     *counts.entry(format!("{operation:?}")).or_default() += 1;
                     nth += match all {
                         true => 1,
@@ -158,7 +158,14 @@ async fn a_failure_of_any_call_is_reported_and_leaves_whole_transactions() {
 }
 
 /// Lets a call fail. Returns whether there was such a call.
-async fn fail(history: &History, calls: &[Call], fault: Fault, nth: u64, lasting: bool) -> bool {
+async fn fail(
+    history: &History,
+    calls: &[Call],
+    fault: Fault,
+    nth: u64,
+    lasting: bool,
+    random: &mut fastrand::Rng,
+) -> bool {
     let operation = history.operation;
     let mut database = Database::new(history.durability);
     database.disk.put(&history.base);
@@ -183,9 +190,12 @@ async fn fail(history: &History, calls: &[Call], fault: Fault, nth: u64, lasting
     let allowed = history.after(done.steps)..=history.after(done.steps + 1);
     // The same process goes on.
     history.check(&mut database, allowed.clone(), &what).await;
-    // And so does another one, after this one was killed.
+    // And so does another one, after this one was killed, or the power was cut.
     database.lose_connections();
-    database.disk.kill();
+    match history.durability {
+        Durability::Power => database.disk.restart(random),
+        _ => database.disk.kill(),
+    }
     history.check(&mut database, allowed, &what).await;
     history.complete(&mut database, &what).await;
     true
