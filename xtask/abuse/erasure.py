@@ -1,4 +1,4 @@
-"""A session with secrets in every place of a line, and the search for what is left of them in the files of a database."""
+"""A session with secrets in every place of a line, and the search for them in the files of a database."""
 import glob
 import os
 import sqlite3
@@ -58,8 +58,8 @@ def values(store):
     database = sqlite3.connect(f"file:{store}?mode=ro", uri=True)
     database.row_factory = sqlite3.Row
     facts = dict(database.execute("select conversation, text from facts").fetchall())
-    tables = database.execute("select name from sqlite_schema where type = 'table' and name not like 'sqlite%'").fetchall()
-    for (table,) in tables:
+    tables = "select name from sqlite_schema where type = 'table' and name not like 'sqlite%'"
+    for (table,) in database.execute(tables).fetchall():
         for row in database.execute(f'select * from "{table}"'):
             for column in row.keys():
                 value = row[column]
@@ -76,6 +76,6 @@ def values(store):
 def remains(store, secrets):
     """The places where one of the words is still readable, in any case."""
     secrets = [secret.lower().encode() for secret in secrets]
-    places = [*values(store), *((os.path.basename(file), "bytes", open(file, "rb").read()) for file in glob.glob(store + "*"))]
-    return sorted({(table, column, secret.decode()) for table, column, data in places for secret in secrets
-                   if secret in data.lower()})
+    files = [(os.path.basename(file), "bytes", open(file, "rb").read()) for file in glob.glob(store + "*")]
+    return sorted({(table, column, secret.decode()) for table, column, data in [*files, *values(store)]
+                   for secret in secrets if secret in data.lower()})

@@ -1,9 +1,10 @@
 """A database of its own for a case or a check, and the program on it. The judgement uses only the program's commands.
 
-A script is called as `python NAME.py PROGRAM [SECONDS [SEED]]`. It ends with 0 where the program is right, and with 77 where
+A script is called as `python NAME.py PROGRAM [SECONDS [SEED]]`. It ends with 0 if the program is right, and with 77 if
 this machine lacks something that the script needs.
 """
 import atexit
+import faulthandler
 import glob
 import itertools
 import json
@@ -21,6 +22,8 @@ PROGRAM = os.path.abspath(sys.argv[1])
 # The time for a check that makes random choices.
 SECONDS = float(sys.argv[2]) if len(sys.argv) > 2 else 5.0
 CHANCE = random.Random(int(sys.argv[3]) if len(sys.argv) > 3 else 1)
+# A script that hangs ends, too.
+faulthandler.dump_traceback_later(SECONDS + 300, exit=True)
 STRATEGIES = ("dag", "handoff", "blocks")
 
 

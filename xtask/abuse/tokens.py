@@ -13,7 +13,8 @@ def of_request(request):
     total = 3
     for message in request["messages"]:
         content = message["content"] or ""
-        total += 3 + (count(content) if isinstance(content, str) else sum(count(part.get("text", "")) for part in content))
+        parts = [content] if isinstance(content, str) else [part.get("text", "") for part in content]
+        total += 3 + sum(map(count, parts))
         for call in message.get("tool_calls") or []:
             total += 3 + count(call["function"]["name"]) + count(call["function"]["arguments"])
     return total

@@ -1,64 +1,73 @@
-//! Runs the abuse of the program with new seeds for a while.
+//! Abuse of the program: with `--minutes`, its abuse tests with new seeds for a while; with `--all`, everything once.
 
 #![allow(
     clippy::disallowed_methods,
     reason = "how long the abuse goes on is asked for in minutes of the system's time"
 )]
 
-use std::process::Command;
+mod scripts;
+
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, bail, ensure};
 
-use crate::mode::root;
+use crate::mode::{root, target_folder};
+use crate::python::call;
+
+const USAGE: &str = "usage: cargo xtask abuse --minutes N [--seed N] [SCENARIO]
+       cargo xtask abuse --all [--short] [--seed N] [PROGRAM] [NAME ...]";
 
 /// Difference of the seeds of two rounds, so that no two rounds play the same case.
 const CASES: u64 = 4;
 
-/// Runs rounds of all scenarios until the time ends. Stops at the first failing round, which prints the seed and the
-/// command that repeats the case.
+/// Seconds for a check that makes random choices.
+const SHORT: u64 = 4;
+const LONG: u64 = 60;
+
+/// Folders of scripts in `xtask/abuse`.
+const GROUPS: [&str; 2] = ["cases", "checks"];
+
 pub(crate) fn run(flags: &[String], words: &[&str]) -> anyhow::Result<()> {
-    const USAGE: &str = "usage: cargo xtask abuse --minutes N [--seed N] [SCENARIO]";
-    let mut minutes = None;
-    let mut seed = 1_000;
+    let (mut minutes, mut seed) = (None, None);
+    let (mut all, mut short) = (false, false);
     let mut words = words.iter();
     for flag in flags {
         let (name, value) = match flag.split_once('=') {
-            Some((name, value)) => (name, value),
-            None => (flag.as_str(), *words.next().context(USAGE)?),
+            Some((name, value)) => (name, Some(value)),
+            None => (flag.as_str(), None),
         };
-        let value: u64 = value
-            .parse()
-            .with_context(|| format!("{name} {value}: give a number; {USAGE}"))?;
+        let mut number = || {
+            let value = value.or_else(|| words.next().copied()).context(USAGE)?;
+            let number: Result<u64, _> = value.parse();
+            number.with_context(|| format!("{name} {value}: give a number\n{USAGE}"))
+        };
         match name {
-            "--minutes" => minutes = Some(value),
-            "--seed" => seed = value,
-            _ => bail!("{name} is not known; {USAGE}"),
+            "--minutes" => minutes = Some(number()?),
+            "--seed" => seed = Some(number()?),
+            "--all" => all = true,
+            "--short" => short = true,
+            _ => bail!("{name} is not known\n{USAGE}"),
         }
     }
-    let minutes = minutes.context(USAGE)?;
-    let scenario = format!("abuse::{}", words.next().unwrap_or(&""));
-    ensure!(words.next().is_none(), USAGE);
+    let words: Vec<&str> = words.copied().collect();
+    match (minutes, words.as_slice()) {
+        (None, words) if all => run_all(short, seed, words),
+        (Some(minutes), words @ ([] | [_])) if !all && !short => {
+            run_for(minutes, seed.unwrap_or(1_000), words.first().unwrap_or(&""))
+        }
+        _ => bail!(USAGE),
+    }
+}
+
+/// Runs rounds of the abuse tests until the time ends. Stops at the first failing round, which prints the seed and the
+/// command that repeats the case.
+fn run_for(minutes: u64, first: u64, scenario: &str) -> anyhow::Result<()> {
     let (start, most) = (Instant::now(), Duration::from_secs(60 * minutes));
-    let (first, mut rounds) = (seed, 0);
+    let (mut seed, mut rounds) = (first, 0);
     while start.elapsed() < most {
-        let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-        let status = Command::new(cargo)
-            .current_dir(root())
-            .args([
-                "test",
-                "--locked",
-                "--package",
-                "agent-memory-cli",
-                "--test",
-                "it",
-                "--",
-            ])
-            .args([&scenario, "--nocapture"])
-            .env("AGENT_MEMORY_ABUSE_SEED", seed.to_string())
-            .env("AGENT_MEMORY_ABUSE_CASES", CASES.to_string())
-            .status()
-            .context("run cargo test")?;
+        let status = round(scenario, seed).status().context("run cargo test")?;
         ensure!(
             status.success(),
             "the round that begins at seed {seed} failed: the command above plays the case again"
@@ -72,4 +81,125 @@ pub(crate) fn run(flags: &[String], words: &[&str]) -> anyhow::Result<()> {
         start.elapsed().as_secs()
     );
     Ok(())
+}
+
+/// The command that runs the abuse tests once.
+fn round(scenario: &str, seed: u64) -> Command {
+    let mut command = cargo();
+    command
+        .args(["test", "--locked", "--package", "agent-memory-cli"])
+        .args(["--test", "it", "--", "--nocapture"])
+        .arg(format!("abuse::{scenario}"))
+        .env("AGENT_MEMORY_ABUSE_SEED", seed.to_string())
+        .env("AGENT_MEMORY_ABUSE_CASES", CASES.to_string());
+    command
+}
+
+fn cargo() -> Command {
+    let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    command.current_dir(root());
+    command
+}
+
+/// Runs the scripts, and a round of the abuse tests, which `cargo test` runs too and the short form leaves out.
+fn run_all(short: bool, seed: Option<u64>, words: &[&str]) -> anyhow::Result<()> {
+    let (program, names) = match words {
+        [program, names @ ..] if program.contains('/') => (PathBuf::from(program), names),
+        names => (target_folder().join("release/agent-memory"), names),
+    };
+    scripts::ensure_known(names)?;
+    if names.len() == words.len() {
+        call(cargo().args([
+            "build",
+            "--release",
+            "--locked",
+            "--package",
+            "agent-memory-cli",
+        ]))?;
+    }
+    ensure!(program.is_file(), "there is no {}", program.display());
+    let seed = seed.unwrap_or(1);
+    let scripts = scripts::Scripts {
+        program: &program,
+        seconds: if short { SHORT } else { LONG },
+        seed,
+        names,
+    };
+    let mut groups = Vec::new();
+    for group in GROUPS {
+        groups.push(scripts.run(group)?);
+    }
+    if !short && names.is_empty() {
+        groups.push(run_tests(seed)?);
+    }
+    println!("group       run  right  wrong  left out  seconds");
+    for counts in &groups {
+        counts.print();
+    }
+    let wrong: usize = groups.iter().map(|counts| counts.wrong).sum();
+    ensure!(wrong == 0, "{wrong} wrong: the lines above say which");
+    Ok(())
+}
+
+/// Runs the abuse tests once and counts them.
+fn run_tests(seed: u64) -> anyhow::Result<Counts> {
+    let start = Instant::now();
+    let output = round("", seed)
+        .stderr(Stdio::inherit())
+        .output()
+        .context("run cargo test")?;
+    let printed = String::from_utf8_lossy(&output.stdout);
+    if !output.status.success() {
+        println!("{printed}");
+    }
+    // A line such as `test result: ok. 31 passed; 0 failed; …`.
+    let count = |of: &str| {
+        let result = printed
+            .lines()
+            .rev()
+            .find(|line| line.starts_with("test result:"));
+        let before = result.and_then(|line| line.split_once(of))?.0;
+        before.split_whitespace().last()?.parse().ok()
+    };
+    let (right, wrong) = (count(" passed").unwrap_or(0), count(" failed").unwrap_or(0));
+    Ok(Counts {
+        right,
+        // A build that fails has no counts.
+        wrong: wrong.max(usize::from(!output.status.success())),
+        seconds: start.elapsed().as_secs(),
+        ..Counts::new("tests")
+    })
+}
+
+/// A row of the table.
+struct Counts {
+    group: &'static str,
+    right: usize,
+    wrong: usize,
+    left_out: usize,
+    seconds: u64,
+}
+
+impl Counts {
+    fn new(group: &'static str) -> Counts {
+        Counts {
+            group,
+            right: 0,
+            wrong: 0,
+            left_out: 0,
+            seconds: 0,
+        }
+    }
+
+    fn print(&self) {
+        println!(
+            "{:<8}  {:>5}  {:>5}  {:>5}  {:>8}  {:>7}",
+            self.group,
+            self.right + self.wrong,
+            self.right,
+            self.wrong,
+            self.left_out,
+            self.seconds
+        );
+    }
 }

@@ -15,7 +15,8 @@ CALLS = [
 ]
 LINES = []
 for number in range(40):
-    LINES += [user(f"Note {number}: the valve {number} is set to {3 * number} bar."), assistant(f"Valve {number} noted.")]
+    LINES.append(user(f"Note {number}: the valve {number} is set to {3 * number} bar."))
+    LINES.append(assistant(f"Valve {number} noted."))
 
 memory = Memory()
 session = memory.add(LINES)

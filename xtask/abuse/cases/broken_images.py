@@ -1,4 +1,4 @@
-"""Pictures have no data, a placeholder, or a data URL as their data: a provider would refuse the request as they are."""
+"""Pictures have no data, a placeholder, or a data URL as their data: no request has them as they are."""
 from memory import Memory
 from transcripts import base64_text, claude, result, text, use
 

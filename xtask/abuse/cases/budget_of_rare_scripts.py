@@ -27,7 +27,7 @@ KINDS = {
     "hexadecimal": (1.02, lambda chance: chance.randbytes(600).hex()),
     "digits": (1.02, lambda chance: ",".join(str(chance.randrange(10**18)) for _ in range(60))),
     "emoji": (1.02, any_of("🏳️‍🌈", "🫠", "🇨🇱", "🧑🏿‍🚒", "👩‍💻")),
-    "minified": (1.02, any_of("return!t&&e||n(r)[0]", "(function(t,e){", "},", ";var a=b?c:d;", "!0===x.y.z", count=60)),
+    "minified": (1.02, any_of("return!t&&e||n(r)[0]", "(function(t,e){", "},", ";var a=b?c:d;", "!0===x.y", count=60)),
     "white space": (1.02, any_of(" ", "  ", "                ", "\t", "\t\t\t", "\n", "\n\n\nx", count=300)),
     "hieroglyphs": (1.2, letters(0x13000, 0x1342E)),
     "ideographs": (1.2, letters(0x4E00, 0x9FFF)),
@@ -40,8 +40,7 @@ KINDS = {
 for kind, (share, fill) in KINDS.items():
     chance = random.Random(kind)
     memory = Memory()
-    session = memory.add([user(f"{kind} {number} {fill(chance)}") if number % 2 == 0 else
-                          assistant(fill(chance)) for number in range(30)])
+    session = memory.add([each(fill(chance)) for each in (user, assistant) * 15])
     for compacted in (False, True):
         if compacted:
             memory.text("compact", session)

@@ -8,7 +8,7 @@ for round in range(12):
     LINES += [
         claude("user", f"u{round}", last, f"Round {round}: do both, " + "x y z " * 40),
         claude("assistant", f"a{round}", f"u{round}", [thinking("plan " * 50, base64_text(136, round))], **response),
-        claude("assistant", f"b{round}", f"a{round}", [use(f"toolu_{round}a", "Read", file_path=f"f{round}.txt")], **response),
+        claude("assistant", f"b{round}", f"a{round}", [use(f"toolu_{round}a", command=f"cat {round}")], **response),
         claude("user", f"r{round}a", f"b{round}", [result(f"toolu_{round}a", "contents " * 120)]),
         claude("assistant", f"c{round}", f"b{round}", [use(f"toolu_{round}b", command=f"make {round}")], **response),
         claude("user", f"r{round}b", f"c{round}", [result(f"toolu_{round}b", "made " * 150)]),

@@ -5,7 +5,8 @@ from transcripts import assistant, user
 
 LINES = [user("My access key is QZX-SECRET-88123 and the host is bluff."), assistant("Stored: QZX-SECRET-88123.")]
 for number in range(30):
-    LINES += [user(f"Question {number} about tides " + "lorem ipsum dolor " * 40), assistant(f"Answer {number} " + "sit amet " * 60)]
+    LINES.append(user(f"Question {number} about tides " + "lorem ipsum dolor " * 40))
+    LINES.append(assistant(f"Answer {number} " + "sit amet " * 60))
 
 memory = Memory()
 session = memory.add(LINES)

@@ -142,7 +142,8 @@ LINES = [
 
 memory = Memory()
 session = memory.add(LINES)
-FILES = ("one.rs", "two.ipynb", "three.py", "four.md", "five.ts", "six.cfg", "seven.go", "eight.vue", "nine.kt", "ten.swift")
+FILES = ("one.rs", "two.ipynb", "three.py", "four.md", "five.ts", "six.cfg", "seven.go", "eight.vue", "nine.kt",
+         "ten.swift")
 for file in FILES:
     assert memory.uses(session, file), file
     if file != "six.cfg":

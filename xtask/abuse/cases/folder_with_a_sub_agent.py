@@ -1,8 +1,8 @@
 """A folder has a session and its sub-agent's file, beside it or below: the two are linked."""
 import os
 
-from memory import folder, Memory
-from transcripts import claude, result, SESSION, text, use
+from memory import Memory
+from transcripts import claude, result, text, use
 
 MAIN = [
     claude("user", "u1", None, "Find the owner of the domain.", session="b2222222-2222-4333-8444-555555555555"),

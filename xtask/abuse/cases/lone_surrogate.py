@@ -1,4 +1,4 @@
-"""A transcript has half a surrogate pair in a text, arguments and a result: it is imported, and every request is valid."""
+"""A transcript has half a surrogate pair in a text, arguments and a result: it is imported, and requests are valid."""
 from memory import Memory
 from transcripts import claude, result, text, use
 

@@ -1,4 +1,4 @@
-"""A message of 77,595 characters is read in pieces, over the protocol and by the command: every character comes once."""
+"""A long message is read in pieces, over the protocol and by the command: every character comes once."""
 import random
 import re
 

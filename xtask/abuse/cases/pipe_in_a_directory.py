@@ -2,7 +2,7 @@
 session."""
 import os
 
-from memory import folder, Memory
+from memory import Memory
 from transcripts import assistant, user
 
 LINES = [

@@ -3,7 +3,7 @@ the newest alone, by design."""
 from memory import Memory
 from transcripts import assistant, user, words
 
-LINES = [user("Before we begin: do NOT push to main, ever; open a pull request instead. Also never run the script purge_all.sh.")]
+LINES = [user("Before we begin: do NOT push to main, ever; open a pull request. Also never run the script purge_all.sh.")]
 for step in range(220):
     LINES.append(assistant(f"Step {step}: {words(60, step)}"))
     LINES.append(user(f"Continue with part {step + 1}, {words(14, 1000 + step)}"))

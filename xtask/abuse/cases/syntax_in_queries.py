@@ -14,8 +14,8 @@ LINES = [
     assistant("Agreed."),
 ]
 
-SIGNS = ("memory:safe", 'say "hi', "foo AND bar", "(python", "TODO: fix", "pre-edit", "a.b.c", "C++", "NEAR baz", "100%", "x_y",
-         "it's", "🦊", "*", '"', "'", "-edit", "AND", "col:", "(", "fo^o", "NOT foo", "{a b}:c")
+SIGNS = ("memory:safe", 'say "hi', "foo AND bar", "(python", "TODO: fix", "pre-edit", "a.b.c", "C++", "NEAR baz", "100%",
+         "x_y", "it's", "🦊", "*", '"', "'", "-edit", "AND", "col:", "(", "fo^o", "NOT foo", "{a b}:c")
 
 memory = Memory()
 session = memory.add(LINES)

@@ -5,8 +5,8 @@ from transcripts import assistant, user
 
 LINES = []
 for number in range(20_000):
-    marker = "the marker is OSPREY-31337 " if number == 3 else ""
-    words = f"line {number} {marker}" + ("water", "stone", "copper", "signal")[number * 7919 % 4] + f" value {number * 7}"
+    marker = "the marker is OSPREY-31337" if number == 3 else ""
+    words = f"line {number} {marker} {('water', 'stone', 'copper', 'signal')[number * 7919 % 4]} value {number * 7}"
     LINES.append(assistant(words) if number % 2 else user(words))
 
 memory = Memory()
