@@ -67,6 +67,10 @@ usage: cargo xtask <task> [--check | --dry-run]
   features CRATE         the features of a crate, one a line
   abuse --minutes N      kills, failing system calls, full disks, bad endpoints and more against the program, with new
                          seeds each round (--seed N sets the first); a scenario's name, such as kill, runs it alone
+  abuse --all [PROGRAM] [NAME ...]
+                         the scripts in xtask/abuse against the program, by default a new release build, and one round of
+                         the above; NAME is a script. --short: a few seconds for each script, without the round;
+                         --seed N sets the random choices
   agents [PROGRAM] [AGENT ...]
                          drives real coding agents, which npm installs, through work, compactions, a kill and resumptions with
                          the program installed, against a scripted model server; AGENT is cc, codex, gemini, opencode, pi, qwen
