@@ -5,6 +5,7 @@
     reason = "how long the abuse goes on is asked for in minutes of the system's time"
 )]
 
+mod counts;
 mod scripts;
 
 use std::path::PathBuf;
@@ -12,6 +13,8 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, bail, ensure};
+
+use counts::Counts;
 
 use crate::mode::{root, target_folder};
 use crate::python::call;
@@ -25,9 +28,6 @@ const CASES: u64 = 4;
 /// Seconds for a check that makes random choices.
 const SHORT: u64 = 4;
 const LONG: u64 = 60;
-
-/// Folders of scripts in `xtask/abuse`.
-const GROUPS: [&str; 2] = ["cases", "checks"];
 
 pub(crate) fn run(flags: &[String], words: &[&str]) -> anyhow::Result<()> {
     let (mut minutes, mut seed) = (None, None);
@@ -126,7 +126,7 @@ fn run_all(short: bool, seed: Option<u64>, words: &[&str]) -> anyhow::Result<()>
         names,
     };
     let mut groups = Vec::new();
-    for group in GROUPS {
+    for group in scripts::GROUPS {
         groups.push(scripts.run(group)?);
     }
     if !short && names.is_empty() {
@@ -169,37 +169,4 @@ fn run_tests(seed: u64) -> anyhow::Result<Counts> {
         seconds: start.elapsed().as_secs(),
         ..Counts::new("tests")
     })
-}
-
-/// A row of the table.
-struct Counts {
-    group: &'static str,
-    right: usize,
-    wrong: usize,
-    left_out: usize,
-    seconds: u64,
-}
-
-impl Counts {
-    fn new(group: &'static str) -> Counts {
-        Counts {
-            group,
-            right: 0,
-            wrong: 0,
-            left_out: 0,
-            seconds: 0,
-        }
-    }
-
-    fn print(&self) {
-        println!(
-            "{:<8}  {:>5}  {:>5}  {:>5}  {:>8}  {:>7}",
-            self.group,
-            self.right + self.wrong,
-            self.right,
-            self.wrong,
-            self.left_out,
-            self.seconds
-        );
-    }
 }

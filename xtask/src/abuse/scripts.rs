@@ -9,9 +9,12 @@ use std::time::Instant;
 
 use anyhow::{Context as _, ensure};
 
-use super::Counts;
+use super::counts::Counts;
 use crate::mode::{root, target_folder};
 use crate::python::environment;
+
+/// Folders of scripts in `xtask/abuse`.
+pub(super) const GROUPS: [&str; 2] = ["cases", "checks"];
 
 /// Packages for pip: the decompressor that looks for erased words, and the tables of a tokenizer.
 const PACKAGES: [&str; 2] = ["zstandard==0.25.0", "bpe-openai==0.1.4"];
@@ -123,7 +126,7 @@ impl Scripts<'_> {
 /// Fails if there is no script of one of the names.
 pub(super) fn ensure_known(names: &[&str]) -> anyhow::Result<()> {
     for name in names {
-        let exists = super::GROUPS.iter().any(|group| {
+        let exists = GROUPS.iter().any(|group| {
             let path = format!("xtask/abuse/{group}/{name}.py");
             root().join(path).is_file()
         });
