@@ -50,6 +50,7 @@ mod replay;
 mod search_index;
 mod session_files;
 mod session_planners;
+mod shapes;
 mod simulated;
 mod snapshots;
 mod statements;
