@@ -84,13 +84,19 @@ impl Family {
         vec![
             ("open", self.count(memory.session(key)).await),
             ("append", self.count(session.ingest(said(2))).await),
-            ("read", self.count(session.entries_in(range(150, 190))).await),
+            (
+                "read",
+                self.count(session.entries_in(range(150, 190))).await,
+            ),
             ("context", self.count(session.assemble(budget)).await),
             ("search", self.count(grep).await),
             ("fork", self.count(session.fork(last, "measured")).await),
             ("compact", self.count(session.compact(Mode::Full)).await),
             ("metadata", self.count(session.info()).await),
-            ("plan an erasure", self.count(session.erase(range(201, 201), None)).await),
+            (
+                "plan an erasure",
+                self.count(session.erase(range(201, 201), None)).await,
+            ),
         ]
     }
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use agent_memory::model::{Clock, Timestamp};
 use agent_memory::store::{Durability, SqliteOptions};
-use agent_memory::testing::START;
+use agent_memory::testing::{START, Scripted};
 use agent_memory::{Memory, Result};
 use simulated_disk::Disk;
 use tempfile::TempDir;
@@ -39,6 +39,8 @@ impl Clock for Jumping {
 pub(crate) struct Database {
     pub(crate) disk: Disk,
     pub(crate) clock: Arc<Jumping>,
+    /// Whether summaries are written by a model, which always answers.
+    pub(crate) asks_model: bool,
     durability: Durability,
     memory: Option<Memory>,
     /// The folder exists, with an empty file for the database; its content is on the simulated disk.
@@ -51,6 +53,7 @@ impl Database {
         Self {
             disk: Disk::mount(folder.path()),
             clock: Arc::default(),
+            asks_model: false,
             durability,
             memory: None,
             folder,
@@ -71,7 +74,10 @@ impl Database {
             .with_lock_timeout(Duration::from_secs(2))
             .with_clock(self.clock.clone());
         let store = options.open(self.path()).await?;
-        let memory = small().store(store).clock(self.clock.clone());
+        let mut memory = small().store(store).clock(self.clock.clone());
+        if self.asks_model {
+            memory = memory.summarizer(Scripted::head_cut());
+        }
         Ok(self.memory.insert(memory.open().await?).clone())
     }
 

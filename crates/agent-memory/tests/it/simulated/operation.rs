@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 use std::path::Path;
 
+use agent_memory::compaction::{RedoPolicy, RedoStop};
 use agent_memory::model::ViewVersion;
 use agent_memory::store::Durability;
 use agent_memory::testing::START;
@@ -25,6 +26,8 @@ pub(crate) enum Operation {
     Import,
     /// Compacts, and returns to an earlier version of the view.
     Publish,
+    /// Has a model write the summaries that were written without one.
+    Redo,
     /// Forks sessions.
     Fork,
     /// Erases words.
@@ -44,6 +47,7 @@ impl Operation {
         Self::Append,
         Self::Import,
         Self::Publish,
+        Self::Redo,
         Self::Fork,
         Self::Erase,
         Self::Migrate,
@@ -60,6 +64,7 @@ impl Operation {
             // A session, its entries and its title are written apart, and so is each sub-agent.
             Self::Import => 18,
             Self::Publish => 6,
+            Self::Redo => 2,
             Self::Fork => 5,
             Self::Erase => 4,
             Self::Migrate => 3,
@@ -77,6 +82,7 @@ impl Operation {
             Self::Publish | Self::Fork => 4,
             Self::Erase | Self::Migrate | Self::Index => 2,
             Self::Checkpoint => 3,
+            Self::Redo => 1,
         }
     }
 
@@ -91,7 +97,7 @@ impl Operation {
         }
         let messages = match self {
             Self::Append | Self::Import | Self::Hook => return,
-            Self::Publish => 60,
+            Self::Publish | Self::Redo => 60,
             Self::Fork | Self::Erase | Self::Index => 40,
             _ => 4,
         };
@@ -105,7 +111,7 @@ impl Operation {
         });
         let told = session.ingest_batch(told.collect()).await.unwrap();
         assert_eq!(told.inserted(), messages);
-        if matches!(self, Self::Fork | Self::Erase) {
+        if matches!(self, Self::Redo | Self::Fork | Self::Erase) {
             session.compact(Mode::Full).await.unwrap();
             session.index().update().await.unwrap();
         }
@@ -114,8 +120,14 @@ impl Operation {
 
     /// Carries out a step, unless it has been carried out.
     async fn step(self, database: &mut Database, step: usize) -> Result<()> {
+        database.asks_model = self == Self::Redo;
         let memory = database.memory().await?;
         match self {
+            Self::Redo => {
+                let session = memory.session("s").await?;
+                let report = session.redo(RedoPolicy::default()).await?;
+                assert_eq!(report.stop_reason, RedoStop::Done, "{report:?}");
+            }
             Self::Append => append(&memory, "s", step * 3, 3).await?,
             Self::Import => import(&memory, step, 3).await?,
             Self::Publish => {
