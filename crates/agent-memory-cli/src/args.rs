@@ -131,6 +131,10 @@ pub(crate) enum Command {
     Stats,
     /// Verify that the stored data is complete and unchanged
     Verify(Verify),
+    /// Print receipts of sessions, to be kept outside of the database: `verify --against` finds with them what was lost since
+    Receipt(Receipt),
+    /// Print a certificate of a session's compaction, which `verify --against` and docs/verifier/verify.py check
+    Certify(Certify),
     /// Copy all sessions to another database, and verify the copy. Run again, it goes on where it was interrupted
     #[cfg(feature = "postgres")]
     Migrate(Migrate),
@@ -624,6 +628,27 @@ pub(crate) struct Sessions {
 pub(crate) struct Verify {
     /// Verify only this session [default: the database and all sessions]
     pub(crate) session: Option<String>,
+    /// Also compare the database with these files: receipts, certificates, or transcripts. The content of a file tells
+    /// which it is
+    #[arg(long, value_name = "FILE", num_args = 1..)]
+    pub(crate) against: Vec<PathBuf>,
+}
+
+/// Arguments of `receipt`.
+#[derive(Debug, Args)]
+pub(crate) struct Receipt {
+    /// The sessions: their names or the beginnings of them [default: all]
+    pub(crate) sessions: Vec<String>,
+}
+
+/// Arguments of `certify`.
+#[derive(Debug, Args)]
+pub(crate) struct Certify {
+    /// The session: its name or the beginning of it
+    pub(crate) session: String,
+    /// Sign with the Ed25519 private key in this PEM file, as `openssl genpkey -algorithm ed25519` writes it
+    #[arg(long, value_name = "FILE")]
+    pub(crate) key: Option<PathBuf>,
 }
 
 /// Arguments of `migrate`.
@@ -645,7 +670,7 @@ pub(crate) struct Export {
     #[arg(required_unless_present = "sqlite", num_args = 0..)]
     pub(crate) sessions: Vec<String>,
     /// Export to a new SQLite file with plain, uncompressed tables: conversations, messages, message_parts,
-    /// summaries, summary_messages, summary_parents, context_items
+    /// summaries, summary_messages, summary_parents, context_items, and those that hashes are computed from
     #[arg(long, value_name = "FILE")]
     pub(crate) sqlite: Option<PathBuf>,
     /// Print the agent's own transcript, as it was kept, byte for byte

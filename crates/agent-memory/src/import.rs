@@ -293,7 +293,7 @@ impl Memory {
 
 /// Returns the index of the log's first summary if the session already has the summarized messages, and not the
 /// summary; otherwise `None`.
-async fn known_past(session: &Session, log: &SessionLog) -> Result<Option<usize>> {
+pub(crate) async fn known_past(session: &Session, log: &SessionLog) -> Result<Option<usize>> {
     let Some(summary) = log.summaries.first() else {
         return Ok(None);
     };

@@ -30,6 +30,7 @@ mod per_session;
 #[cfg(feature = "import")]
 mod placement;
 mod process_owner;
+pub mod proof;
 mod purge;
 #[cfg(feature = "replay")]
 pub mod replay;

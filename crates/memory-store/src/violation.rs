@@ -55,6 +55,16 @@ pub enum ViolationKind {
     Database,
     /// The search index does not match the messages and summaries, or a vector does not match its message.
     SearchIndex,
+    /// A session is missing that a receipt, a certificate or a transcript names.
+    SessionMissing,
+    /// A log ends before the position that a receipt names.
+    LogShortened,
+    /// A log differs from the log that a receipt names.
+    LogReplaced,
+    /// An erasure is missing, so erased words may be back.
+    ErasureMissing,
+    /// A certificate is invalid, or names another view than the stored one.
+    CertificateDiffers,
     /// Any other contradiction in the stored data.
     Other,
 }

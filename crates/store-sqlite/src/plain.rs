@@ -1,5 +1,7 @@
 //! Export into a plain database, with the tables of an older memory engine.
 
+mod hashed;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
@@ -8,7 +10,8 @@ use memory_model::{
     SpanBody, Summary, SummaryFigures, SummaryId, Timestamp, ViewName,
 };
 use memory_store::{
-    Conversation, ConversationRef, Error, ErrorKind, LogRead, Origin, Result, Store, read_spans,
+    Conversation, ConversationRef, Erasures, Error, ErrorKind, LogRead, Origin, Result, Store,
+    read_spans,
 };
 use serde::Serialize;
 use sqlx::query::Query;
@@ -164,12 +167,15 @@ impl<S: Store + ?Sized> Plain<'_, S> {
             .bind(found.created_at.0);
         self.run(insert).await?;
         self.written.conversations += 1;
-        self.log(found).await?;
-        self.summaries(found).await?;
+        let erasures = self.store.erasures(found.id).await?;
+        self.hashed_log(found, &erasures).await?;
+        self.log(found, &erasures).await?;
+        self.summaries(found, &erasures).await?;
+        self.hashed_views(found).await?;
         self.context(found).await
     }
 
-    async fn log(&mut self, found: &Conversation) -> Result<()> {
+    async fn log(&mut self, found: &Conversation, erasures: &Erasures) -> Result<()> {
         let first = found.own_first();
         let shared = SeqRange::new(Seq::FIRST, first.prev());
         let shared = shared.and_then(|range| self.rows(found, range).last());
@@ -184,6 +190,7 @@ impl<S: Store + ?Sized> Plain<'_, S> {
         while let Some(range) = rest {
             let page = self.store.read(found.id, &LogRead::new(range)).await?;
             for entry in &page.items {
+                self.hashed_entry(found, entry, erasures).await?;
                 let rows = plain_rows(entry, &mut own.tools).map_err(|source| {
                     let message = format!("entry {} of {} is no JSON", entry.seq, found.key);
                     Error::new(ErrorKind::Corrupt, message).with_source(source)
@@ -284,7 +291,7 @@ impl<S: Store + ?Sized> Plain<'_, S> {
         parts.flatten()
     }
 
-    async fn summaries(&mut self, found: &Conversation) -> Result<()> {
+    async fn summaries(&mut self, found: &Conversation, erasures: &Erasures) -> Result<()> {
         let mut seen: Vec<Summary> = Vec::new();
         let mut after: Option<SummaryId> = None;
         loop {
@@ -301,6 +308,8 @@ impl<S: Store + ?Sized> Plain<'_, S> {
         for summary in sources_first(&seen) {
             if !self.summaries.contains_key(&summary.id) {
                 self.summary(found, summary).await?;
+                let is_erased = erasures.summaries.contains(&summary.id);
+                self.hashed_summary(summary, is_erased).await?;
             }
         }
         Ok(())

@@ -80,6 +80,101 @@ create table context_items (
   check ((message_id is null) <> (summary_id is null))
 );
 
+-- What the hashes of the log, of summaries and of views are computed from: docs/schema.md, "Hashes". A fork's rows are
+-- those of its own log, its erasures those of all entries that it shows.
+create table logs (
+  conversation_id integer primary key references conversations (id) on delete cascade,
+  parent          integer, -- of a fork
+  shared          integer, -- of a fork: the last position that it reads from its parent
+  head            integer not null,
+  chain           blob    not null, -- over its own log
+  estimator       text    not null,
+  erasures        integer not null
+);
+
+create table log_entries (
+  conversation_id integer not null references conversations (id) on delete cascade,
+  seq             integer not null, -- the position: 1, 2, 3, …; in a fork from shared + 1
+  kind            text    not null, -- message or note
+  role            text    not null,
+  external_id     text,
+  response        text,
+  name            text,
+  loop            text,
+  turn            integer,
+  at              integer not null,
+  meta            text, -- JSON as it came
+  body            text, -- the parts as a JSON list; null once erased
+  tokens          integer not null,
+  hash            blob    not null,
+  primary key (conversation_id, seq)
+);
+
+create table erasures (
+  conversation_id integer not null references conversations (id) on delete cascade,
+  first           integer not null, -- inclusive
+  last            integer not null, -- inclusive
+  at              integer not null,
+  reason          text    not null
+);
+
+create table summary_hashes (
+  summary_id  text    primary key references summaries (id) on delete cascade,
+  first       integer not null, -- inclusive
+  last        integer not null, -- inclusive
+  recipe      text    not null,
+  rendering   text    not null,
+  model       text,
+  ranks       blob, -- a byte a line; null when all are equal
+  messages    text, -- JSON
+  erased      integer not null,
+  source_hash blob    not null,
+  hash        blob    not null
+);
+
+create table summary_links (
+  summary_id text    not null references summaries (id) on delete cascade,
+  role       text    not null check (role in ('child', 'source')),
+  ordinal    integer not null, -- 0, 1, 2, … in each role
+  first      integer not null, -- inclusive
+  last       integer not null, -- inclusive
+  linked     text, -- the summary; null for messages
+  primary key (summary_id, role, ordinal)
+);
+
+create table views (
+  conversation_id integer not null references conversations (id) on delete cascade,
+  view            text    not null,
+  version         integer not null,
+  chain           blob    not null,
+  primary key (conversation_id, view)
+);
+
+create table publications (
+  conversation_id integer not null references conversations (id) on delete cascade,
+  view            text    not null,
+  version         integer not null, -- 1, 2, 3, …
+  first           integer not null, -- inclusive
+  last            integer not null, -- inclusive
+  hash            blob    not null,
+  primary key (conversation_id, view, version)
+);
+
+-- The starts of spans that each publication removed and added. Before the first one a view is a raw span from 1.
+create table published_spans (
+  conversation_id integer not null references conversations (id) on delete cascade,
+  view            text    not null,
+  version         integer not null,
+  added           integer not null, -- 0 = removed, 1 = added
+  first           integer not null,
+  kind            text    not null check (kind in ('raw', 'summary', 'trimmed', 'omitted')),
+  summary_id      text,
+  policy          text,
+  depth           integer, -- of the summary
+  tokens          integer not null,
+  primary key (conversation_id, view, version, added, first)
+);
+
 create table schema_migrations (
   version    integer primary key,
   applied_at integer not null

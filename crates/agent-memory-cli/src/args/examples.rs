@@ -3,11 +3,15 @@
 use clap::Command;
 
 /// The examples of each command, one a line, and the effect of each after a number sign.
-const EXAMPLES: [(&str, &str); 30] = [
+const EXAMPLES: [(&str, &str); 32] = [
     (
         "audit",
         "agent-memory audit session.jsonl                        # kept and lost items of each compaction
 agent-memory audit session.jsonl --html audit.html      # a page to look at",
+    ),
+    (
+        "certify",
+        "agent-memory certify 120981b4 --key key.pem > cert.json # openssl genpkey -algorithm ed25519 -out key.pem",
     ),
     (
         "compact",
@@ -98,6 +102,10 @@ agent-memory mcp --names codex --notes harbour          # with history and notes
         "agent-memory recall 120981b4 \"What did we decide about retries?\"",
     ),
     (
+        "receipt",
+        "agent-memory receipt > /elsewhere/receipts.jsonl        # of all sessions, outside of the database",
+    ),
+    (
         "redo",
         "agent-memory redo 120981b4 --summarizer openai:gpt-5 --max-calls 10
 agent-memory redo 120981b4 --extracts                   # without a model",
@@ -134,7 +142,8 @@ agent-memory migrate --from postgres://me@db.example.org/memory --to copy.db",
     ),
     (
         "verify",
-        "agent-memory verify                                     # every session, and the search indexes",
+        "agent-memory verify                                     # every session, and the search indexes
+agent-memory verify --against receipts.jsonl            # also whether anything was lost since the receipts",
     ),
     (
         "view",

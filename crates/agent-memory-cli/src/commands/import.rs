@@ -251,9 +251,14 @@ pub(crate) fn options(app: &App, session: Option<&str>) -> ReadOptions {
     let folder = path.as_deref().and_then(Path::parent);
     let folder = folder.filter(|folder| folder.is_dir());
     let folder = folder.map_or_else(std::env::temp_dir, Path::to_path_buf);
-    let mut options = ReadOptions::default().with_overflow(KEPT, folder);
+    let mut options = options_in(folder);
     options.session = session.map(str::to_owned);
     options
+}
+
+/// Returns the options for reading transcripts. Messages of a large one go to a temporary file in a folder.
+pub(crate) fn options_in(folder: PathBuf) -> ReadOptions {
+    ReadOptions::default().with_overflow(KEPT, folder)
 }
 
 /// Reads one transcript.

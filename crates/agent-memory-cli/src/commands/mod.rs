@@ -15,6 +15,7 @@ mod install;
 mod mcp;
 #[cfg(feature = "postgres")]
 mod migrate;
+mod proof;
 mod redo;
 mod replay;
 mod retrieval;
@@ -55,6 +56,8 @@ pub(crate) async fn run(app: &mut App, command: Command) -> anyhow::Result<()> {
         Command::Sessions(args) => sessions::run(app, &args).await,
         Command::Stats => stats::run(app).await,
         Command::Verify(args) => verify::run(app, &args).await,
+        Command::Receipt(args) => proof::receipt(app, &args).await,
+        Command::Certify(args) => proof::certify(app, &args).await,
         #[cfg(feature = "postgres")]
         Command::Migrate(args) => migrate::run(app, &args).await,
         Command::Index(args) => index::run(app, &args).await,

@@ -1,8 +1,9 @@
-//! `verify`: checks that the stored data is complete and unchanged.
+//! `verify`: checks that the stored data is complete and unchanged, also against files outside of the database.
 
 use agent_memory::{VerifyReport, store::Violation};
 use serde::Serialize;
 
+use super::proof::Compared;
 use crate::app::App;
 use crate::args::Verify;
 use crate::error::{Failure, Kind};
@@ -53,19 +54,29 @@ struct DatabaseReport {
     /// Start time of an erasure that was interrupted, so that erased words may still be in the database's files. `None`
     /// if no erasure was interrupted.
     pending_wipe: Option<String>,
+    /// Files that were compared with the database.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    against: Vec<Compared>,
 }
 
 pub(crate) async fn run(app: &mut App, args: &Verify) -> anyhow::Result<()> {
     let memory = app.open().await?;
     let pending_wipe = memory.store().pending_wipe().await?;
-    let report = match &args.session {
+    let mut report = match &args.session {
         None => memory.verify().await?,
         Some(name) => app.session(&memory, name).await?.verify().await?,
     };
+    let mut against = Vec::new();
+    for path in &args.against {
+        let mut compared = Compared::with(&memory, path).await?;
+        report.violations.append(&mut compared.violations);
+        against.push(compared);
+    }
     let answer = DatabaseReport {
         ok: report.is_ok(),
         report,
         pending_wipe: pending_wipe.map(|at| at.to_string()),
+        against,
     };
     if app.json {
         app.out.json(&answer)?;
@@ -84,6 +95,9 @@ pub(crate) async fn run(app: &mut App, args: &Verify) -> anyhow::Result<()> {
                 app.out.line(&format!("wrong: {violation}"))?;
             }
             app.out.line(&format!("checked: {checked}"))?;
+        }
+        for compared in &answer.against {
+            app.out.line(&compared.line())?;
         }
     }
     if let Some(since) = &answer.pending_wipe

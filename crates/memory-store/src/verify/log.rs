@@ -3,7 +3,7 @@
 use memory_model::{Accounting, EntryKind, Hash, LogEntry, Seq, SeqRange};
 
 use super::scope::Known;
-use crate::erasure::Erasures;
+use crate::erasure::{Erasures, erased_parts};
 use crate::error::{ErrorKind, Result};
 use crate::store::Store;
 use crate::types::{Conversation, LogRead};
@@ -122,6 +122,10 @@ impl Check<'_> {
         let hash = entry.message.body().map(|body| entry.message.hash(&body));
         if !erased && hash.ok() != Some(entry.hash) {
             let message = format!("{key}: entry {seq} was changed: its hash differs");
+            report.add(ViolationKind::EntryChanged, message);
+        }
+        if erased && entry.message.parts != erased_parts(entry.tokens) {
+            let message = format!("{key}: the words of entry {seq} were erased, and are back");
             report.add(ViolationKind::EntryChanged, message);
         }
         if let Some(rules) = self.rules.filter(|_| !erased) {

@@ -64,7 +64,12 @@ pub(super) fn verify(
     for (id, summary) in summaries {
         report.summaries += 1;
         // Of an erased summary only the hash, the range, the depth and the cost are left to check.
-        let erased = summary.text() == ERASED && erasures.summaries.contains(id);
+        let is_recorded = erasures.summaries.contains(id);
+        let erased = is_recorded && summary.text() == ERASED;
+        if is_recorded && !erased {
+            let message = format!("{key}: the words of {id} were erased, and are back");
+            report.add(ViolationKind::SummaryChanged, message);
+        }
         let changed = !erased && summary.hash != summary.expected_hash();
         if changed || *id != summary_id(summary.hash) {
             let message = format!("{key}: {id} was changed: its hash or id differs");

@@ -1,0 +1,388 @@
+//! Anchors outside of a database. A receipt holds the end of a log, and a certificate the partition of a view. A later
+//! comparison with them, or with a transcript, finds what [`Memory::verify`] cannot find in the database alone: a lost
+//! end of a log, a restored older copy, a missing session, or erased words that are back.
+
+#[cfg(feature = "import")]
+mod transcript;
+
+use std::collections::BTreeMap;
+
+use memory_model::{
+    ConversationId, FieldHasher, Hash, Seq, SeqRange, SessionKey, SpanBody, ViewName, ViewVersion,
+};
+use memory_store::{
+    Erasures, ErrorKind as StoreErrorKind, Violation, ViolationKind, read_shown_summaries,
+    read_spans,
+};
+use serde::{Deserialize, Serialize};
+use token_estimate::EstimatorId;
+
+use crate::error::{ErrorKind, Result};
+use crate::memory::Memory;
+use crate::session::Session;
+
+#[cfg(feature = "import")]
+pub use self::transcript::{TranscriptCheck, check_transcript};
+
+/// Receipt of a session's log: its end, the hash of its entries, and its erasures.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[non_exhaustive]
+pub struct Receipt {
+    /// Name and version of the format: [`Receipt::FORMAT`].
+    pub format: String,
+    /// Key of the session.
+    pub session: SessionKey,
+    /// Number of the conversation in its store.
+    pub conversation: ConversationId,
+    /// Last position of the log. `Seq(0)` if the log is empty.
+    pub head: Seq,
+    /// Chain hash over all entries that the session shows, with those that a fork shares with its parent.
+    pub hash: Hash,
+    /// Number of erasures of words of the session.
+    pub erasures: u64,
+    /// Positions with erased words, in order.
+    pub erased: Vec<SeqRange>,
+    /// Time of the receipt.
+    pub at: String,
+}
+
+impl Receipt {
+    /// Name and version of the format of receipts.
+    pub const FORMAT: &'static str = "agent-memory receipt 1";
+
+    /// Makes a receipt of a session's log.
+    ///
+    /// # Errors
+    /// `Store` if the store fails.
+    pub async fn of(session: &Session) -> Result<Self> {
+        let log = session.info().await?.conversation;
+        let hash = match log.own_first() {
+            Seq::FIRST => log.chain,
+            _ => chain_through(session, log.head).await?,
+        };
+        Ok(Self {
+            format: Self::FORMAT.to_owned(),
+            session: log.key,
+            conversation: log.id,
+            head: log.head,
+            hash,
+            erasures: log.erasures,
+            erased: erased_positions(&session.erasures().await?),
+            at: session.memory().inner.clock.now().to_string(),
+        })
+    }
+
+    /// Compares the receipt with the stored log, which may have grown. Does not check the stored log itself: see
+    /// [`Memory::verify`].
+    ///
+    /// # Errors
+    /// `Store` if the store fails. A log that cannot be read is a violation.
+    pub async fn check(&self, memory: &Memory) -> Result<Vec<Violation>> {
+        let Self {
+            session: key, at, ..
+        } = self;
+        let violation = |kind, message| Ok(vec![Violation::new(kind, message)]);
+        let Some(session) = memory.find_session(key.clone()).await? else {
+            let message = format!("{key}: the session is missing since the receipt of {at}");
+            return violation(ViolationKind::SessionMissing, message);
+        };
+        let log = session.info().await?.conversation;
+        if let Some(lost) = SeqRange::new(log.head.next(), self.head) {
+            let message = format!(
+                "{key}: entries {lost} are missing since the receipt of {at}: the database lost its write-ahead \
+                 log (the file -wal), or is an older copy"
+            );
+            return violation(ViolationKind::LogShortened, message);
+        }
+        match chain_through(&session, self.head).await {
+            Ok(hash) if hash == self.hash => {}
+            Err(error) if error.kind() != ErrorKind::Store(StoreErrorKind::Corrupt) => {
+                return Err(error);
+            }
+            _ => {
+                let message = format!(
+                    "{key}: entries 1-{} are not those of the receipt of {at}",
+                    self.head
+                );
+                return violation(ViolationKind::LogReplaced, message);
+            }
+        }
+        let erased = erased_positions(&session.erasures().await?);
+        let is_erased = |was: &SeqRange| erased.iter().any(|range| range.covers(was));
+        if log.erasures < self.erasures || !self.erased.iter().all(is_erased) {
+            let message = format!(
+                "{key}: an erasure is missing since the receipt of {at}, so erased words may be back: the database is \
+                 an older copy, or was changed"
+            );
+            return violation(ViolationKind::ErasureMissing, message);
+        }
+        Ok(Vec::new())
+    }
+}
+
+/// Certificate of a compaction: a version of a session's view, tied to the entries of the log.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[non_exhaustive]
+pub struct Certificate {
+    /// Name and version of the format: [`Certificate::FORMAT`].
+    pub format: String,
+    /// Receipt of the log that the view compacts.
+    pub log: Receipt,
+    /// Id of the estimator that counted the tokens.
+    pub estimator: EstimatorId,
+    /// Name of the view.
+    pub view: ViewName,
+    /// Version of the view.
+    pub version: ViewVersion,
+    /// Chain hash over the publications of the view through this version.
+    pub history: Hash,
+    /// Spans of the view up to the end of the log, in order.
+    pub spans: Vec<CertifiedSpan>,
+    /// Hash over the spans: see [`partition_hash`].
+    pub partition: Hash,
+    /// Command that shows this version of the view.
+    pub replay: String,
+    /// Ed25519 public key of the signature, in hex digits.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub public_key: Option<String>,
+    /// Ed25519 signature over [`Certificate::signed_text`], in hex digits.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub signature: Option<String>,
+}
+
+/// A span of a certified view.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[non_exhaustive]
+pub struct CertifiedSpan {
+    /// Kind of the span: `raw`, `summary`, `trimmed` or `omitted`.
+    pub kind: String,
+    /// First position of the span.
+    pub first: Seq,
+    /// Last position of the span, at most the end of the log.
+    pub last: Seq,
+    /// Cost of the summary or of the shortened messages, in tokens; 0 for other spans.
+    pub tokens: u64,
+    /// Id of the policy that shortened the messages.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub policy: Option<String>,
+    /// The summary that the span shows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub summary: Option<CertifiedSummary>,
+}
+
+/// A summary in a certified view.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[non_exhaustive]
+pub struct CertifiedSummary {
+    /// Id of the summary.
+    pub id: String,
+    /// Hash of the summary. It covers the text, the children, and the hashes of the sources.
+    pub hash: Hash,
+    /// Recipe by which the summary was made.
+    pub recipe: String,
+    /// Id of the rendering for which the cost was counted.
+    pub rendering: String,
+    /// Name of the model that wrote the summary.
+    pub model: Option<String>,
+}
+
+impl Certificate {
+    /// Name and version of the format of certificates.
+    pub const FORMAT: &'static str = "agent-memory certificate 1";
+
+    /// Makes an unsigned certificate of the current version of a session's view. `replay` is a command that shows this
+    /// version.
+    ///
+    /// # Errors
+    /// `Store` if the store fails.
+    pub async fn of(session: &Session, replay: impl FnOnce(ViewVersion) -> String) -> Result<Self> {
+        let log = Receipt::of(session).await?;
+        let view = session.snapshot().await?;
+        let mut certificate = Self::at(session, log, view.view, view.version).await?;
+        certificate.replay = replay(view.version);
+        Ok(certificate)
+    }
+
+    async fn at(
+        session: &Session,
+        log: Receipt,
+        view: ViewName,
+        version: ViewVersion,
+    ) -> Result<Self> {
+        let store = &*session.memory().inner.store;
+        let mut snapshot = store.snapshot(session.id(), &view).await?;
+        snapshot.version = version;
+        let shown = read_spans(store, &snapshot, SeqRange::new(Seq::FIRST, log.head)).await?;
+        let mut summaries = read_shown_summaries(store, session.id(), &shown)
+            .await?
+            .into_iter();
+        let spans = shown.iter().filter_map(|span| {
+            let range = span.range.up_to(log.head)?;
+            let (kind, policy) = match &span.body {
+                SpanBody::Raw => ("raw", None),
+                SpanBody::Summary { .. } => ("summary", None),
+                SpanBody::Trimmed(policy) => ("trimmed", Some(policy.as_str().to_owned())),
+                SpanBody::Omitted => ("omitted", None),
+            };
+            let summary = span.body.summary().and_then(|_| summaries.next().flatten());
+            Some(CertifiedSpan {
+                kind: kind.to_owned(),
+                first: range.first,
+                last: range.last,
+                tokens: span.tokens,
+                policy,
+                summary: summary.map(|summary| CertifiedSummary {
+                    id: summary.id.as_str().to_owned(),
+                    hash: summary.hash,
+                    recipe: summary.recipe.as_str().to_owned(),
+                    rendering: summary.rendering.as_str().to_owned(),
+                    model: summary.model,
+                }),
+            })
+        });
+        let spans: Vec<CertifiedSpan> = spans.collect();
+        let before = ViewVersion(version.0.saturating_sub(1));
+        let published = store.publications(session.id(), &view, before, 1).await?;
+        let published = published.items.first();
+        let published = published.filter(|published| published.version == version);
+        Ok(Self {
+            format: Self::FORMAT.to_owned(),
+            log,
+            estimator: session.info().await?.conversation.estimator,
+            view,
+            version,
+            history: published.map_or(Hash::ZERO, |published| published.hash),
+            partition: partition_hash(&spans)?,
+            spans,
+            replay: String::new(),
+            public_key: None,
+            signature: None,
+        })
+    }
+
+    /// Compares the certificate with the stored log and view. Later entries and versions are permitted. Does not check
+    /// the signature.
+    ///
+    /// # Errors
+    /// `Store` if the store fails.
+    pub async fn check(&self, memory: &Memory) -> Result<Vec<Violation>> {
+        let mut violations = self.log.check(memory).await?;
+        let Some(session) = memory.find_session(self.log.session.clone()).await? else {
+            return Ok(violations);
+        };
+        let name = format!("{}: view {}", self.log.session, self.view);
+        let mut differs = |message: String| {
+            violations.push(Violation::new(ViolationKind::CertificateDiffers, message));
+        };
+        let store = &*memory.inner.store;
+        let newest = store.snapshot(session.id(), &self.view).await?.version;
+        if self.version > newest {
+            differs(format!(
+                "{name} has version {newest}, but version {} is certified: the database is an older copy",
+                self.version
+            ));
+            return Ok(violations);
+        }
+        let log = self.log.clone();
+        let stored = Self::at(&session, log, self.view.clone(), self.version).await?;
+        let name = format!("{name} version {}", self.version);
+        if self.history != stored.history {
+            differs(format!("{name} has another history than is certified"));
+        }
+        if self.estimator != stored.estimator {
+            differs(format!("{name} is not counted with {}", self.estimator));
+        }
+        if self.partition != partition_hash(&self.spans)? {
+            differs(format!(
+                "{name}: the certified hash is not that of the certified spans"
+            ));
+        }
+        if self.spans != stored.spans {
+            let mut pairs = self.spans.iter().zip(&stored.spans);
+            let at = pairs.find(|(certified, stored)| certified != stored);
+            let at = at.map_or_else(String::new, |(span, _)| {
+                format!(" from the span {}-{} on", span.first, span.last)
+            });
+            differs(format!("{name} shows other spans than are certified{at}"));
+        }
+        Ok(violations)
+    }
+
+    /// Returns the text that a signature covers: the certificate without its signature, in canonical JSON (RFC 8785).
+    ///
+    /// # Errors
+    /// `Invalid` if the certificate cannot be written as JSON.
+    pub fn signed_text(&self) -> Result<String> {
+        let unsigned = Self {
+            signature: None,
+            ..self.clone()
+        };
+        canonical_json(&unsigned)
+    }
+}
+
+/// Returns the hash over the spans of a view: over their canonical JSON (RFC 8785).
+///
+/// # Errors
+/// `Invalid` if the spans cannot be written as JSON.
+pub fn partition_hash(spans: &[CertifiedSpan]) -> Result<Hash> {
+    let mut hasher = FieldHasher::new("agent-memory partition 1");
+    hasher.bytes(canonical_json(&spans)?.as_bytes());
+    Ok(hasher.finish())
+}
+
+/// Returns a value in canonical JSON: sorted keys without white space. All numbers of certificates are integers.
+fn canonical_json<T: Serialize>(value: &T) -> Result<String> {
+    #[derive(Serialize, Deserialize)]
+    #[serde(untagged)]
+    enum Sorted {
+        Object(BTreeMap<String, Sorted>),
+        List(Vec<Sorted>),
+        Other(serde_json::Value),
+    }
+    let sorted: Sorted = serde_json::from_value(serde_json::to_value(value)?)?;
+    Ok(serde_json::to_string(&sorted)?)
+}
+
+/// Returns the chain hash over the entries that a session shows through position `last`.
+async fn chain_through(session: &Session, last: Seq) -> Result<Hash> {
+    let mut chain = Hash::ZERO;
+    let mut rest = SeqRange::new(Seq::FIRST, last);
+    while let Some(range) = rest {
+        let page = session.entries_in(range).await?;
+        let hashes = page.items.iter().map(|entry| entry.hash);
+        chain = hashes.fold(chain, Hash::chain);
+        rest = page.next;
+    }
+    Ok(chain)
+}
+
+/// Returns the positions of erased entries, as ranges that neither overlap nor touch.
+fn erased_positions(erasures: &Erasures) -> Vec<SeqRange> {
+    let mut ranges: Vec<SeqRange> = Vec::new();
+    for erasure in &erasures.entries {
+        let next = erasure.range;
+        let last = ranges.pop_if(|last| next.first <= last.last.next());
+        let joined = last.and_then(|last| SeqRange::new(last.first, last.last.max(next.last)));
+        ranges.push(joined.unwrap_or(next));
+    }
+    ranges
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn canonical_json_has_sorted_keys_and_no_white_space() {
+        let value = serde_json::json!({"b": [1, {"z": null, "a": "ü\n\u{1}"}], "a": true});
+        assert_eq!(
+            canonical_json(&value).unwrap(),
+            "{\"a\":true,\"b\":[1,{\"a\":\"ü\\n\\u0001\",\"z\":null}]}"
+        );
+    }
+}
