@@ -632,6 +632,9 @@ pub(crate) struct Verify {
     /// which it is
     #[arg(long, value_name = "FILE", num_args = 1..)]
     pub(crate) against: Vec<PathBuf>,
+    /// Accept only certificates that this Ed25519 public key has signed, in hex digits
+    #[arg(long, value_name = "KEY", requires = "against")]
+    pub(crate) signer: Option<String>,
 }
 
 /// Arguments of `receipt`.

@@ -80,7 +80,7 @@ create table context_items (
   check ((message_id is null) <> (summary_id is null))
 );
 
--- What the hashes of the log, of summaries and of views are computed from: docs/schema.md, "Hashes". A fork's rows are
+-- What the hashes of the log, of summaries and of views are computed from: docs/proof.md. A fork's rows are
 -- those of its own log, its erasures those of all entries that it shows.
 create table logs (
   conversation_id integer primary key references conversations (id) on delete cascade,

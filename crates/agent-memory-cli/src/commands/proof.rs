@@ -77,16 +77,27 @@ enum FileKind {
     Transcript,
 }
 
-impl Compared {
+/// A database to compare with files.
+#[derive(Debug)]
+pub(super) struct Anchors<'a> {
+    pub(super) memory: &'a Memory,
+    /// Key of the session for transcripts that name none.
+    pub(super) session: Option<String>,
+    /// Public key that must have signed certificates, in hex digits.
+    pub(super) signer: Option<&'a str>,
+}
+
+impl Anchors<'_> {
     /// Compares a file with the database. The content of the file tells its kind. Does not write.
-    pub(super) async fn with(memory: &Memory, path: &Path) -> anyhow::Result<Self> {
+    pub(super) async fn compare(&self, path: &Path) -> anyhow::Result<Compared> {
+        let memory = self.memory;
         let file = path.display().to_string();
         let read = File::open(path).map_err(|error| unreadable(&file, Some(&error.to_string())))?;
         let values = serde_json::Deserializer::from_reader(BufReader::new(read));
         let mut values = values.into_iter::<Box<RawValue>>();
         let first = values.next().and_then(Result::ok);
         let format = first.as_deref().and_then(format_of).unwrap_or_default();
-        let mut compared = Self {
+        let mut compared = Compared {
             file,
             kind: FileKind::Receipts,
             sessions: 0,
@@ -107,7 +118,7 @@ impl Compared {
                 compared.kind = FileKind::Certificate;
                 compared.sessions = 1;
                 compared.violations = certificate.check(memory).await?;
-                compared.signature(&certificate)?;
+                compared.signature(&certificate, self.signer)?;
             }
             (_, format) if format.starts_with("agent-memory ") => {
                 let text = format!("{} has the format {format}", compared.file);
@@ -115,7 +126,8 @@ impl Compared {
                 return Err(failure.hint("update the program").into());
             }
             _ => {
-                let options = import::options_in(std::env::temp_dir());
+                let mut options = import::options_in(std::env::temp_dir());
+                options.session.clone_from(&self.session);
                 let transcript = import::read(path, &options)?;
                 let check = check_transcript(memory, &transcript).await?;
                 compared.kind = FileKind::Transcript;
@@ -129,7 +141,9 @@ impl Compared {
         }
         Ok(compared)
     }
+}
 
+impl Compared {
     fn parsed<'a, T: Deserialize<'a>>(&self, text: &'a str) -> Result<T, Failure> {
         serde_json::from_str(text).map_err(|error| {
             let text = format!("{} is no receipt or certificate: {error}", self.file);
@@ -137,25 +151,30 @@ impl Compared {
         })
     }
 
-    fn signature(&mut self, certificate: &Certificate) -> anyhow::Result<()> {
+    fn signature(&mut self, certificate: &Certificate, signer: Option<&str>) -> anyhow::Result<()> {
         let (key, signature) = (&certificate.public_key, &certificate.signature);
-        if key.is_none() && signature.is_none() {
+        if (key, signature, signer) == (&None, &None, None) {
             return Ok(());
         }
-        let signed = certificate.signed_text()?;
         let bytes = |hex: &Option<String>| unhex(hex.as_deref().unwrap_or_default());
-        let key = UnparsedPublicKey::new(&ED25519, bytes(key));
-        match key.verify(signed.as_bytes(), &bytes(signature)) {
-            Ok(()) => self.signed_by.clone_from(&certificate.public_key),
-            Err(_) => {
-                let message = format!(
-                    "{}: the signature of the certificate is wrong",
-                    certificate.log.session
-                );
-                let kind = ViolationKind::CertificateDiffers;
-                self.violations.push(Violation::new(kind, message));
+        let public = UnparsedPublicKey::new(&ED25519, bytes(key));
+        let text = certificate.signed_text()?;
+        let is_valid = public.verify(text.as_bytes(), &bytes(signature)).is_ok();
+        let session = &certificate.log.session;
+        let message = match signer {
+            _ if !is_valid => {
+                format!("{session}: the signature of the certificate is wrong or missing")
             }
-        }
+            Some(signer) if key.as_deref() != Some(signer) => {
+                format!("{session}: another key than {signer} has signed the certificate")
+            }
+            _ => {
+                self.signed_by.clone_from(key);
+                return Ok(());
+            }
+        };
+        let violation = Violation::new(ViolationKind::CertificateDiffers, message);
+        self.violations.push(violation);
         Ok(())
     }
 

@@ -3,7 +3,7 @@
 use agent_memory::{VerifyReport, store::Violation};
 use serde::Serialize;
 
-use super::proof::Compared;
+use super::proof::{Anchors, Compared};
 use crate::app::App;
 use crate::args::Verify;
 use crate::error::{Failure, Kind};
@@ -62,13 +62,22 @@ struct DatabaseReport {
 pub(crate) async fn run(app: &mut App, args: &Verify) -> anyhow::Result<()> {
     let memory = app.open().await?;
     let pending_wipe = memory.store().pending_wipe().await?;
-    let mut report = match &args.session {
+    let session = match &args.session {
+        None => None,
+        Some(name) => Some(app.session(&memory, name).await?),
+    };
+    let mut report = match &session {
         None => memory.verify().await?,
-        Some(name) => app.session(&memory, name).await?.verify().await?,
+        Some(session) => session.verify().await?,
+    };
+    let anchors = Anchors {
+        memory: &memory,
+        session: session.map(|session| session.key().to_string()),
+        signer: args.signer.as_deref(),
     };
     let mut against = Vec::new();
     for path in &args.against {
-        let mut compared = Compared::with(&memory, path).await?;
+        let mut compared = anchors.compare(path).await?;
         report.violations.append(&mut compared.violations);
         against.push(compared);
     }
