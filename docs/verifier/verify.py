@@ -11,6 +11,7 @@ It needs only Python's standard library, shares no code with agent-memory, and f
 """
 import hashlib
 import json
+import pathlib
 import sqlite3
 import struct
 import sys
@@ -117,7 +118,7 @@ def is_signed(key, text, signature):
 class Export:
     def __init__(self, path):
         self.wrong = []
-        db = sqlite3.connect(f'file:{path}?mode=ro', uri=True)
+        db = sqlite3.connect(pathlib.Path(path).absolute().as_uri() + '?mode=ro', uri=True)
         db.row_factory = sqlite3.Row
         self.rows = lambda table, order: list(db.execute(f'select * from {table} order by {order}'))
         keys = {row['id']: row['session_id'] for row in self.rows('conversations', 'id')}
@@ -127,9 +128,12 @@ class Export:
         self.by_key = {log['key']: log for log in self.logs.values()}
         for log in self.logs.values():
             log.update(erased=[], entries=[], views={})
+        own = {}
+        for table in ('erasures', 'log_entries', 'summaries', 'views', 'publications', 'published_spans'):
+            if {row['conversation_id'] for row in self.rows(table, '1')} - set(self.logs):
+                raise ValueError(f'{table} has rows of a missing session')
         for row in self.rows('erasures', 'first, last, at'):
             self.logs[row['conversation_id']]['erased'].append((row['first'], row['last']))
-        own = {}
         for row in self.rows('log_entries', 'conversation_id, seq'):
             own.setdefault(row['conversation_id'], []).append(row)
         # A fork has a higher number than its parent.
@@ -166,8 +170,9 @@ class Export:
                     self.say(f'{key}: entry {row["seq"]} was changed')
         if chained(row['hash'] for row in own) != log['chain']:
             self.say(f'{key}: the chain of its log is not that of its entries')
-        if bool(log['erasures']) != bool(log['erased']):
-            self.say(f'{key}: {log["erasures"]} erasures are counted, and {len(log["erased"])} recorded')
+        # A fork does not count the erasures from before it was made.
+        if log['erasures'] and not log['erased']:
+            self.say(f'{key}: {log["erasures"]} erasures are counted, and none is recorded')
         log['entries'] = inherited + own
 
     def check_summaries(self):
@@ -183,8 +188,8 @@ class Export:
                 self.say(f'{row["id"]}: it has no hash')
         for id, node in self.summaries.items():
             children, sources = links.get((id, 'child'), []), links.get((id, 'source'), [])
-            if node['erased'] != (node['content'] == ERASED):
-                self.say(f'{id}: ' + ('it is recorded as erased, and has words' if node['erased'] else 'it has no words'))
+            if node['erased'] and node['content'] != ERASED:
+                self.say(f'{id}: it is recorded as erased, and has words')
             fields = Fields('agent-memory summary 2')
             fields.raw(node['source_hash'])
             fields.number(len(children))
@@ -327,15 +332,22 @@ def main(arguments):
         at = arguments.index('--signer')
         signer = arguments[at + 1]
         arguments = arguments[:at] + arguments[at + 2:]
-    export = Export(arguments[0])
+    try:
+        export = Export(arguments[0])
+    except (LookupError, TypeError, ValueError, sqlite3.Error) as error:
+        print(f'wrong: {arguments[0]}: it is no whole export: {error!r}')
+        return 7
     for path in arguments[1:]:
-        for value in values(path):
-            if value.get('format') == 'agent-memory receipt 1':
-                export.check_receipt(value)
-            elif value.get('format') == 'agent-memory certificate 1':
-                export.check_certificate(value, signer)
-            else:
-                export.say(f'{path}: its format is not known')
+        try:
+            for value in values(path):
+                if value['format'] == 'agent-memory receipt 1':
+                    export.check_receipt(value)
+                elif value['format'] == 'agent-memory certificate 1':
+                    export.check_certificate(value, signer)
+                else:
+                    export.say(f'{path}: its format is not known')
+        except (AttributeError, LookupError, TypeError, ValueError) as error:
+            export.say(f'{path}: it is no receipt or certificate: {error!r}')
     for text in export.wrong:
         print(f'wrong: {text}')
     print(f'{len(export.logs)} sessions, {sum(len(log["entries"]) for log in export.logs.values())} entries, '

@@ -27,6 +27,7 @@ mod import;
 mod install;
 mod page;
 mod places;
+mod proof;
 mod providers;
 mod redact;
 mod reference;

@@ -74,6 +74,18 @@ const CASES: &[Case] = &[
         "update message set body = substr(body, 2) where conversation = 1 and seq = 51",
     ),
     case(
+        "erased words are back",
+        ViolationKind::EntryChanged,
+        "{main}: the words of entry 51 were erased, and are back",
+        "insert into erasure values (1, 51, 51, 0, 'a password')",
+    ),
+    case(
+        "erased words of a summary are back",
+        ViolationKind::SummaryChanged,
+        "{main}: the words of {leaf} were erased, and are back",
+        "insert into erased_summary values (LEAF, 0)",
+    ),
+    case(
         "a body is blanked",
         ViolationKind::EntryChanged,
         "{main}: entry 51 ",
