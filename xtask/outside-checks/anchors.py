@@ -399,8 +399,7 @@ def held(store):
 
 
 def cut_logs(work):
-    """Databases whose write-ahead log was lost, as a crash leaves them: name and path. First the whole one. A cut that takes only
-    the search index is none."""
+    """Databases whose write-ahead log was lost, as a crash leaves them: name and path. First the whole one."""
     store = work.new('memory.db')
     first, rest = work.new('half.jsonl'), FILES['jsonl/support-chat']
     with open(first, 'w', encoding='utf-8') as file:
@@ -422,17 +421,24 @@ def cut_logs(work):
     yield 'whole', whole
     cuts = [('deleted', None), ('emptied', b''), ('its header alone', log[:32])]
     cuts += [(f'cut after {part} eighths', log[:32 + frames * part // 8 * frame]) for part in range(1, 8)]
-    cuts += [(f'the last {lost} pages lost', log[:-lost * frame]) for lost in (1, 8, 20, 40)] + [('torn', log[:-30 * frame - 9])]
     middle = 32 + frames // 2 * frame + 100
     cuts.append(('a bit flipped in the middle', log[:middle] + bytes([log[middle] ^ 1]) + log[middle + 1:]))
     cuts.append(('its first page overwritten', log[:32] + bytes(frame) + log[32 + frame:]))
-    for name, left in cuts:
+
+    def cut(left):
         store = work.copy(whole)
         if left is not None:
             with open(store + '-wal', 'wb') as file:
                 file.write(left)
-        if held(store) != held(whole):
-            yield name, store
+        return store
+
+    # The last pages hold the search index alone. So much has to be lost that entries or views are.
+    least = next(lost for lost in range(1, frames) if held(cut(log[:-lost * frame])) != held(whole))
+    cuts += [('the last page of an entry or a view lost', log[:-least * frame]), ('torn before it', log[:-least * frame - 9])]
+    for name, left in cuts:
+        store = cut(left)
+        assert held(store) != held(whole), name
+        yield name, store
 
 
 def check(work):

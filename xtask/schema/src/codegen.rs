@@ -24,7 +24,8 @@ const PLAIN: &str = "
 
 Bodies are packed, and SQL cannot unpack them. `agent-memory export --sqlite FILE` writes a new database in which nothing
 is packed, with the tables of the older memory engine: `conversations`, `messages`, `message_parts`, `summaries`,
-`summary_messages`, `summary_parents` and `context_items`. Their columns and what they mean stand in
+`summary_messages`, `summary_parents` and `context_items`; and with those that hashes are computed from: [proof.md](proof.md).
+Their columns and what they mean stand in
 [`plain.sql`](../crates/store-sqlite/src/plain.sql). In `summary_parents`, `summary_id` is the node that contains and
 `parent_summary_id` is what went into it.
 ";
