@@ -30,7 +30,7 @@ mod per_session;
 #[cfg(feature = "import")]
 mod placement;
 mod process_owner;
-pub mod proof;
+mod proof;
 mod purge;
 #[cfg(feature = "replay")]
 pub mod replay;
@@ -224,6 +224,16 @@ pub mod store {
     pub use crate::ingest::IngestReport;
     pub use crate::purge::PurgeReport;
     pub use crate::session::SessionInfo;
+
+    /// Anchors outside of a database: receipts of logs, certificates of compactions, and comparisons with transcripts.
+    ///
+    /// They show later what [`Memory::verify`](crate::Memory::verify) cannot find in the database alone: a lost end of a
+    /// log, a restored older copy, a missing session, or erased words that are back.
+    pub mod proof {
+        pub use crate::proof::{Certificate, CertifiedSpan, CertifiedSummary, Receipt};
+        #[cfg(feature = "import")]
+        pub use crate::proof::{TranscriptCheck, check_transcript};
+    }
 }
 
 /// Token estimators, and token usage that providers report.

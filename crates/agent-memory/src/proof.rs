@@ -1,6 +1,4 @@
-//! Anchors outside of a database. A receipt holds the end of a log, and a certificate the partition of a view. A later
-//! comparison with them, or with a transcript, finds what [`Memory::verify`] cannot find in the database alone: a lost
-//! end of a log, a restored older copy, a missing session, or erased words that are back.
+//! Receipts of logs and certificates of views, to be kept outside of a database, and comparisons with them.
 
 #[cfg(feature = "import")]
 mod transcript;
@@ -140,7 +138,7 @@ pub struct Certificate {
     pub history: Hash,
     /// Spans of the view up to the end of the log, in order.
     pub spans: Vec<CertifiedSpan>,
-    /// Hash over the spans: see [`partition_hash`].
+    /// Hash over the canonical JSON (RFC 8785) of `spans`.
     pub partition: Hash,
     /// Command that shows this version of the view.
     pub replay: String,
@@ -325,11 +323,8 @@ impl Certificate {
     }
 }
 
-/// Returns the hash over the spans of a view: over their canonical JSON (RFC 8785).
-///
-/// # Errors
-/// `Invalid` if the spans cannot be written as JSON.
-pub fn partition_hash(spans: &[CertifiedSpan]) -> Result<Hash> {
+/// Returns the hash over the spans of a view.
+fn partition_hash(spans: &[CertifiedSpan]) -> Result<Hash> {
     let mut hasher = FieldHasher::new("agent-memory partition 1");
     hasher.bytes(canonical_json(&spans)?.as_bytes());
     Ok(hasher.finish())

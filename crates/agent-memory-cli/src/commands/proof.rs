@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::BufReader;
 use std::path::Path;
 
-use agent_memory::proof::{Certificate, Receipt, check_transcript};
+use agent_memory::store::proof::{Certificate, Receipt, check_transcript};
 use agent_memory::store::{ConversationFilter, Violation, ViolationKind};
 use agent_memory::{Memory, Session};
 use base64::Engine as _;
