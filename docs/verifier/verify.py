@@ -52,10 +52,11 @@ def canonical(value):
     return json.dumps(value, ensure_ascii=False, separators=(',', ':'), sort_keys=True)
 
 
-def chained(hashes):
-    chain = ZERO
+def chains(hashes):
+    """The chain hash before each of the hashes, and after the last one."""
+    chain = [ZERO]
     for one in hashes:
-        chain = hashlib.sha256(chain + one).digest()
+        chain.append(hashlib.sha256(chain[-1] + one).digest())
     return chain
 
 
@@ -168,12 +169,13 @@ class Export:
                 fields.text(row['body'])
                 if fields.end() != row['hash']:
                     self.say(f'{key}: entry {row["seq"]} was changed')
-        if chained(row['hash'] for row in own) != log['chain']:
+        if chains(row['hash'] for row in own)[-1] != log['chain']:
             self.say(f'{key}: the chain of its log is not that of its entries')
         # A fork does not count the erasures from before it was made.
         if log['erasures'] and not log['erased']:
             self.say(f'{key}: {log["erasures"]} erasures are counted, and none is recorded')
         log['entries'] = inherited + own
+        log['chains'] = [chain.hex() for chain in chains(row['hash'] for row in log['entries'])]
 
     def check_summaries(self):
         links = {}
@@ -276,7 +278,7 @@ class Export:
             return self.say(f'{key}: the session is missing')
         if len(log['entries']) < receipt['head']:
             return self.say(f'{key}: entries {len(log["entries"]) + 1}-{receipt["head"]} are missing')
-        if chained(row['hash'] for row in log['entries'][:receipt['head']]).hex() != receipt['hash']:
+        if log['chains'][receipt['head']] != receipt['hash']:
             self.say(f'{key}: entries 1-{receipt["head"]} are not those of the receipt')
         erased = {seq for first, last in log['erased'] for seq in range(first, last + 1)}
         gone = all(erased.issuperset(range(one['first'], one['last'] + 1)) for one in receipt['erased'])

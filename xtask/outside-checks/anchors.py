@@ -130,7 +130,7 @@ def entry_hash(row):
 def rechain(db, no):
     """Numbers a log's entries anew, and computes its chain and head anew."""
     hashes = [row[0] for row in db.execute('select hash from log_entries where conversation_id = ? order by seq', [no])]
-    return db.execute('update logs set chain = ?, head = ? where conversation_id = ?', [verify.chained(hashes), len(hashes), no]).rowcount
+    return db.execute('update logs set chain = ?, head = ? where conversation_id = ?', [verify.chains(hashes)[-1], len(hashes), no]).rowcount
 
 
 def renumber(db, no):

@@ -230,7 +230,9 @@ pub mod store {
     /// They show later what [`Memory::verify`](crate::Memory::verify) cannot find in the database alone: a lost end of a
     /// log, a restored older copy, a missing session, or erased words that are back.
     pub mod proof {
-        pub use crate::proof::{Certificate, CertifiedSpan, CertifiedSummary, Receipt};
+        pub use crate::proof::{
+            Certificate, CertifiedSpan, CertifiedSummary, Receipt, check_receipts,
+        };
         #[cfg(feature = "import")]
         pub use crate::proof::{TranscriptCheck, check_transcript};
     }

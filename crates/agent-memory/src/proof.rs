@@ -57,7 +57,7 @@ impl Receipt {
         let log = session.info().await?.conversation;
         let hash = match log.own_first() {
             Seq::FIRST => log.chain,
-            _ => chain_through(session, log.head).await?,
+            _ => extended(Hash::ZERO, session, log.range()).await?,
         };
         Ok(Self {
             format: Self::FORMAT.to_owned(),
@@ -70,53 +70,87 @@ impl Receipt {
             at: session.memory().inner.clock.now().to_string(),
         })
     }
+}
 
-    /// Compares the receipt with the stored log, which may have grown. Does not check the stored log itself: see
-    /// [`Memory::verify`].
-    ///
-    /// # Errors
-    /// `Store` if the store fails. A log that cannot be read is a violation.
-    pub async fn check(&self, memory: &Memory) -> Result<Vec<Violation>> {
-        let Self {
-            session: key, at, ..
-        } = self;
-        let violation = |kind, message| Ok(vec![Violation::new(kind, message)]);
-        let Some(session) = memory.find_session(key.clone()).await? else {
-            let message = format!("{key}: the session is missing since the receipt of {at}");
-            return violation(ViolationKind::SessionMissing, message);
-        };
-        let log = session.info().await?.conversation;
-        if let Some(lost) = SeqRange::new(log.head.next(), self.head) {
-            let message = format!(
-                "{key}: entries {lost} are missing since the receipt of {at}: the database lost its write-ahead \
-                 log (the file -wal), or is an older copy"
-            );
-            return violation(ViolationKind::LogShortened, message);
-        }
-        match chain_through(&session, self.head).await {
-            Ok(hash) if hash == self.hash => {}
+/// Compares receipts with the stored logs, which may have grown. Reads the log of a session once for all its receipts,
+/// and reports one violation for it. Does not check the stored logs themselves: see [`Memory::verify`].
+///
+/// # Errors
+/// `Store` if the store fails. A log that cannot be read is a violation.
+pub async fn check_receipts(memory: &Memory, receipts: &[Receipt]) -> Result<Vec<Violation>> {
+    let mut by_session: BTreeMap<&SessionKey, Vec<&Receipt>> = BTreeMap::new();
+    for receipt in receipts {
+        by_session
+            .entry(&receipt.session)
+            .or_default()
+            .push(receipt);
+    }
+    let mut violations = Vec::new();
+    for (key, mut receipts) in by_session {
+        receipts.sort_by_key(|receipt| receipt.head);
+        violations.extend(check_session(memory, key, &receipts).await?);
+    }
+    Ok(violations)
+}
+
+/// Compares receipts of one session, sorted by their heads, with the stored log. Returns the first violation.
+async fn check_session(
+    memory: &Memory,
+    key: &SessionKey,
+    receipts: &[&Receipt],
+) -> Result<Option<Violation>> {
+    let Some(latest) = receipts.last() else {
+        return Ok(None);
+    };
+    let violation = |kind, message| Ok(Some(Violation::new(kind, message)));
+    let Some(session) = memory.find_session(key.clone()).await? else {
+        let message = format!(
+            "{key}: the session is missing since the receipt of {}",
+            latest.at
+        );
+        return violation(ViolationKind::SessionMissing, message);
+    };
+    let log = session.info().await?.conversation;
+    if let Some(lost) = SeqRange::new(log.head.next(), latest.head) {
+        let message = format!(
+            "{key}: entries {lost} are missing since the receipt of {}: the database lost its write-ahead log (the \
+             file -wal), or is an older copy",
+            latest.at
+        );
+        return violation(ViolationKind::LogShortened, message);
+    }
+    let mut chain = Hash::ZERO;
+    let mut read = Seq::NONE;
+    for receipt in receipts {
+        let added = SeqRange::new(read.next(), receipt.head);
+        match extended(chain, &session, added).await {
+            Ok(hash) if hash == receipt.hash => (chain, read) = (hash, receipt.head),
             Err(error) if error.kind() != ErrorKind::Store(StoreErrorKind::Corrupt) => {
                 return Err(error);
             }
             _ => {
                 let message = format!(
-                    "{key}: entries 1-{} are not those of the receipt of {at}",
-                    self.head
+                    "{key}: entries 1-{} are not those of the receipt of {}",
+                    receipt.head, receipt.at
                 );
                 return violation(ViolationKind::LogReplaced, message);
             }
         }
-        let erased = erased_positions(&session.erasures().await?);
-        let is_erased = |was: &SeqRange| erased.iter().any(|range| range.covers(was));
-        if log.erasures < self.erasures || !self.erased.iter().all(is_erased) {
-            let message = format!(
-                "{key}: an erasure is missing since the receipt of {at}, so erased words may be back: the database is \
-                 an older copy, or was changed"
-            );
-            return violation(ViolationKind::ErasureMissing, message);
-        }
-        Ok(Vec::new())
     }
+    let erased = erased_positions(&session.erasures().await?);
+    let is_erased = |was: &SeqRange| erased.iter().any(|range| range.covers(was));
+    let is_undone = |receipt: &&&Receipt| {
+        log.erasures < receipt.erasures || !receipt.erased.iter().all(is_erased)
+    };
+    if let Some(receipt) = receipts.iter().find(is_undone) {
+        let message = format!(
+            "{key}: an erasure is missing since the receipt of {}, so erased words may be back: the database is an \
+             older copy, or was changed",
+            receipt.at
+        );
+        return violation(ViolationKind::ErasureMissing, message);
+    }
+    Ok(None)
 }
 
 /// Certificate of a compaction: a version of a session's view, tied to the entries of the log.
@@ -268,7 +302,7 @@ impl Certificate {
     /// # Errors
     /// `Store` if the store fails.
     pub async fn check(&self, memory: &Memory) -> Result<Vec<Violation>> {
-        let mut violations = self.log.check(memory).await?;
+        let mut violations = check_receipts(memory, std::slice::from_ref(&self.log)).await?;
         let Some(session) = memory.find_session(self.log.session.clone()).await? else {
             return Ok(violations);
         };
@@ -343,10 +377,9 @@ fn canonical_json<T: Serialize>(value: &T) -> Result<String> {
     Ok(serde_json::to_string(&sorted)?)
 }
 
-/// Returns the chain hash over the entries that a session shows through position `last`.
-async fn chain_through(session: &Session, last: Seq) -> Result<Hash> {
-    let mut chain = Hash::ZERO;
-    let mut rest = SeqRange::new(Seq::FIRST, last);
+/// Returns a chain hash after the entries of a range of a session.
+async fn extended(mut chain: Hash, session: &Session, added: Option<SeqRange>) -> Result<Hash> {
+    let mut rest = added;
     while let Some(range) = rest {
         let page = session.entries_in(range).await?;
         let hashes = page.items.iter().map(|entry| entry.hash);

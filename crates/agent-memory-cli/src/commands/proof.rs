@@ -1,10 +1,11 @@
 //! `receipt` and `certify`: print anchors to keep outside of the database. `verify --against` compares them with it.
 
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::BufReader;
 use std::path::Path;
 
-use agent_memory::store::proof::{Certificate, Receipt, check_transcript};
+use agent_memory::store::proof::{Certificate, Receipt, check_receipts, check_transcript};
 use agent_memory::store::{ConversationFilter, Violation, ViolationKind};
 use agent_memory::{Memory, Session};
 use base64::Engine as _;
@@ -107,11 +108,13 @@ impl Anchors<'_> {
         };
         match (first, format.as_str()) {
             (Some(first), Receipt::FORMAT) => {
-                for value in std::iter::once(Ok(first)).chain(values) {
-                    let receipt: Receipt = compared.parsed(value?.get())?;
-                    compared.sessions += 1;
-                    compared.violations.extend(receipt.check(memory).await?);
-                }
+                let values = std::iter::once(Ok(first)).chain(values);
+                let receipts: Vec<Receipt> = values
+                    .map(|value| compared.parsed(value?.get()))
+                    .collect::<anyhow::Result<_>>()?;
+                let sessions = receipts.iter().map(|receipt| &receipt.session);
+                compared.sessions = sessions.collect::<BTreeSet<_>>().len() as u64;
+                compared.violations = check_receipts(memory, &receipts).await?;
             }
             (Some(first), Certificate::FORMAT) => {
                 let certificate: Certificate = compared.parsed(first.get())?;
@@ -144,10 +147,11 @@ impl Anchors<'_> {
 }
 
 impl Compared {
-    fn parsed<'a, T: Deserialize<'a>>(&self, text: &'a str) -> Result<T, Failure> {
+    fn parsed<'a, T: Deserialize<'a>>(&self, text: &'a str) -> anyhow::Result<T> {
         serde_json::from_str(text).map_err(|error| {
             let text = format!("{} is no receipt or certificate: {error}", self.file);
-            Failure::new(Kind::Invalid, text).hint("give the file as the program wrote it")
+            let failure = Failure::new(Kind::Invalid, text);
+            failure.hint("give the file as the program wrote it").into()
         })
     }
 
@@ -181,7 +185,12 @@ impl Compared {
     /// Returns the file in the form of text output.
     pub(super) fn line(&self) -> String {
         let of = match (self.kind, self.entries) {
-            (FileKind::Receipts, _) => count(self.sessions, "receipt", "receipts"),
+            (FileKind::Receipts, _) => {
+                format!(
+                    "receipts of {}",
+                    count(self.sessions, "session", "sessions")
+                )
+            }
             (FileKind::Transcript, Some(entries)) => {
                 let sessions = count(self.sessions, "session", "sessions");
                 let entries = count(entries, "entry", "entries");
