@@ -54,11 +54,13 @@ async fn cut(seed: u64, histories: &mut BTreeMap<(Operation, bool), History>) ->
     let operation = Operation::ALL[random.usize(..Operation::ALL.len())];
     let durability = durability(&mut random);
     let key = (operation, durability == Durability::Power);
-    if !histories.contains_key(&key) {
-        println!("seed {seed}: {operation:?} with {durability:?} for the first time");
-        histories.insert(key, History::record(operation, durability, false).await);
-    }
-    let history = &histories[&key];
+    let history = match histories.remove(&key) {
+        Some(history) => history,
+        None => {
+            println!("seed {seed}: {operation:?} with {durability:?} for the first time");
+            History::record(operation, durability, false).await
+        }
+    };
     let mut database = Database::new(durability);
     database.clock.jump_with(random.u64(..));
     database.disk.put(&history.base);
@@ -81,6 +83,7 @@ async fn cut(seed: u64, histories: &mut BTreeMap<(Operation, bool), History>) ->
         .check(&mut database, first..=history.after(done.steps + 1), &what)
         .await;
     history.complete(&mut database, &what).await;
+    histories.insert(key, history);
     operation
 }
 
