@@ -17,7 +17,7 @@ use crate::files::{FileStamps, Reading, beside};
 use crate::options::SqliteOptions;
 use crate::readers::Readers;
 use crate::soon::soon;
-use crate::{check, error, files, migrate, usage};
+use crate::{check, error, files, library, migrate, usage};
 
 /// Length of the write-ahead log, in bytes, above which the next write truncates it. SQLite's own checkpoints let the
 /// log grow as long as at least one reader is active at any time, so this write waits until no reader is.
@@ -295,6 +295,7 @@ async fn open_to_write(
     place: &str,
     settings: &SqliteOptions,
 ) -> Result<(SqliteDatabase, bool)> {
+    library::check_to_write(place, rusqlite::version_number())?;
     files::create(path, settings.durability).map_err(|e| error::opening(place, e.into()))?;
     if !files::place_writable(path) {
         return Err(error::not_writable(place));

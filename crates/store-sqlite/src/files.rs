@@ -71,7 +71,7 @@ pub(crate) fn create_new(path: &Path) -> io::Result<()> {
 }
 
 /// Syncs the folder of a file, so that the new name survives a power cut.
-fn sync_folder_of(path: &Path) -> io::Result<()> {
+pub(crate) fn sync_folder_of(path: &Path) -> io::Result<()> {
     if !cfg!(unix) {
         return Ok(());
     }

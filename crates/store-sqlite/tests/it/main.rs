@@ -8,6 +8,7 @@
     missing_docs
 )]
 
+mod backup;
 mod bytes;
 mod cancel;
 mod common;

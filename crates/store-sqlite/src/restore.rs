@@ -1,0 +1,385 @@
+//! Puts a backup in the place of a database.
+//!
+//! The file at the place stays the same file: the pages of the backup are written into it in one transaction of SQLite.
+//! A new file under the old name would not do, because a process that has the old file open would go on writing to a
+//! file without a name, and its messages would be lost. A process that waits for a lock has the file open too.
+//!
+//! - **Other processes.** A connection in SQLite's exclusive locking mode is opened first and kept to the end. SQLite
+//!   refuses it while any other connection has read the database, because every connection in WAL mode keeps a shared lock on
+//!   the file until it is closed. So no process exists that remembers numbers of conversations or of entries from the old
+//!   database. A process that opens the database later waits, and then reads the new content.
+//! - **Kills and power cuts.** The backup is copied to a file next to the database, which nobody else opens. Then SQLite's
+//!   backup interface writes its pages to the write-ahead log, as one transaction. Until the commit the next opener
+//!   ignores them and finds the old database; after it, the new one. The copy that a killed process leaves is removed by the
+//!   next restore, which holds the lock by then.
+//! - **A place without a database** is treated in the same way, as an empty database. A write-ahead log that is left of a
+//!   removed database is deleted by SQLite when it opens the empty file, and cannot be applied to the new one.
+
+use std::path::{Path, PathBuf};
+
+use memory_model::{Seq, SeqRange, SessionKey, Timestamp};
+use memory_store::{ConversationRef, Erase, Error, ErrorKind, Maintain as _, Store as _, erase};
+use rusqlite::Connection;
+use rusqlite::backup::{Backup, StepResult};
+
+use crate::backup::copy;
+use crate::db::open_database;
+use crate::error::{self, Result};
+use crate::files::{self, beside};
+use crate::open::SqliteStore;
+use crate::options::SqliteOptions;
+
+/// Suffix of the copy of the backup next to the database.
+const COPY: &str = "-restore";
+
+/// Statements that take the exclusive lock, also on a database with a damaged schema. The settings of the file have an
+/// effect only while it is empty.
+const LOCK: &str = "pragma writable_schema = on; pragma locking_mode = exclusive; pragma page_size = 8192; \
+    pragma auto_vacuum = incremental; pragma journal_mode = wal; begin exclusive; commit; \
+    pragma synchronous = full; pragma fullfsync = on; pragma checkpoint_fullfsync = on";
+
+/// Conversations, and the entries of their own logs that the backup does not have. An entry is the same if it has the
+/// same position and hash.
+const LOST: &str = "select c.key, (select count(*) from main.message m
+       left join backup.message b on b.id = (select no from backup.conversation where key = c.key) << 32 | m.seq
+             and b.hash = m.hash
+       where m.conversation = c.no and b.id is null),
+     c.key not in (select key from backup.conversation)
+   from main.conversation c order by c.no";
+
+/// Entries of the backup that have words which the database has erased, with the erasures. Entries are compared by their
+/// hashes, which an erasure keeps, so that an erasure is found again in a log with other positions. The last erasure of an
+/// entry counts. The last column is whether the whole conversation was erased.
+const ERASED: &str = "with erased as materialized (
+     select m.hash, e.at, e.reason, c.archived and c.title is null and c.meta is null
+        and not exists (select 1 from main.message w where w.conversation = c.no and w.body is not null) as whole
+     from main.erasure e join main.conversation c on c.no = e.conversation
+     join main.message m on m.id between e.conversation << 32 | e.first and e.conversation << 32 | e.last)
+   select c.key, b.seq, max(e.at), e.reason, e.whole from erased e
+   join backup.message b on b.hash = e.hash and b.body is not null
+   join backup.conversation c on c.no = b.conversation
+   group by b.id order by b.id";
+
+/// A restore that has begun: it holds the lock on the database, and has a copy of the backup next to it. Dropping it
+/// removes the copy and leaves the database unchanged.
+#[derive(Debug)]
+pub struct Restore {
+    options: SqliteOptions,
+    place: String,
+    copy: PathBuf,
+    lock: Option<Connection>,
+}
+
+/// Comparison of a database with the backup that is to replace it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Replaced {
+    /// Number of conversations of the database.
+    pub conversations: u64,
+    /// Conversations with entries that the backup does not have, and conversations that it does not have.
+    pub lost: Vec<LostEntries>,
+    /// Erasures of words that the backup still has.
+    pub erasures: Vec<LaterErasure>,
+}
+
+/// Entries of one conversation that a backup does not have.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct LostEntries {
+    /// Key of the conversation.
+    pub key: SessionKey,
+    /// Number of entries of its own log that the backup does not have.
+    pub entries: u64,
+    /// Whether the backup does not have the conversation.
+    pub conversation: bool,
+}
+
+/// An erasure that was made after a backup: the backup still has the words.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct LaterErasure {
+    /// Key of the conversation in the backup.
+    pub key: SessionKey,
+    /// Positions of the entries in the backup.
+    pub range: SeqRange,
+    /// Time of the erasure.
+    pub at: Timestamp,
+    /// Reason that was given for it.
+    pub reason: String,
+    /// Whether the whole conversation was erased, with its title and metadata.
+    pub conversation: bool,
+}
+
+impl SqliteOptions {
+    /// Begins to put the database `backup` in the place of the one at `place`: locks that, and copies the backup to a
+    /// file next to it. An older schema of either is migrated. If there is no database at `place`, an empty file is created.
+    ///
+    /// # Errors
+    /// - `Busy` if another process has the database open for longer than the lock time-out.
+    /// - `ForeignDatabase` or `NewerSchema` if one of the two cannot be used by this program.
+    /// - `Invalid` if both are the same file.
+    /// - `Io` if a file cannot be read or written.
+    pub async fn begin_restore(
+        self,
+        backup: impl AsRef<Path>,
+        place: impl AsRef<Path>,
+    ) -> Result<Restore> {
+        let (backup, path) = (backup.as_ref(), place.as_ref());
+        let place = path.display().to_string();
+        let unreadable = |error: std::io::Error| error::opening(&place, error.into());
+        let is_same = std::fs::canonicalize(path)
+            .is_ok_and(|path| std::fs::canonicalize(backup).is_ok_and(|backup| backup == path));
+        if is_same {
+            let text = format!("{place} is the backup itself: name the database to replace");
+            return Err(Error::new(ErrorKind::Invalid, text));
+        }
+        // Checked before the place is changed. The copy of an older schema is migrated later.
+        match self.clone().read_only().open(backup).await {
+            Ok(store) => store.close().await?,
+            Err(error) if error.kind() == ErrorKind::OlderSchema => {}
+            Err(error) => return Err(error),
+        }
+        // Refuses databases of other programs, and migrates an older schema, so that both have the same tables.
+        if std::fs::metadata(path).is_ok_and(|meta| meta.len() > 0) {
+            match open_database(path, self.clone()).await {
+                Ok((database, _)) => store_sql::Database::close(&database).await?,
+                // The lock is refused below, if the first page is damaged.
+                Err(error) if error.kind() == ErrorKind::Corrupt => {}
+                Err(error) => return Err(error),
+            }
+        }
+        files::create(path, self.durability).map_err(unreadable)?;
+        let path = std::fs::canonicalize(path).map_err(unreadable)?;
+        let timeout = self.lock_timeout;
+        let opened = path.clone();
+        let lock = async {
+            let locked = blocking(move || {
+                let lock = Connection::open(&opened)?;
+                lock.busy_timeout(timeout)?;
+                lock.execute_batch(LOCK)?;
+                let size: u32 = lock.query_row("pragma page_size", [], |row| row.get(0))?;
+                Ok((lock, size))
+            });
+            locked.await.map_err(|error| match error.kind() {
+                ErrorKind::Busy => in_use(&place, timeout.as_secs_f64(), error),
+                _ => error,
+            })
+        };
+        let (lock, page_size) = self.observed(&place, lock).await?;
+        let restore = Restore {
+            place,
+            copy: beside(&path, COPY),
+            lock: Some(lock),
+            options: self,
+        };
+        restore.remove_copy();
+        // The pages of a database in WAL mode can only be replaced by pages of the same size.
+        let reading = files::reading(backup, restore.options.connection())?;
+        copy(&reading.options.page_size(page_size), &restore.copy).await?;
+        let (database, _) = open_database(&restore.copy, restore.options.clone()).await?;
+        store_sql::Database::close(&database).await?;
+        Ok(restore)
+    }
+}
+
+impl Restore {
+    /// Opens the copy of the backup, for example to verify it. It must be closed before the next call.
+    ///
+    /// # Errors
+    /// The errors of [`SqliteOptions::open`].
+    pub async fn open_copy(&self) -> Result<SqliteStore> {
+        self.options.clone().open(&self.copy).await
+    }
+
+    /// Compares the database with the backup.
+    ///
+    /// # Errors
+    /// `Corrupt` if the database cannot be read. The content that a restore would remove is unknown then.
+    pub async fn compare(&mut self) -> Result<Replaced> {
+        let copy = self.copy.clone();
+        self.locked(move |lock| {
+            // A place without a database has no tables.
+            let is_empty = "select application_id = 0 and not exists (select 1 from sqlite_schema)
+               from pragma_application_id";
+            if lock.query_row(is_empty, [], |row| row.get(0))? {
+                return Ok(Replaced::default());
+            }
+            lock.execute("attach ? as backup", [copy.to_string_lossy()])?;
+            let replaced = compare(lock);
+            lock.execute("detach backup", [])?;
+            replaced
+        })
+        .await
+        .map_err(|error| match error.kind() {
+            ErrorKind::Corrupt => error,
+            _ => damaged(&self.place).with_source(error),
+        })
+    }
+
+    /// Makes these erasures in the copy, and then replaces the content of the database by it.
+    ///
+    /// # Errors
+    /// `Io` if a file cannot be read or written. The database is unchanged after an error.
+    pub async fn finish(mut self, erasures: &[LaterErasure]) -> Result<()> {
+        if !erasures.is_empty() {
+            let store = self.open_copy().await?;
+            for erasure in erasures {
+                let which = ConversationRef::Key(erasure.key.clone());
+                let found = store.conversation(&which).await?;
+                let own = found.and_then(|one| SeqRange::new(one.own_first(), one.head));
+                // Entries that the database does not know were not erased, and stay.
+                let again = match erasure.conversation && own == Some(erasure.range) {
+                    true => Erase::all(&erasure.reason, erasure.at),
+                    false => Erase::range(erasure.range, &erasure.reason, erasure.at),
+                };
+                erase(&store, &which, &again).await?;
+            }
+            store.close().await?;
+        }
+        let copy = self.copy.clone();
+        self.locked(move |lock| {
+            let from = Connection::open(&copy)?;
+            let done = Backup::new(&from, lock)?.step(-1)?;
+            // The commit is durable already. This removes the old content from the files.
+            lock.query_row("pragma wal_checkpoint(truncate)", [], |_| Ok(()))?;
+            match done {
+                StepResult::Done => Ok(()),
+                _ => Err(rusqlite::Error::SqliteFailure(
+                    rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_BUSY),
+                    None,
+                )),
+            }
+        })
+        .await
+    }
+
+    /// Runs statements on the connection that holds the lock.
+    async fn locked<T: Send + 'static>(
+        &mut self,
+        run: impl FnOnce(&mut Connection) -> rusqlite::Result<T> + Send + 'static,
+    ) -> Result<T> {
+        let mut lock = self.lock.take().ok_or_else(error::closed)?;
+        let (lock, done) = blocking(move || {
+            let done = run(&mut lock);
+            Ok((lock, done))
+        })
+        .await?;
+        self.lock = Some(lock);
+        done.map_err(|error| failed(&self.place, error))
+    }
+
+    fn remove_copy(&self) {
+        for suffix in ["", "-wal", "-shm", "-journal"] {
+            // A file that stays is reported when the copy is created.
+            let _ = std::fs::remove_file(beside(&self.copy, suffix));
+        }
+    }
+}
+
+impl Drop for Restore {
+    fn drop(&mut self) {
+        self.remove_copy();
+    }
+}
+
+/// Runs blocking calls of SQLite on another thread.
+async fn blocking<T: Send + 'static>(
+    run: impl FnOnce() -> rusqlite::Result<T> + Send + 'static,
+) -> Result<T> {
+    match tokio::task::spawn_blocking(run).await {
+        Ok(done) => done.map_err(|error| failed("the database", error)),
+        Err(_) => Err(error::closed()),
+    }
+}
+
+/// Compares the database with the attached one.
+fn compare(lock: &Connection) -> rusqlite::Result<Replaced> {
+    let mut replaced = Replaced::default();
+    let mut lost = lock.prepare(LOST)?;
+    let mut rows = lost.query([])?;
+    while let Some(row) = rows.next()? {
+        replaced.conversations += 1;
+        let (entries, conversation): (i64, bool) = (row.get(1)?, row.get(2)?);
+        let entries = entries.unsigned_abs();
+        if entries > 0 || conversation {
+            let key = SessionKey::new(row.get::<_, String>(0)?);
+            replaced.lost.push(LostEntries {
+                key,
+                entries,
+                conversation,
+            });
+        }
+    }
+    let mut erased = lock.prepare(ERASED)?;
+    let mut rows = erased.query([])?;
+    let mut erasures: Vec<LaterErasure> = Vec::new();
+    while let Some(row) = rows.next()? {
+        let erasure = LaterErasure {
+            key: SessionKey::new(row.get::<_, String>(0)?),
+            range: SeqRange::single(Seq(row.get(1)?)),
+            at: Timestamp(row.get(2)?),
+            reason: row.get(3)?,
+            conversation: row.get(4)?,
+        };
+        let joined = erasures.last().and_then(|last| erasure.joined(last));
+        match (joined, erasures.last_mut()) {
+            (Some(range), Some(last)) => last.range = range,
+            _ => erasures.push(erasure),
+        }
+    }
+    replaced.erasures = erasures;
+    Ok(replaced)
+}
+
+impl LaterErasure {
+    /// Returns the range of both if this is the same erasure of the next entry.
+    fn joined(&self, last: &Self) -> Option<SeqRange> {
+        let is_next = self.range.first == last.range.last.next();
+        let rest = |one: &Self| {
+            (
+                one.key.clone(),
+                one.at,
+                one.reason.clone(),
+                one.conversation,
+            )
+        };
+        let range = SeqRange::new(last.range.first, self.range.last)?;
+        (is_next && rest(self) == rest(last)).then_some(range)
+    }
+}
+
+fn in_use(place: &str, seconds: f64, error: Error) -> Error {
+    let text = format!(
+        "{place} is open in another process, for {seconds} s now: stop the programs that use it and restore again"
+    );
+    Error::new(ErrorKind::Busy, text).with_source(error)
+}
+
+fn damaged(place: &str) -> Error {
+    let text = format!("{place} is damaged: what it has and what was erased in it is unknown");
+    Error::new(ErrorKind::Corrupt, text)
+}
+
+/// Converts an error of the connection that holds the lock.
+fn failed(place: &str, error: rusqlite::Error) -> Error {
+    use rusqlite::ErrorCode;
+    let (kind, text) = match error.sqlite_error_code() {
+        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => (
+            ErrorKind::Busy,
+            "stayed locked by another process: try again when it has ended",
+        ),
+        Some(ErrorCode::DatabaseCorrupt) => return damaged(place).with_source(error),
+        Some(ErrorCode::NotADatabase) => (
+            ErrorKind::ForeignDatabase,
+            "is not a database: move it away or give another path",
+        ),
+        Some(ErrorCode::ReadOnly | ErrorCode::PermissionDenied) => {
+            return error::not_writable(place);
+        }
+        _ => (
+            ErrorKind::Io,
+            "cannot be read or written: check the disk and the file's permissions",
+        ),
+    };
+    Error::new(kind, format!("{place} {text}")).with_source(error)
+}
