@@ -20,41 +20,9 @@ import threading
 import time
 from collections import Counter
 
-WORDS = """server budget migration parser retry cursor token window ledger replica vacuum schema commit branch harbour
-garden window copper signal bridge river summary context pointer failure attempt latency request handler encoder module""".split()
-ROLES = ("user", "assistant")
+from load import Load, Part, content, free_port, simplified
+
 ERASED = ("[erased]", "")
-# Time after which a process that has not ended is a violation, in seconds.
-LONGEST = 300
-
-
-def content(line):
-    """Returns the text of a line, which follows from its id."""
-    draw = random.Random(line)
-    return f"{line}: " + " ".join(draw.choices(WORDS, k=draw.randint(20, 90)))
-
-
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
-
-
-class Part:
-    """The lines that one writer adds to one session, in a file of its own."""
-
-    def __init__(self, folder, session, writer):
-        self.session, self.name = session, f"{session}-w{writer}"
-        self.path = os.path.join(folder, self.name + ".jsonl")
-        self.written = self.acknowledged = 0
-
-    def extend(self, lines):
-        with open(self.path, "a", encoding="utf-8") as file:
-            for number in range(self.written, self.written + lines):
-                line = f"{self.name}-{number}"
-                message = {"role": ROLES[number % 2], "content": content(line), "external_id": line, "session": self.session}
-                file.write(json.dumps(message) + "\n")
-        self.written += lines
 
 
 class Servers:
@@ -179,14 +147,15 @@ pidfile = {pooler}/pid
                 pass
 
 
-class Chaos:
+class Chaos(Load):
     def __init__(self, options, folder):
-        self.options, self.folder = options, folder
+        # The store is known once the servers run.
+        super().__init__(options.binary, None, folder)
+        self.options = options
         self.servers = Servers(os.path.join(folder, "servers"), options.programs)
         os.makedirs(self.servers.folder)
         files = os.path.join(folder, "files")
         os.makedirs(files)
-        os.makedirs(os.path.join(folder, "home"))
         self.parts = [[] for _ in range(options.processes)]
         for number in range(options.sessions):
             session = f"session-{number:03}"
@@ -197,65 +166,9 @@ class Chaos:
             for writer in writers:
                 self.parts[writer].append(Part(files, session, writer))
         self.all_parts = [part for parts in self.parts for part in parts]
-        self.lock = threading.Lock()
         self.written = 0
-        self.running = {}
         self.erasures = []
-        self.counts, self.errors, self.violations = Counter(), Counter(), []
         self.writing, self.troubling, self.working = True, True, True
-
-    def violate(self, text):
-        print(f"VIOLATION: {text}", flush=True)
-        with self.lock:
-            self.violations.append(text)
-
-    def command(self, *arguments):
-        return [self.options.binary, "--store", self.servers.url, *arguments]
-
-    def start(self, kind, *arguments, **outputs):
-        environment = {**os.environ, "HOME": os.path.join(self.folder, "home"), "RUST_BACKTRACE": "0"}
-        process = subprocess.Popen(self.command(*arguments), stdin=subprocess.DEVNULL, env=environment, **outputs)
-        with self.lock:
-            self.running[process.pid] = (process, kind)
-            self.counts[f"{kind}: started"] += 1
-        return process
-
-    def ended(self, process, kind, stderr):
-        """Notes how a process ended. Returns whether it did what it was asked for."""
-        with self.lock:
-            self.running.pop(process.pid, None)
-            if process.returncode == 0:
-                return True
-            if process.returncode == -signal.SIGKILL:
-                self.counts[f"{kind}: killed"] += 1
-                return False
-            lines = [line for line in stderr.splitlines() if line.startswith("error:")]
-            line = lines[0] if lines else (stderr.splitlines() or ["no error"])[0]
-            self.errors[f"{kind}, exit {process.returncode}: {simplified(line)}"] += 1
-            if "panicked" in stderr or process.returncode < 0 or process.returncode == 101:
-                self.violations.append(f"{kind} ended with {process.returncode}: {stderr[-500:]}")
-        return False
-
-    def run(self, kind, *arguments):
-        """Runs the program. Returns whether it succeeded, and its output."""
-        process = self.start(kind, *arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        try:
-            stdout, stderr = process.communicate(timeout=LONGEST)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.communicate()
-            self.violate(f"{kind} did not end in {LONGEST} s")
-            return False, ""
-        return self.ended(process, kind, stderr), stdout
-
-    def importing(self, parts):
-        """Imports the files of some parts. All their lines are acknowledged after a success."""
-        counts = [(part, part.written) for part in parts]
-        done, _ = self.run("import", "import", *(part.path for part in parts))
-        if done:
-            for part, written in counts:
-                part.acknowledged = max(part.acknowledged, written)
-        return done
 
     def writer(self, number):
         draw = random.Random(number)
@@ -401,6 +314,7 @@ class Chaos:
     def play(self):
         options, began = self.options, time.monotonic()
         self.servers.start()
+        self.store = self.servers.url
         # The first process creates the tables.
         self.parts[0][0].extend(1)
         self.written = 1
@@ -446,22 +360,6 @@ class Chaos:
         self.counts["lines acknowledged"] = sum(part.acknowledged for part in self.all_parts)
         self.counts["ranges erased"] = len(self.erasures)
         self.counts["seconds"] = round(time.monotonic() - began)
-
-    def summary(self):
-        for title, counter in (("", self.counts), ("errors that the program reported", self.errors)):
-            print(f"\n{title}")
-            for name, count in sorted(counter.items(), key=lambda item: (-item[1], item[0]) if title else item[0]):
-                print(f"{count:>8}  {name}")
-        print(f"\n{len(self.violations)} violations")
-        for violation in self.violations[:20]:
-            print(violation)
-
-
-def simplified(line):
-    """Returns a line without what differs from case to case."""
-    line = re.sub(r"postgres://\S*: ", "", line)
-    line = re.sub(r"session-\d+(-w\d+)?", "S", line)
-    return re.sub(r"\d+", "N", line)[:160]
 
 
 def main():

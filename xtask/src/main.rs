@@ -26,6 +26,7 @@ mod python;
 mod simulate;
 mod size;
 mod snapshots;
+mod soak;
 mod sources;
 mod surface;
 mod words;
@@ -87,6 +88,10 @@ usage: cargo xtask <task> [--check | --dry-run]
   postgres-chaos PROGRAM [--minutes N] [--sessions N] [--messages N] [--processes N]
                          many processes of the program on one database behind pgbouncer, while processes, connections and the
                          primary server are killed; fails if an acknowledged line is lost
+  soak PROGRAM [--minutes N] [--messages N] [--processes N] [--page]
+                         many processes of the program on one SQLite database; fails if an acknowledged message is lost or
+                         changed, or if memory, the write-ahead log or latencies grow; --page writes docs/measurements/soak.md
+                         and its picture
   provider-types [DIR]   checks requests in DIR with the types of the providers' own Python libraries, which pip fetches:
                          files NAME.SHAPE.json or .jsonl, with a SHAPE of openai, responses, anthropic, gemini; without
                          DIR, only the self-test
@@ -115,6 +120,7 @@ fn main() -> anyhow::Result<()> {
         match task.as_str() {
             "postgres" => return postgres::run(rest),
             "postgres-chaos" => return postgres_chaos::run(rest),
+            "soak" => return soak::run(rest),
             _ => {}
         }
     }

@@ -149,6 +149,7 @@ impl App {
     /// Adds the locked database and the duration of the wait to an error about a lock.
     pub(crate) fn explained(&self, mut failure: Failure) -> Failure {
         if failure.kind == Kind::DatabaseBusy
+            && failure.message.contains("stayed locked")
             && let Ok(place) = self.place()
             && place.file().is_some()
         {
@@ -240,6 +241,11 @@ impl App {
             .await?;
         note(&format!("database: {}", place.name()));
         Ok(memory)
+    }
+
+    /// Returns the options for opening a database file for writing.
+    pub(crate) fn sqlite_options(&self) -> SqliteOptions {
+        self.file_options(Access::Write(None))
     }
 
     /// Returns the options for opening a database file. With them, every write survives a power cut.

@@ -135,6 +135,10 @@ pub(crate) enum Command {
     Receipt(Receipt),
     /// Print a certificate of a session's compaction, which `verify --against` and docs/verifier/verify.py check
     Certify(Certify),
+    /// Copy the database to a new file, while programs use it
+    Backup(Backup),
+    /// Put a backup in the place of the database. Erasures that were made after the backup are made in it again
+    Restore(Restore),
     /// Copy all sessions to another database, and verify the copy. Run again, it goes on where it was interrupted
     #[cfg(feature = "postgres")]
     Migrate(Migrate),
@@ -664,6 +668,23 @@ pub(crate) struct Migrate {
     /// The database to copy to: a new one, or one that an interrupted copy left
     #[arg(long, value_name = "STORE")]
     pub(crate) to: String,
+}
+
+/// Arguments of `backup`.
+#[derive(Debug, Args)]
+pub(crate) struct Backup {
+    /// The new file
+    pub(crate) file: PathBuf,
+}
+
+/// Arguments of `restore`.
+#[derive(Debug, Args)]
+pub(crate) struct Restore {
+    /// The backup
+    pub(crate) file: PathBuf,
+    /// Replace a database that has sessions
+    #[arg(long)]
+    pub(crate) replace: bool,
 }
 
 /// Arguments of `export`.

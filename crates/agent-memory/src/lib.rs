@@ -218,7 +218,8 @@ pub mod store {
     pub use store_sql::Copied;
     #[cfg(feature = "sqlite")]
     pub use store_sqlite::{
-        Durability, LockObserver, LockWait, PlainExport, SqliteOptions, SqliteStore,
+        BackupReport, Durability, LaterErasure, LockObserver, LockWait, LostEntries, PlainExport,
+        Replaced, Restore, SqliteOptions, SqliteStore,
     };
 
     pub use crate::ingest::IngestReport;

@@ -161,7 +161,7 @@ impl SqliteOptions {
                 Ok((lock, size))
             });
             locked.await.map_err(|error| match error.kind() {
-                ErrorKind::Busy => in_use(&place, timeout.as_secs_f64(), error),
+                ErrorKind::Busy => in_use(&place, timeout.as_secs_f64()),
                 _ => error,
             })
         };
@@ -348,11 +348,11 @@ impl LaterErasure {
     }
 }
 
-fn in_use(place: &str, seconds: f64, error: Error) -> Error {
+fn in_use(place: &str, seconds: f64) -> Error {
     let text = format!(
-        "{place} is open in another process, for {seconds} s now: stop the programs that use it and restore again"
+        "{place} has been open in another process for {seconds} s: stop the programs that use it and restore again"
     );
-    Error::new(ErrorKind::Busy, text).with_source(error)
+    Error::new(ErrorKind::Busy, text)
 }
 
 fn damaged(place: &str) -> Error {

@@ -3,7 +3,7 @@
 use clap::Command;
 
 /// The examples of each command, one a line, and the effect of each after a number sign.
-const EXAMPLES: [(&str, &str); 32] = [
+const EXAMPLES: [(&str, &str); 34] = [
     (
         "audit",
         "agent-memory audit session.jsonl                        # kept and lost items of each compaction
@@ -12,6 +12,10 @@ agent-memory audit session.jsonl --html audit.html      # a page to look at",
     (
         "certify",
         "agent-memory certify 120981b4 --key key.pem > cert.json # openssl genpkey -algorithm ed25519 -out key.pem",
+    ),
+    (
+        "backup",
+        "agent-memory backup memory-2026-03-01.db",
     ),
     (
         "compact",
@@ -113,6 +117,12 @@ agent-memory redo 120981b4 --extracts                   # without a model",
     (
         "replay",
         "agent-memory replay session.jsonl --window 128000",
+    ),
+    (
+        "restore",
+        "agent-memory restore memory-2026-03-01.db               # lists what would be lost, if there are sessions
+agent-memory restore memory-2026-03-01.db --replace
+agent-memory restore memory-2026-03-01.db --store copy.db",
     ),
     (
         "serve",

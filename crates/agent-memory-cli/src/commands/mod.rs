@@ -1,6 +1,7 @@
 //! The commands of the program, each in a module.
 
 mod audit;
+mod backup;
 mod compact;
 pub(crate) mod context;
 mod doctor;
@@ -18,6 +19,7 @@ mod migrate;
 mod proof;
 mod redo;
 mod replay;
+mod restore;
 mod retrieval;
 pub(crate) mod sessions;
 mod set;
@@ -58,6 +60,8 @@ pub(crate) async fn run(app: &mut App, command: Command) -> anyhow::Result<()> {
         Command::Verify(args) => verify::run(app, &args).await,
         Command::Receipt(args) => proof::receipt(app, &args).await,
         Command::Certify(args) => proof::certify(app, &args).await,
+        Command::Backup(args) => backup::run(app, &args).await,
+        Command::Restore(args) => restore::run(app, &args).await,
         #[cfg(feature = "postgres")]
         Command::Migrate(args) => migrate::run(app, &args).await,
         Command::Index(args) => index::run(app, &args).await,

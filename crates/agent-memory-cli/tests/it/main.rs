@@ -10,6 +10,7 @@
 #[cfg(target_os = "linux")]
 mod abuse;
 mod audit;
+mod backup;
 #[cfg(target_os = "linux")]
 mod browser;
 mod commands;

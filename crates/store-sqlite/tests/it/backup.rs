@@ -245,7 +245,9 @@ async fn a_database_that_is_open_elsewhere_is_not_replaced() {
     let error = restore(&old, &path).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Busy, "{error}");
     assert!(
-        error.to_string().contains("open in another process"),
+        error
+            .to_string()
+            .contains("has been open in another process"),
         "{error}"
     );
     store.close().await.unwrap();

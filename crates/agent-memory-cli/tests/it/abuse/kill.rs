@@ -123,3 +123,46 @@ fn killed_at_a_system_call() {
         }
     });
 }
+
+#[test]
+fn restore_killed_at_a_system_call() {
+    if !has_strace() {
+        return;
+    }
+    cases(2, |rng| {
+        let lines = transcript(rng, 300);
+        let (old, new) = (undisturbed(&lines[..200]), undisturbed(&lines));
+        let prepared = || {
+            let (home, file) = home_with(&lines[..200]);
+            home.ok(&["import", &file]);
+            home.ok(&["backup", "old.db"]);
+            home.file("session.jsonl", lines.concat());
+            home.ok(&["import", &file]);
+            home
+        };
+        let restore = ["restore", "old.db", "--replace"];
+        let all = calls(&prepared(), &restore, Call::KILLED);
+        for _ in 0..8 {
+            let home = prepared();
+            // Most calls are of the last third, which changes the database.
+            let first = if rng.bool() { 0 } else { all.len() * 2 / 3 };
+            let call = &all[rng.usize(first..all.len())];
+            let inject = format!("inject={}:signal=KILL:when={}", call.name, call.number);
+            run_traced(&home, &restore, Call::KILLED, Some(&inject));
+            let what = format!("kill -9 of restore at {} number {}", call.name, call.number);
+            assert_sound(&home, &what);
+            let log = home.ok(&["export", SESSION]).out;
+            assert!(
+                log == old || log == new,
+                "{what}: {} lines",
+                log.lines().count()
+            );
+            home.ok(&restore);
+            assert_same_log(&home, &old, &what);
+            let names = std::fs::read_dir(home.database().parent().unwrap()).unwrap();
+            let left = names.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+            let left: Vec<String> = left.filter(|name| name.contains("-restore")).collect();
+            assert!(left.is_empty(), "{what}: {left:?}");
+        }
+    });
+}
