@@ -117,7 +117,7 @@ impl SqliteOptions {
     /// # Errors
     /// - `Busy` if another process has the database open for longer than the lock time-out.
     /// - `ForeignDatabase` or `NewerSchema` if one of the two cannot be used by this program.
-    /// - `Invalid` if both are the same file.
+    /// - `Invalid` if both are the same file, or if the backup has the name of the copy next to the database.
     /// - `Io` if a file cannot be read or written.
     pub async fn begin_restore(
         self,
@@ -127,10 +127,16 @@ impl SqliteOptions {
         let (backup, path) = (backup.as_ref(), place.as_ref());
         let place = path.display().to_string();
         let unreadable = |error: std::io::Error| error::opening(&place, error.into());
-        let is_same = std::fs::canonicalize(path)
-            .is_ok_and(|path| std::fs::canonicalize(backup).is_ok_and(|backup| backup == path));
-        if is_same {
-            let text = format!("{place} is the backup itself: name the database to replace");
+        let of_place = [path.to_owned(), beside(path, COPY)];
+        let is_of_place = std::fs::canonicalize(backup).is_ok_and(|backup| {
+            let mut files = of_place.iter().map(std::fs::canonicalize);
+            files.any(|file| file.is_ok_and(|file| file == backup))
+        });
+        if is_of_place {
+            let text = format!(
+                "{} is a file of {place}: give the backup another name or place",
+                backup.display()
+            );
             return Err(Error::new(ErrorKind::Invalid, text));
         }
         // Checked before the place is changed. The copy of an older schema is migrated later.

@@ -301,7 +301,11 @@ async fn a_restore_refuses_what_it_cannot_use_and_changes_nothing() {
     other.close().await.unwrap();
     let text = folder.path().join("text");
     std::fs::write(&text, "no database, only a text of some length".repeat(99)).unwrap();
+    // The copy of a restore has this name.
+    let named = folder.path().join("memory.db-restore");
+    std::fs::copy(&old, &named).unwrap();
     for (backup, place, kind) in [
+        (&named, &path, ErrorKind::Invalid),
         (&foreign, &path, ErrorKind::ForeignDatabase),
         (&text, &path, ErrorKind::ForeignDatabase),
         (&old, &foreign, ErrorKind::ForeignDatabase),
@@ -314,6 +318,7 @@ async fn a_restore_refuses_what_it_cannot_use_and_changes_nothing() {
         assert!(std::fs::read(place).unwrap() == bytes, "{error}");
     }
     assert_eq!(words(&path, "a").await, before);
+    assert!(std::fs::read(&named).unwrap() == std::fs::read(&old).unwrap());
 }
 
 #[tokio::test]
