@@ -227,9 +227,11 @@ class Soak(Load):
     def start_long(self):
         os.environ["AGENT_MEMORY_TOKEN"] = TOKEN
         outputs = {kind: open(os.path.join(self.folder, kind + ".err"), "w", encoding="utf-8") for kind in ("serve", "mcp", "work")}
-        first = self.part("import")
-        first.extend(10)
-        if not self.importing([first]):
+        # The tools of `mcp` have an argument for the session once there are several.
+        first = [self.part("import"), self.part("import")]
+        for part in first:
+            part.extend(10)
+        if not self.importing(first):
             raise RuntimeError(f"the first import failed: {self.errors}")
         self.long = {
             "serve": self.start("serve", "serve", "--port", str(self.port), stdout=subprocess.DEVNULL, stderr=outputs["serve"]),
