@@ -303,6 +303,7 @@ class Soak(Load):
             self.load.append(os.getloadavg()[1])
             self.stop_long()
         self.check()
+        self.wrong = list(self.violations)
         self.judge()
 
     def guarded(self, role, number):
@@ -467,6 +468,10 @@ def page(soak, command):
     last = soak.samples[-1]
     fewer = "" if soak.counts["messages acknowledged"] >= soak.options.messages else \
         f" The run was to store {soak.options.messages:,}, and ended without them after {soak.seconds / 60:.0f} minutes."
+    right = "Every acknowledged message is there once, verbatim and in order, and `verify` found no violation."
+    if soak.wrong:
+        right = "**Wrong**: " + "; ".join(soak.wrong) + "."
+    over = "".join(f"\n**Out of bounds**: {text}.\n" for text in soak.violations[len(soak.wrong):])
     log = lambda low, high: [one["log"] for one in soak.samples if low <= one["at"] / soak.seconds < high]
     return f"""# Many processes on one SQLite database
 
@@ -481,7 +486,7 @@ processors, which other programs used meanwhile (load average {soak.load[0]:.1f}
 a lower priority (`nice -n 10`): compare within the page.
 
 At the end {soak.counts["messages acknowledged"]:,} messages in {soak.counts["sessions"]:,} sessions were acknowledged.{fewer} Each session was
-exported and compared: every acknowledged message is there once, verbatim and in order. `verify` found no violation. There are
+exported and compared, and the database verified. {right} There are
 {soak.counts["summaries"]:,} summaries. The database has {mib(last["database"])} MiB.
 
 ![memory, files and latencies over time](soak.svg)
@@ -496,7 +501,7 @@ exported and compared: every acknowledged message is there once, verbatim and in
 Memory and log are medians of samples each {EVERY} seconds. The run fails if a process has more than {MEMORY >> 20} MiB, if the log is
 longer than {LOG >> 20} MiB, or if the median of a memory or a 99th percentile is more than {GROWTH:g} times as high in the last quarter as in
 the second. A reader that takes long, such as `backup`, keeps the log from being truncated meanwhile.
-
+{over}
 | operation | number | median, ms | 99th percentile, ms | most, ms |
 |---|--:|--:|--:|--:|
 {chr(10).join(commands)}
