@@ -142,7 +142,7 @@ fn restore_killed_at_a_system_call() {
         };
         let restore = ["restore", "old.db", "--replace"];
         let all = calls(&prepared(), &restore, Call::KILLED);
-        for _ in 0..8 {
+        for _ in 0..5 {
             let home = prepared();
             // Most calls are of the last third, which changes the database.
             let first = if rng.bool() { 0 } else { all.len() * 2 / 3 };
