@@ -362,7 +362,7 @@ fn in_use(place: &str, seconds: f64) -> Error {
 }
 
 fn damaged(place: &str) -> Error {
-    let text = format!("{place} is damaged: what it has and what was erased in it is unknown");
+    let text = format!("{place} is damaged: its sessions and erasures are unknown");
     Error::new(ErrorKind::Corrupt, text)
 }
 

@@ -120,7 +120,7 @@ agent-memory redo 120981b4 --extracts                   # without a model",
     ),
     (
         "restore",
-        "agent-memory restore memory-2026-03-01.db               # lists what would be lost, if there are sessions
+        "agent-memory restore memory-2026-03-01.db               # lists the losses, if there are sessions
 agent-memory restore memory-2026-03-01.db --replace
 agent-memory restore memory-2026-03-01.db --store copy.db",
     ),
