@@ -1,7 +1,8 @@
 //! Checks that the tests named in `docs/parity.md` and `docs/promises.md` exist and run.
 //!
 //! A test is named as code: `` `crate: module::name` ``. The modules are the path below `tests/it` or `src` of the file
-//! with the test; a module `tests` inside of that file may be left out.
+//! with the test; a module `tests` inside of that file may be left out. A test of the suite for every store is
+//! `` `store-sqlite: conformance::files::name` ``.
 
 use std::path::{Path, PathBuf};
 
@@ -79,8 +80,26 @@ impl TestName {
         path.join("::")
     }
 
+    /// Returns whether a macro of the crate `store-conformance` writes the test.
+    fn is_in_suite(&self) -> anyhow::Result<bool> {
+        let case = format!("pub async fn {}<", self.function);
+        let is_suite = self
+            .modules
+            .first()
+            .is_some_and(|name| name == "conformance");
+        for file in files(&root().join("crates/store-conformance/src/cases"))? {
+            if is_suite && std::fs::read_to_string(&file)?.contains(&case) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
     /// Returns the options of `cargo test` for the binary with the test.
     pub(crate) fn target(&self, root: &Path) -> anyhow::Result<&'static [&'static str]> {
+        if self.is_in_suite()? {
+            return Ok(&["--test", "it"]);
+        }
         let folder = folder(root, &self.crate_name).context("a crate has a folder")?;
         let tests = folder.join("tests/it");
         for file in files(&tests)? {
@@ -184,8 +203,11 @@ enum Found {
     Runs,
 }
 
-/// Looks for a test in the sources of a crate.
+/// Looks for a test in the sources of a crate, or in the suite for every store.
 fn find(folder: &Path, test: &TestName) -> anyhow::Result<Found> {
+    if test.is_in_suite()? {
+        return Ok(Found::Runs);
+    }
     let mut best = Found::Nowhere;
     for sources in ["src", "tests"] {
         let sources = folder.join(sources);
