@@ -233,6 +233,18 @@ async fn every_damage_is_named() {
         "child range wrong", Answer::SummaryLog(page) => summary(page, "one", |s| {
             s.children = vec![Child::Messages { range: range(1, 3) }];
         }) => [ChildRangeWrong];
+        "gap between children", Answer::SummaryLog(page) => summary(page, "one", |s| {
+            s.children = vec![
+                Child::Messages { range: range(1, 2) },
+                Child::Messages { range: range(4, 4) },
+            ];
+        }) => [ChildRangeWrong];
+        "children that overlap", Answer::SummaryLog(page) => summary(page, "one", |s| {
+            s.children = vec![
+                Child::Messages { range: range(1, 3) },
+                Child::Messages { range: range(2, 4) },
+            ];
+        }) => [ChildRangeWrong];
         "child beyond the log", Answer::SummaryLog(page) => summary(page, "one", |s| {
             s.children = vec![Child::Messages { range: range(1, u32::MAX) }];
         }) => [ChildRangeWrong];
