@@ -9,7 +9,8 @@ use crate::mode::root;
 
 const SEEDS: &str = "crates/agent-memory/tests/it/simulated/seeds.txt";
 
-/// Cuts the power for so many seeds, kills and fails at every call, or adds a seed to those that the tests always play.
+/// Runs the tests with many seeds for power cuts, and with a kill and a failure at every call. With `--keep`, adds a seed to
+/// the list of seeds that the tests always run.
 pub(crate) fn run(flags: &[String], words: &[&str]) -> anyhow::Result<()> {
     const USAGE: &str = "usage: cargo xtask simulate [--cuts N] [--seed N] [TEST] | --keep SEED";
     let (mut cuts, mut seed) = (10_000, 1);

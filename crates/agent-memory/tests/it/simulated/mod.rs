@@ -1,7 +1,7 @@
 //! Databases on a simulated disk: power cuts, kills and failures at every call to the file system.
 //!
-//! An operation is a series of steps. The contents that the database has between its transactions are recorded: they
-//! are what is found if every process is killed before any of the calls. After a cut or a failure anywhere, the database
+//! An operation is a series of steps. The contents that the database has between its transactions are recorded, from
+//! kills of all processes before each of the calls. After a cut or a failure anywhere, the database
 //! has one of these contents, and not one from before the last step that returned.
 //!
 //! `AGENT_MEMORY_SIMULATED_SEED` and `AGENT_MEMORY_SIMULATED_CASES` set the first seed and the number of power cuts, and

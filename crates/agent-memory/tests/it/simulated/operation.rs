@@ -260,7 +260,7 @@ pub(crate) struct Done {
     pub(crate) error: Option<String>,
 }
 
-/// The files before each call, and what a kill there leaves.
+/// The files before each call, and the content of the database after a kill there.
 struct Kills {
     database: Database,
     images: Vec<Image>,
@@ -311,7 +311,7 @@ pub(crate) struct History {
 }
 
 impl History {
-    /// Carries out an operation, and looks at what a kill before each of its calls leaves.
+    /// Carries out an operation, and reads the content of the database after a kill before each of its calls.
     ///
     /// Unless `all` is set, kills between two that leave the same content are left out.
     pub(crate) async fn record(operation: Operation, durability: Durability, all: bool) -> Self {
