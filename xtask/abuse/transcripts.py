@@ -16,6 +16,11 @@ def claude(kind, uuid, parent, content, at="2026-05-04T10:00:00.000Z", mid=None,
             "uuid": uuid, "timestamp": at, **more}
 
 
+def in_sub_agent(line, agent):
+    """A line of Claude Code in the conversation of a sub-agent."""
+    return {**line, "isSidechain": True, "agentId": agent}
+
+
 def text(words):
     return {"type": "text", "text": words}
 
@@ -40,6 +45,35 @@ def user(content, **more):
 def assistant(content, **more):
     """A plain line of an assistant."""
     return {"role": "assistant", "content": content, **more}
+
+
+def call(id, name, arguments):
+    """A call in a plain line of an assistant; the arguments are a text."""
+    return {"id": id, "type": "function", "function": {"name": name, "arguments": arguments}}
+
+
+def answer(id, content):
+    """A plain line with the result of a call."""
+    return {"role": "tool", "tool_call_id": id, "content": content}
+
+
+def pi(id, parent, role, content, **more):
+    """A message as pi writes it."""
+    if role == "assistant":
+        content, more = [text(content)], {"stopReason": "stop", **more}
+    return pi_entry("message", id, parent, message={"role": role, "content": content, "timestamp": 1777888801000, **more})
+
+
+def pi_entry(kind, id, parent, **more):
+    """A line as pi writes it."""
+    return {"type": kind, "id": id, "parentId": parent, "timestamp": "2026-05-04T10:00:01.000Z", **more}
+
+
+def pi_session(*entries):
+    """The first line of a file of pi, and these lines."""
+    first = {"type": "session", "version": 3, "id": "0f0f0f0f-1111-4111-8111-0000000000aa",
+             "timestamp": "2026-05-04T10:00:00.000Z", "cwd": "/home/kim/site"}
+    return [first, *entries]
 
 
 def base64_text(length, seed=1):

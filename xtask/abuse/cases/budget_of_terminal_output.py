@@ -4,7 +4,7 @@ import uuid
 
 from memory import Memory
 from tokens import of_request
-from transcripts import assistant, user
+from transcripts import answer, assistant, call, user
 
 def bar(chance):
     full = chance.randint(5, 50)
@@ -37,10 +37,8 @@ for kind, piece in KINDS.items():
     chance = random.Random(kind)
     lines = []
     for number in range(25):
-        call = {"id": f"c{number}", "type": "function", "function": {"name": "bash", "arguments": "{}"}}
-        output = "".join(piece(chance) for _ in range(40))
-        lines += [user(f"run {number}"), assistant(None, tool_calls=[call]),
-                  {"role": "tool", "tool_call_id": f"c{number}", "content": output}]
+        id, output = f"c{number}", "".join(piece(chance) for _ in range(40))
+        lines += [user(f"run {number}"), assistant(None, tool_calls=[call(id, "bash", "{}")]), answer(id, output)]
     memory = Memory()
     session = memory.add(lines)
     for budget in (3000, 9000):

@@ -1,7 +1,7 @@
 """Calls as Ollama writes them have no id, or an index in their function: they are calls."""
 from memory import Memory
 from providers import openai
-from transcripts import assistant, user
+from transcripts import answer, assistant, user
 
 NO_ID = [
     user("Weather in Turku?"),
@@ -15,7 +15,7 @@ INDEX = [
         " ",
         tool_calls=[{"id": "call_p7", "function": {"index": 0, "name": "weather", "arguments": {"city": "Oulu"}}}],
     ),
-    {"role": "tool", "tool_call_id": "call_p7", "content": "7 degrees"},
+    answer("call_p7", "7 degrees"),
 ]
 
 for lines in (NO_ID, INDEX):

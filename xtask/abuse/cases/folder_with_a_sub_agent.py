@@ -2,46 +2,19 @@
 import os
 
 from memory import Memory
-from transcripts import claude, result, text, use
+from transcripts import SESSION, claude, in_sub_agent, result, text, use
 
+LOOK_UP = use("toolu_T", "Task", description="look up", prompt="Find who owns example.net", subagent_type="general-purpose")
 MAIN = [
-    claude("user", "u1", None, "Find the owner of the domain.", session="b2222222-2222-4333-8444-555555555555"),
-    claude(
-        "assistant", "a1", "u1",
-        [
-            use(
-                "toolu_T", "Task", description="look up", prompt="Find who owns example.net",
-                subagent_type="general-purpose",
-            ),
-        ],
-        session="b2222222-2222-4333-8444-555555555555",
-    ),
-    claude(
-        "user", "r1", "a1", [result("toolu_T", [text("Owner: Example Trust")])],
-        session="b2222222-2222-4333-8444-555555555555",
-    ),
+    claude("user", "u1", None, "Find the owner of the domain."),
+    claude("assistant", "a1", "u1", [LOOK_UP]),
+    claude("user", "r1", "a1", [result("toolu_T", [text("Owner: Example Trust")])]),
 ]
 SUB = [
-    {
-        "parentUuid": None, "isSidechain": True, "userType": "external", "cwd": "/home/kim/site",
-        "sessionId": "b2222222-2222-4333-8444-555555555555", "version": "2.1.200", "gitBranch": "main",
-        "type": "user", "message": {"role": "user", "content": "Find who owns example.net"}, "uuid": "s1",
-        "timestamp": "2026-05-04T10:00:00.000Z", "agentId": "ag77",
-    },
-    {
-        "parentUuid": "s1", "isSidechain": True, "userType": "external", "cwd": "/home/kim/site",
-        "sessionId": "b2222222-2222-4333-8444-555555555555", "version": "2.1.200", "gitBranch": "main",
-        "type": "assistant",
-        "message": {
-            "id": "msg_s2", "type": "message", "role": "assistant", "model": "claude-sonnet-4-5",
-            "content": [{"type": "text", "text": "Owner: Example Trust"}], "stop_reason": "end_turn",
-            "usage": {"input_tokens": 10, "output_tokens": 5},
-        },
-        "uuid": "s2", "timestamp": "2026-05-04T10:00:00.000Z", "agentId": "ag77",
-    },
+    in_sub_agent(claude("user", "s1", None, "Find who owns example.net"), "ag77"),
+    in_sub_agent(claude("assistant", "s2", "s1", [text("Owner: Example Trust")]), "ag77"),
 ]
 
-SESSION = "b2222222-2222-4333-8444-555555555555"
 for folder in ("project", f"project/{SESSION}/subagents"):
     memory = Memory()
     memory.write(MAIN, f"project/{SESSION}.jsonl")

@@ -1,19 +1,13 @@
 """Calls of another model are sent to Gemini 3, which demands a signature: the first has the documented placeholder."""
 from memory import Memory
 from providers import gemini
-from transcripts import assistant, user
+from transcripts import answer, assistant, call, user
 
 LINES = [
     user("Read the meter."),
-    assistant(
-        None,
-        tool_calls=[
-            {"id": "call_1", "type": "function", "function": {"name": "read_meter", "arguments": "{}"}},
-            {"id": "call_2", "type": "function", "function": {"name": "read_clock", "arguments": "{}"}},
-        ],
-    ),
-    {"role": "tool", "tool_call_id": "call_1", "content": "5512"},
-    {"role": "tool", "tool_call_id": "call_2", "content": "12:01"},
+    assistant(None, tool_calls=[call("call_1", "read_meter", "{}"), call("call_2", "read_clock", "{}")]),
+    answer("call_1", "5512"),
+    answer("call_2", "12:01"),
 ]
 
 memory = Memory()

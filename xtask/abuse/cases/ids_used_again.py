@@ -2,34 +2,20 @@
 import json
 
 from memory import Memory
-from transcripts import assistant, user
+from transcripts import answer, assistant, call, user
+
+
+
+def measure(*numbers):
+    return assistant(None, tool_calls=[call("call_0", "measure", json.dumps({"n": number})) for number in numbers])
+
 
 LINES = [
     user("Measure three rooms."),
-    assistant(
-        None,
-        tool_calls=[{"id": "call_0", "type": "function", "function": {"name": "measure", "arguments": "{\"n\":0}"}}],
-    ),
-    {"role": "tool", "tool_call_id": "call_0", "content": "kitchen 11"},
-    assistant(
-        None,
-        tool_calls=[{"id": "call_0", "type": "function", "function": {"name": "measure", "arguments": "{\"n\":1}"}}],
-    ),
-    {"role": "tool", "tool_call_id": "call_0", "content": "cellar 22"},
-    assistant(
-        None,
-        tool_calls=[{"id": "call_0", "type": "function", "function": {"name": "measure", "arguments": "{\"n\":2}"}}],
-    ),
-    {"role": "tool", "tool_call_id": "call_0", "content": "attic 33"},
-    assistant(
-        None,
-        tool_calls=[
-            {"id": "call_0", "type": "function", "function": {"name": "measure", "arguments": "{\"n\":8}"}},
-            {"id": "call_0", "type": "function", "function": {"name": "measure", "arguments": "{\"n\":9}"}},
-        ],
-    ),
-    {"role": "tool", "tool_call_id": "call_0", "content": "stairs 88"},
-    {"role": "tool", "tool_call_id": "call_0", "content": "garage 99"},
+    measure(0), answer("call_0", "kitchen 11"),
+    measure(1), answer("call_0", "cellar 22"),
+    measure(2), answer("call_0", "attic 33"),
+    measure(8, 9), answer("call_0", "stairs 88"), answer("call_0", "garage 99"),
     assistant("All measured."),
 ]
 
@@ -38,8 +24,8 @@ session = memory.add(LINES)
 memory.assert_valid(session)
 asked, pairs = {}, {}
 for message in memory.request(session, "openai")["messages"]:
-    for call in message.get("tool_calls") or []:
-        asked[call["id"]] = json.loads(call["function"]["arguments"])["n"]
+    for asking in message.get("tool_calls") or []:
+        asked[asking["id"]] = json.loads(asking["function"]["arguments"])["n"]
     if message["role"] == "tool":
         pairs[asked[message["tool_call_id"]]] = message["content"]
 assert pairs == {0: "kitchen 11", 1: "cellar 22", 2: "attic 33", 8: "stairs 88", 9: "garage 99"}, pairs

@@ -1,26 +1,27 @@
 """One patch changes, adds, deletes and moves files: each is listed as changed."""
-from memory import Memory
-from transcripts import assistant, user
+import json
 
+from memory import Memory
+from transcripts import answer, assistant, call, user
+
+PATCH = """*** Begin Patch
+*** Update File: lib/first.py
+@@
+-a
++b
+*** Add File: lib/second.py
++x
+*** Delete File: lib/third.py
+*** Update File: lib/old.py
+*** Move to: lib/moved.py
+@@
+-a
++b
+*** End Patch"""
 LINES = [
     user("Patch both."),
-    assistant(
-        None,
-        tool_calls=[
-            {
-                "id": "c1", "type": "function",
-                "function": {
-                    "name": "apply_patch",
-                    "arguments": (
-                        "{\"input\": \"*** Begin Patch\\n*** Update File: lib/first.py\\n@@\\n-a\\n+b\\n*** Add File: lib/second"
-                        ".py\\n+x\\n*** Delete File: lib/third.py\\n*** Update File: lib/old.py\\n*** Move to: lib/moved.py\\"
-                        "n@@\\n-a\\n+b\\n*** End Patch\"}"
-                    ),
-                },
-            },
-        ],
-    ),
-    {"role": "tool", "tool_call_id": "c1", "content": "ok"},
+    assistant(None, tool_calls=[call("c1", "apply_patch", json.dumps({"input": PATCH}))]),
+    answer("c1", "ok"),
 ]
 
 memory = Memory()

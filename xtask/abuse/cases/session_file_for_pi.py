@@ -2,41 +2,23 @@
 import json
 
 from memory import Memory
-from transcripts import claude, result, use
+from transcripts import claude, pi, pi_entry, pi_session, result, text, use
 
-LINES = [
-    {
-        "type": "session", "version": 3, "id": "0e0e0e0e-1111-4111-8111-0000000000aa",
-        "timestamp": "2026-05-04T10:00:00.000Z", "cwd": "/home/kim/site",
+ANSWER = {
+    "role": "assistant",
+    "content": [text("Hi"), {"type": "toolCall", "id": "c1", "name": "bash", "arguments": {"command": "ls"}}],
+    "api": "anthropic-messages", "provider": "anthropic", "model": "claude-sonnet-4-5",
+    "usage": {
+        "input": 12, "output": 3, "cacheRead": 0, "cacheWrite": 0, "totalTokens": 15,
+        "cost": {"input": 0, "output": 0, "cacheRead": 0, "cacheWrite": 0, "total": 0},
     },
-    {
-        "type": "message", "id": "m1", "parentId": None, "timestamp": "2026-05-04T10:00:01.000Z",
-        "message": {"role": "user", "content": "Hello", "timestamp": 1777888801000},
-    },
-    {
-        "type": "message", "id": "m2", "parentId": "m1", "timestamp": "2026-05-04T10:00:02.000Z",
-        "message": {
-            "role": "assistant",
-            "content": [
-                {"type": "text", "text": "Hi"},
-                {"type": "toolCall", "id": "c1", "name": "bash", "arguments": {"command": "ls"}},
-            ],
-            "api": "anthropic-messages", "provider": "anthropic", "model": "claude-sonnet-4-5",
-            "usage": {
-                "input": 12, "output": 3, "cacheRead": 0, "cacheWrite": 0, "totalTokens": 15,
-                "cost": {"input": 0, "output": 0, "cacheRead": 0, "cacheWrite": 0, "total": 0},
-            },
-            "stopReason": "toolUse", "timestamp": 1777888802000,
-        },
-    },
-    {
-        "type": "message", "id": "m3", "parentId": "m2", "timestamp": "2026-05-04T10:00:03.000Z",
-        "message": {
-            "role": "toolResult", "toolCallId": "c1", "toolName": "bash",
-            "content": [{"type": "text", "text": "README.md"}], "isError": False, "timestamp": 1777888803000,
-        },
-    },
-]
+    "stopReason": "toolUse", "timestamp": 1777888802000,
+}
+LINES = pi_session(
+    pi("m1", None, "user", "Hello"),
+    pi_entry("message", "m2", "m1", message=ANSWER),
+    pi("m3", "m2", "toolResult", [text("README.md")], toolCallId="c1", toolName="bash", isError=False),
+)
 
 CLAUDE = [
     claude("user", "u1", None, "go"),

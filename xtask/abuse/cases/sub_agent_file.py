@@ -1,74 +1,23 @@
 """A sub-agent has a file of its own, which is imported before or after its parent's: the sessions are linked, and stay
 apart."""
 from memory import Memory
-from transcripts import claude, result, text, use
+from transcripts import SESSION, claude, in_sub_agent, result, text, use
 
+LOOK_UP = use("toolu_T", "Task", description="look up", prompt="Find who owns example.net", subagent_type="general-purpose")
 MAIN = [
-    claude("user", "u1", None, "Find the owner of the domain.", session="22222222-2222-4333-8444-555555555555"),
-    claude(
-        "assistant", "a1", "u1",
-        [
-            use(
-                "toolu_T", "Task", description="look up", prompt="Find who owns example.net",
-                subagent_type="general-purpose",
-            ),
-        ],
-        session="22222222-2222-4333-8444-555555555555",
-    ),
-    claude(
-        "user", "r1", "a1", [result("toolu_T", [text("Owner: Example Trust")])],
-        session="22222222-2222-4333-8444-555555555555", toolUseResult={"status": "completed", "agentId": "ag77"},
-    ),
-    claude(
-        "assistant", "a2", "r1", [text("It is the Example Trust.")], session="22222222-2222-4333-8444-555555555555",
-    ),
+    claude("user", "u1", None, "Find the owner of the domain."),
+    claude("assistant", "a1", "u1", [LOOK_UP]),
+    claude("user", "r1", "a1", [result("toolu_T", [text("Owner: Example Trust")])],
+           toolUseResult={"status": "completed", "agentId": "ag77"}),
+    claude("assistant", "a2", "r1", [text("It is the Example Trust.")]),
 ]
 SUB = [
-    {
-        "parentUuid": None, "isSidechain": True, "userType": "external", "cwd": "/home/kim/site",
-        "sessionId": "22222222-2222-4333-8444-555555555555", "version": "2.1.200", "gitBranch": "main",
-        "type": "user", "message": {"role": "user", "content": "Find who owns example.net"}, "uuid": "s1",
-        "timestamp": "2026-05-04T10:00:00.000Z", "agentId": "ag77",
-    },
-    {
-        "parentUuid": "s1", "isSidechain": True, "userType": "external", "cwd": "/home/kim/site",
-        "sessionId": "22222222-2222-4333-8444-555555555555", "version": "2.1.200", "gitBranch": "main",
-        "type": "assistant",
-        "message": {
-            "id": "msg_s2", "type": "message", "role": "assistant", "model": "claude-sonnet-4-5",
-            "content": [
-                {"type": "tool_use", "id": "toolu_S", "name": "WebFetch", "input": {"url": "https://example.net"}},
-            ],
-            "stop_reason": "end_turn", "usage": {"input_tokens": 10, "output_tokens": 5},
-        },
-        "uuid": "s2", "timestamp": "2026-05-04T10:00:00.000Z", "agentId": "ag77",
-    },
-    {
-        "parentUuid": "s2", "isSidechain": True, "userType": "external", "cwd": "/home/kim/site",
-        "sessionId": "22222222-2222-4333-8444-555555555555", "version": "2.1.200", "gitBranch": "main",
-        "type": "user",
-        "message": {
-            "role": "user",
-            "content": [
-                {
-                    "type": "tool_result", "tool_use_id": "toolu_S",
-                    "content": "registrant: Example Trust, secret word BADGER",
-                },
-            ],
-        },
-        "uuid": "s3", "timestamp": "2026-05-04T10:00:00.000Z", "agentId": "ag77",
-    },
-    {
-        "parentUuid": "s3", "isSidechain": True, "userType": "external", "cwd": "/home/kim/site",
-        "sessionId": "22222222-2222-4333-8444-555555555555", "version": "2.1.200", "gitBranch": "main",
-        "type": "assistant",
-        "message": {
-            "id": "msg_s4", "type": "message", "role": "assistant", "model": "claude-sonnet-4-5",
-            "content": [{"type": "text", "text": "Owner: Example Trust"}], "stop_reason": "end_turn",
-            "usage": {"input_tokens": 10, "output_tokens": 5},
-        },
-        "uuid": "s4", "timestamp": "2026-05-04T10:00:00.000Z", "agentId": "ag77",
-    },
+    in_sub_agent(line, "ag77") for line in [
+        claude("user", "s1", None, "Find who owns example.net"),
+        claude("assistant", "s2", "s1", [use("toolu_S", "WebFetch", url="https://example.net")]),
+        claude("user", "s3", "s2", [result("toolu_S", "registrant: Example Trust, secret word BADGER")]),
+        claude("assistant", "s4", "s3", [text("Owner: Example Trust")]),
+    ]
 ]
 
 FILES = {"main.jsonl": MAIN, "agent-ag77.jsonl": SUB}
@@ -81,6 +30,6 @@ for order in (list(FILES), list(FILES)[::-1]):
     assert again["inserted"] == 0, again
     sessions = memory.sessions()
     assert [session["messages"] for session in sessions] == [4, 4], sessions
-    assert [session["parent"] for session in sessions if session["parent"]] == ["22222222-2222-4333-8444-555555555555"]
-    assert "BADGER" not in memory.shown("22222222")
+    assert [session["parent"] for session in sessions if session["parent"]] == [SESSION]
+    assert "BADGER" not in memory.shown(SESSION)
     memory.assert_verified()
