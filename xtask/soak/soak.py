@@ -481,9 +481,9 @@ def page(soak, command):
 
 {soak.options.processes} processes of the program append to and read one database for {soak.seconds / 60:.0f} minutes: `serve`, `mcp`
 and `work` run all the time, and the others are commands one after the other (imports of growing files, `hook`, `compact`,
-`context`, `grep`, `recall`, `export`). Once the database is copied by `backup`, and the copy verified. The machine has two
-processors, which other programs used meanwhile (load average {soak.load[0]:.1f} at the beginning and {soak.load[1]:.1f} at the end), and the run had
-a lower priority (`nice -n 10`): compare within the page.
+`context`, `grep`, `recall`, `export`). Once the database is copied by `backup`, and the copy verified. The machine has
+{os.cpu_count()} processors, which other programs used too (load average {soak.load[0]:.1f} at the beginning and {soak.load[1]:.1f} at the end):
+compare within the page.
 
 At the end {soak.counts["messages acknowledged"]:,} messages in {soak.counts["sessions"]:,} sessions were acknowledged.{fewer} Each session was
 exported and compared, and the database verified. {right} There are
