@@ -317,6 +317,10 @@ class Export:
         for name, value in expected.items():
             if certificate[name] != value:
                 self.say(f'{key}: the certified {name} is not that of the view')
+        messages = [row for one in spans if one['kind'] == 'raw' for row in log['entries'][one['first'] - 1:one['last']]]
+        cost = sum(one['tokens'] for one in spans) + sum(row['tokens'] for row in messages)
+        if cost > certificate.get('budget', cost):
+            self.say(f'{key}: the view costs {cost} tokens, more than the certified budget')
 
 
 def values(path):

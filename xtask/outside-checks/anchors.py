@@ -95,11 +95,15 @@ class Work:
         if export is None:
             return True
         with contextlib.redirect_stdout(io.StringIO()):
-            return verify.main([export, *anchors, '--signer', signer]) != 0
+            return verify.main([export, *anchors, *signed_by(signer)]) != 0
 
     def against(self, store, anchors, signer):
-        done = self.run(store, 'verify', '--signer', signer, '--against', *anchors, ok=())
+        done = self.run(store, 'verify', *signed_by(signer), '--against', *anchors, ok=())
         return done.returncode != 0
+
+
+def signed_by(signer):
+    return ['--signer', signer] if signer else []
 
 
 def triggers_off(path, change):
@@ -449,7 +453,7 @@ def check(work):
         file.write(work.run(store, 'receipt').stdout)
     for path, session in ((anchors[1], WEEK), (anchors[2], 'twin')):
         with open(path, 'w', encoding='utf-8') as file:
-            file.write(work.run(store, 'certify', session, '--key', signer_file).stdout)
+            file.write(work.run(store, 'certify', session, '--key', signer_file, '--budget', '50000').stdout)
     certificate = json.load(open(anchors[1], encoding='utf-8'))
     signer = certificate['public_key']
     transcripts = list(FILES.values())
@@ -571,7 +575,10 @@ def check(work):
         work.found.append(Found('receipt', name, {'verify --against': work.against(store, [path], signer),
                                                   'verify.py': work.verify_py(export, [path], signer)}))
     other = work.run(store, 'certify', WEEK, '--key', work.key(8)).stdout
-    for name, changed in [*in_certificate(certificate), ('signed with another key', json.loads(other))]:
+    unsigned = {key: value for key, value in certificate.items() if key not in ('signature', 'public_key')}
+    for name, changed, signer in [*((*one, signer) for one in in_certificate(certificate)),
+                                  ('signed with another key', json.loads(other), signer),
+                                  ('a budget below the cost, unsigned', {**unsigned, 'budget': 100}, None)]:
         path = work.new('certificate.json')
         with open(path, 'w', encoding='utf-8') as file:
             json.dump(changed, file, indent=1)

@@ -656,6 +656,9 @@ pub(crate) struct Certify {
     /// Sign with the Ed25519 private key in this PEM file, as `openssl genpkey -algorithm ed25519` writes it
     #[arg(long, value_name = "FILE")]
     pub(crate) key: Option<PathBuf>,
+    /// Certify that the view costs at most this; fails if it costs more
+    #[arg(long, value_name = "TOKENS")]
+    pub(crate) budget: Option<u64>,
 }
 
 /// Arguments of `migrate`.

@@ -13,11 +13,14 @@ use unicode_width::UnicodeWidthStr as _;
 
 /// Returns the first 32 hex digits of the SHA-256 of bytes, for names and comparisons.
 pub(crate) fn short_hash(bytes: &[u8]) -> String {
-    let hash = Sha256::digest(bytes);
-    hash.iter()
-        .take(16)
-        .map(|byte| format!("{byte:02x}"))
-        .collect()
+    let mut hash = hex(&Sha256::digest(bytes));
+    hash.truncate(32);
+    hash
+}
+
+/// Returns the hex digits of bytes.
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// Writer of a command's output to stdout. If the reader has closed the pipe, writing fails with the kind `BrokenPipe`,

@@ -1,20 +1,34 @@
 //! `forks/{import,verify}/{Star,Chain,Comb}-{125,250,500}`: measures importing a transcript with many branches into an
-//! SQLite file, and verifying the stored data.
-#![allow(clippy::unwrap_used, clippy::disallowed_methods, missing_docs)]
+//! SQLite file, and verifying the stored data. `cargo bench -p agent-memory --bench forks -- table` prints instead the
+//! median time of each operation on the latest of some forks, with its ratio to the fewest.
+#![allow(
+    clippy::unwrap_used,
+    clippy::disallowed_methods,
+    clippy::print_stdout,
+    clippy::panic,
+    missing_docs
+)]
 
 #[path = "../tests/it/branched.rs"]
 mod branched;
+#[path = "../tests/it/family.rs"]
+mod family;
 
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use agent_memory::Memory;
-use criterion::{BatchSize, Criterion, criterion_group, criterion_main};
+use criterion::{BatchSize, Criterion, criterion_group};
 use message_formats::Transcript;
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
 
 use crate::branched::{Branched, SHAPES};
+use crate::family::{Family, OPERATIONS};
+
+/// Numbers of forks in the table, and measurements of which the median is printed.
+const FORKS: [usize; 3] = [3, 30, 300];
+const ROUNDS: usize = 21;
 
 async fn imported(folder: &Path, transcript: &Transcript) -> Memory {
     let path = folder.join("memory.db");
@@ -62,4 +76,40 @@ criterion_group! {
         .without_plots();
     targets = forks
 }
-criterion_main!(benches);
+
+/// Prints medians. The families of one shape are measured in turns.
+async fn table() {
+    let forks = FORKS.map(|count| format!(" {count} forks |")).concat();
+    println!("| microseconds, median (ratio to the first) |{forks}\n|---|---:|---:|---:|");
+    for shape in SHAPES {
+        let mut families = Vec::new();
+        for count in FORKS {
+            families.push(Family::new(shape, count).await);
+        }
+        for operation in OPERATIONS {
+            let mut took = FORKS.map(|_| Vec::new());
+            for round in 0..ROUNDS {
+                for (family, took) in families.iter().zip(&mut took) {
+                    let start = Instant::now();
+                    family.operate(operation, round).await.unwrap();
+                    took.push(start.elapsed());
+                }
+            }
+            let medians = took.map(|mut took| {
+                took.sort();
+                took[ROUNDS / 2].as_secs_f64() * 1e6
+            });
+            let cell = |median: f64| format!(" {median:.0} ({:.2}) |", median / medians[0]);
+            println!("| {shape:?}: {operation} |{}", medians.map(cell).concat());
+        }
+    }
+}
+
+fn main() {
+    if std::env::args().any(|argument| argument == "table") {
+        Runtime::new().unwrap().block_on(table());
+        return;
+    }
+    benches();
+    Criterion::default().configure_from_args().final_summary();
+}

@@ -6,7 +6,8 @@ mod transcript;
 use std::collections::BTreeMap;
 
 use memory_model::{
-    ConversationId, FieldHasher, Hash, Seq, SeqRange, SessionKey, SpanBody, ViewName, ViewVersion,
+    ConversationId, FieldHasher, Hash, LogEntry, Seq, SeqRange, SessionKey, SpanBody, ViewName,
+    ViewVersion,
 };
 use memory_store::{
     Erasures, ErrorKind as StoreErrorKind, Violation, ViolationKind, read_shown_summaries,
@@ -15,7 +16,7 @@ use memory_store::{
 use serde::{Deserialize, Serialize};
 use token_estimate::EstimatorId;
 
-use crate::error::{ErrorKind, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::memory::Memory;
 use crate::session::Session;
 
@@ -174,6 +175,10 @@ pub struct Certificate {
     pub spans: Vec<CertifiedSpan>,
     /// Hash over the canonical JSON (RFC 8785) of `spans`.
     pub partition: Hash,
+    /// Budget that the view keeps, in tokens: its spans, messages included, cost at most this. `None` if no budget was
+    /// asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub budget: Option<u64>,
     /// Command that shows this version of the view.
     pub replay: String,
     /// Ed25519 public key of the signature, in hex digits.
@@ -230,13 +235,40 @@ impl Certificate {
     /// version.
     ///
     /// # Errors
-    /// `Store` if the store fails.
-    pub async fn of(session: &Session, replay: impl FnOnce(ViewVersion) -> String) -> Result<Self> {
+    /// - `BudgetTooSmall` if the view costs more than the budget.
+    /// - `Store` if the store fails.
+    pub async fn of(
+        session: &Session,
+        budget: Option<u64>,
+        replay: impl FnOnce(ViewVersion) -> String,
+    ) -> Result<Self> {
         let log = Receipt::of(session).await?;
         let view = session.snapshot().await?;
         let mut certificate = Self::at(session, log, view.view, view.version).await?;
+        if let Some(budget) = budget {
+            let needed = certificate.cost(session).await?;
+            if needed > budget {
+                let message = format!(
+                    "the view of {} costs {needed} tokens, more than the budget of {budget}: compact the session first",
+                    session.key()
+                );
+                return Err(Error::new(ErrorKind::BudgetTooSmall { needed }, message));
+            }
+        }
+        certificate.budget = budget;
         certificate.replay = replay(view.version);
         Ok(certificate)
+    }
+
+    /// Returns the cost of the spans, in tokens.
+    async fn cost(&self, session: &Session) -> Result<u64> {
+        let mut cost = 0;
+        for span in &self.spans {
+            let messages = SeqRange::new(span.first, span.last).filter(|_| span.kind == "raw");
+            cost += span.tokens;
+            cost += folded(session, messages, 0, |sum, entry| sum + entry.tokens).await?;
+        }
+        Ok(cost)
     }
 
     async fn at(
@@ -290,6 +322,7 @@ impl Certificate {
             history: published.map_or(Hash::ZERO, |published| published.hash),
             partition: partition_hash(&spans)?,
             spans,
+            budget: None,
             replay: String::new(),
             public_key: None,
             signature: None,
@@ -341,6 +374,14 @@ impl Certificate {
             });
             differs(format!("{name} shows other spans than are certified{at}"));
         }
+        if let Some(budget) = self.budget {
+            let cost = stored.cost(&session).await?;
+            if cost > budget {
+                differs(format!(
+                    "{name} costs {cost} tokens, more than the certified budget of {budget}"
+                ));
+            }
+        }
         Ok(violations)
     }
 
@@ -378,15 +419,27 @@ fn canonical_json<T: Serialize>(value: &T) -> Result<String> {
 }
 
 /// Returns a chain hash after the entries of a range of a session.
-async fn extended(mut chain: Hash, session: &Session, added: Option<SeqRange>) -> Result<Hash> {
-    let mut rest = added;
+async fn extended(chain: Hash, session: &Session, added: Option<SeqRange>) -> Result<Hash> {
+    folded(session, added, chain, |chain, entry| {
+        chain.chain(entry.hash)
+    })
+    .await
+}
+
+/// Folds the entries of a range of a session.
+async fn folded<T>(
+    session: &Session,
+    range: Option<SeqRange>,
+    mut folded: T,
+    fold: impl Fn(T, &LogEntry) -> T,
+) -> Result<T> {
+    let mut rest = range;
     while let Some(range) = rest {
         let page = session.entries_in(range).await?;
-        let hashes = page.items.iter().map(|entry| entry.hash);
-        chain = hashes.fold(chain, Hash::chain);
+        folded = page.items.iter().fold(folded, &fold);
         rest = page.next;
     }
-    Ok(chain)
+    Ok(folded)
 }
 
 /// Returns the positions of erased entries, as ranges that neither overlap nor touch.

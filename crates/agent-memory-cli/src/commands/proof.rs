@@ -17,7 +17,7 @@ use super::import;
 use crate::app::App;
 use crate::args;
 use crate::error::{Failure, Kind, unreadable};
-use crate::output::{count, quoted};
+use crate::output::{count, hex, quoted};
 
 pub(crate) async fn receipt(app: &mut App, args: &args::Receipt) -> anyhow::Result<()> {
     let memory = app.open().await?;
@@ -44,7 +44,7 @@ pub(crate) async fn certify(app: &mut App, args: &args::Certify) -> anyhow::Resu
     let session = app.session(&memory, &args.session).await?;
     let name = quoted(session.key().as_str());
     let replay = |version| format!("agent-memory view --at {version} -- {name}");
-    let mut certificate = Certificate::of(&session, replay).await?;
+    let mut certificate = Certificate::of(&session, args.budget, replay).await?;
     if let Some(key) = key {
         certificate.public_key = Some(hex(key.public_key().as_ref()));
         let signature = key.sign(certificate.signed_text()?.as_bytes());
@@ -236,10 +236,6 @@ fn private_key(path: &Path) -> Result<Ed25519KeyPair, Failure> {
             Err(Failure::new(Kind::Invalid, text).hint(hint))
         }
     }
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// Returns the bytes of hex digits; no bytes if the text is not hex.

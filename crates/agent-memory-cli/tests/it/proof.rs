@@ -160,6 +160,29 @@ fn a_certificate_outlives_later_versions_and_no_change_of_its_fields() {
 }
 
 #[test]
+fn a_certified_budget_is_kept_by_the_view() {
+    let home = home();
+    let cost = home.json(&["view", "chat"])["tokens"].as_u64().unwrap();
+    let certified = |budget: u64| home.json(&["certify", "chat", "--budget", &budget.to_string()]);
+    let mut certificate = certified(cost);
+    is(&certificate, json!({"budget": cost}));
+    let less = (cost - 1).to_string();
+    home.fails(&["certify", "chat", "--budget", &less], 6)
+        .says(&format!("the view of chat costs {cost} tokens"));
+
+    home.file("certificate.json", certificate.to_string());
+    home.ok(&["verify", "--against", "certificate.json"]);
+    certificate["budget"] = json!(cost - 1);
+    home.file("certificate.json", certificate.to_string());
+    let found = wrong(&home, &["--against", "certificate.json"]);
+    assert_eq!(found.len(), 1, "{found:?}");
+    assert!(
+        found[0].1.contains("more than the certified budget"),
+        "{found:?}"
+    );
+}
+
+#[test]
 fn a_transcript_is_found_entry_by_entry_and_nothing_is_written() {
     let home = home();
     let before = std::fs::read(home.database()).unwrap();

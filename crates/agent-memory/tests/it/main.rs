@@ -26,6 +26,7 @@ mod embedding;
 mod engine;
 mod erasure;
 mod facade;
+mod family;
 mod figures;
 mod filled;
 mod forks;
