@@ -234,9 +234,9 @@ class Chaos(Load):
 
     def erase(self, erasure):
         session, first, last, _ = erasure
-        done, _ = self.run("erase", "erase", session, "--from", str(first), "--to", str(last), "--reason", "chaos")
-        erasure[3] = erasure[3] or done
-        return done
+        code, _ = self.run("erase", "erase", session, "--from", str(first), "--to", str(last), "--reason", "chaos")
+        erasure[3] = erasure[3] or code == 0
+        return code == 0
 
     def killer(self):
         draw = random.Random("kill")
@@ -286,17 +286,17 @@ class Chaos(Load):
 
     def check(self):
         """Compares what each session has with what was written."""
-        done, text = self.run("verify", "verify", "--json")
-        if not done or not json.loads(text)["ok"]:
+        code, text = self.run("verify", "verify", "--json")
+        if code or not json.loads(text)["ok"]:
             self.violate(f"verify: {text}")
         else:
             self.counts["summaries"] = json.loads(text)["summaries"]
         for session in sorted({part.session for part in self.all_parts if part.written}):
             erased = {seq for name, first, last, done in self.erasures if name == session for seq in range(first, last + 1)}
             parts = [part for part in self.all_parts if part.session == session]
-            done, text = self.run("export", "export", session)
+            code, text = self.run("export", "export", session)
             entries = [json.loads(line) for line in text.splitlines()]
-            if not done or [entry["seq"] for entry in entries] != list(range(1, len(entries) + 1)):
+            if code or [entry["seq"] for entry in entries] != list(range(1, len(entries) + 1)):
                 self.violate(f"{session}: its positions have holes")
             for part in parts:
                 ids = [entry["external_id"] for entry in entries if entry["external_id"].startswith(part.name + "-")]

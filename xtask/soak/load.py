@@ -73,23 +73,22 @@ class Load:
         return process
 
     def ended(self, process, kind, stderr):
-        """Notes how a process ended. Returns whether it did what it was asked for."""
+        """Notes how a process ended."""
         with self.lock:
             self.running.pop(process.pid, None)
             if process.returncode == 0:
-                return True
+                return
             if process.returncode == -signal.SIGKILL:
                 self.counts[f"{kind}: killed"] += 1
-                return False
+                return
             lines = [line for line in stderr.splitlines() if line.startswith("error:")]
             line = lines[0] if lines else (stderr.splitlines() or ["no error"])[0]
             self.errors[f"{kind}, exit {process.returncode}: {simplified(line)}"] += 1
             if "panicked" in stderr or process.returncode < 0 or process.returncode == 101:
                 self.violations.append(f"{kind} ended with {process.returncode}: {stderr[-500:]}")
-        return False
 
     def run(self, kind, *arguments):
-        """Runs the program. Returns whether it succeeded, and its output."""
+        """Runs the program. Returns its exit code (-1 if it hung), and its output."""
         process = self.start(kind, *arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         try:
             stdout, stderr = process.communicate(timeout=LONGEST)
@@ -97,17 +96,18 @@ class Load:
             process.kill()
             process.communicate()
             self.violate(f"{kind} did not end in {LONGEST} s")
-            return False, ""
-        return self.ended(process, kind, stderr), stdout
+            return -1, ""
+        self.ended(process, kind, stderr)
+        return process.returncode, stdout
 
     def importing(self, parts):
         """Imports the files of some parts. All their lines are acknowledged after a success."""
         counts = [(part, part.written) for part in parts]
-        done, _ = self.run("import", "import", *(part.path for part in parts))
-        if done:
+        code, _ = self.run("import", "import", *(part.path for part in parts))
+        if code == 0:
             for part, written in counts:
                 part.acknowledged = max(part.acknowledged, written)
-        return done
+        return code == 0
 
     def summary(self):
         for title, counter in (("", self.counts), ("errors that the program reported", self.errors)):

@@ -68,6 +68,29 @@ impl Mutation {
         };
         cargo.output().context("run cargo test")
     }
+
+    /// Runs the test. Returns the beginning of its message if it fails.
+    fn test(&self, checkout: &Path) -> anyhow::Result<Option<String>> {
+        let ran = self.cargo(checkout, false)?;
+        let (out, err) = (
+            String::from_utf8_lossy(&ran.stdout),
+            String::from_utf8_lossy(&ran.stderr),
+        );
+        let results = |end: &str| out.lines().filter(|line| line.ends_with(end)).count();
+        let (passed, failed) = (results(" ... ok"), results(" ... FAILED"));
+        ensure!(
+            passed + failed == 1,
+            "{}: {} tests ran instead of one:\n{out}\n{err}",
+            self.test,
+            passed + failed
+        );
+        let message = format!("{out}{err}");
+        let mut lines = message
+            .lines()
+            .skip_while(|line| !line.contains("panicked at"));
+        let message = lines.nth(1).unwrap_or_default();
+        Ok((failed == 1).then(|| message.chars().take(160).collect()))
+    }
 }
 
 /// Checks that all mutations can be applied and are named by the page, or also runs the named ones; all of them if none
@@ -100,11 +123,19 @@ pub(crate) fn run(names: &[&str], check: bool) -> anyhow::Result<()> {
     }
     let checkout = target_folder().join("mutate/checkout");
     copy(&checkout)?;
+    let named = |mutation: &&Mutation| names.is_empty() || names.contains(&mutation.name.as_str());
+    // A test that fails without a mutation proves nothing.
+    for mutation in all.iter().filter(named) {
+        let failure = mutation.test(&checkout)?;
+        ensure!(
+            failure.is_none(),
+            "{} fails without a mutation: {}",
+            mutation.test,
+            failure.unwrap_or_default()
+        );
+    }
     let (mut run, mut unnoticed) = (0, Vec::new());
-    for mutation in &all {
-        if !names.is_empty() && !names.contains(&mutation.name.as_str()) {
-            continue;
-        }
+    for mutation in all.iter().filter(named) {
         let path = checkout.join(&mutation.file);
         let whole = std::fs::read_to_string(&path)?;
         std::fs::write(&path, mutation.apply(&checkout)?)?;
@@ -138,30 +169,12 @@ fn try_one(mutation: &Mutation, checkout: &Path) -> anyhow::Result<String> {
         return Ok(format!("NOT tried, because it does not compile:\n{err}"));
     }
     let start = Instant::now();
-    let ran = mutation.cargo(checkout, false)?;
-    let out = String::from_utf8_lossy(&ran.stdout);
+    let failure = mutation.test(checkout)?;
     let seconds = start.elapsed().as_secs();
-    let failed = out
-        .lines()
-        .filter(|line| line.ends_with("... FAILED"))
-        .count();
-    ensure!(
-        ran.status.success() == (failed == 0) && out.contains("test result: "),
-        "{}: the test did not run:\n{out}\n{}",
-        mutation.name,
-        String::from_utf8_lossy(&ran.stderr)
-    );
-    if failed == 0 {
-        return Ok(format!("NOT noticed by {} in {seconds} s", mutation.test));
-    }
-    let err = String::from_utf8_lossy(&ran.stderr);
-    let message = format!("{out}{err}");
-    let mut lines = message
-        .lines()
-        .skip_while(|line| !line.contains("panicked at"));
-    let message = lines.nth(1).unwrap_or_default();
-    let message: String = message.chars().take(160).collect();
-    Ok(format!("noticed in {seconds} s: {message}"))
+    Ok(match failure {
+        Some(message) => format!("noticed in {seconds} s: {message}"),
+        None => format!("NOT noticed by {} in {seconds} s", mutation.test),
+    })
 }
 
 /// Copies the checkout's files. Files that are equal already are left alone, so that little is compiled again.

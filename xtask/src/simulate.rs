@@ -32,18 +32,14 @@ pub(crate) fn run(flags: &[String], words: &[&str]) -> anyhow::Result<()> {
     }
     let tests = format!("simulated::{}", words.next().unwrap_or(&""));
     ensure!(words.next().is_none(), USAGE);
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let status = Command::new(cargo)
-        .current_dir(root())
-        .args([
-            "test",
-            "--locked",
-            "--package",
-            "agent-memory",
-            "--test",
-            "it",
-        ])
-        .args(["--", &tests, "--nocapture"])
+    let listed = test(&tests).arg("--list").output();
+    let listed = listed.context("run cargo test")?.stdout;
+    ensure!(
+        String::from_utf8_lossy(&listed).contains(": test"),
+        "there is no test {tests}"
+    );
+    let status = test(&tests)
+        .arg("--nocapture")
         .env("AGENT_MEMORY_SIMULATED_SEED", seed.to_string())
         .env("AGENT_MEMORY_SIMULATED_CASES", cuts.to_string())
         .env("AGENT_MEMORY_SIMULATED_ALL", "1")
@@ -54,6 +50,22 @@ pub(crate) fn run(flags: &[String], words: &[&str]) -> anyhow::Result<()> {
         "the message above names the seed: `cargo xtask simulate --keep SEED` makes it a test"
     );
     Ok(())
+}
+
+/// The command that runs some of the facade's tests.
+fn test(tests: &str) -> Command {
+    let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    cargo.current_dir(root());
+    cargo.args([
+        "test",
+        "--locked",
+        "--package",
+        "agent-memory",
+        "--test",
+        "it",
+    ]);
+    cargo.args(["--", tests]);
+    cargo
 }
 
 fn keep(seed: u64) -> anyhow::Result<()> {

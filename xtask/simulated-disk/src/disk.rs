@@ -80,29 +80,38 @@ impl Disk {
         act(&mut lock(&disk.unwrap_or_default().files))
     }
 
-    /// Replaces the disk by one with these files, all of them durable. Connections that are being closed find a dead
-    /// disk, and are waited for.
+    /// Replaces the disk by one with these files, all of them durable.
     ///
     /// # Panics
     /// If a connection is still open after a minute.
     pub fn put(&self, image: &Image) {
+        self.replace(|_| Files::with(&image.0));
+    }
+
+    /// Replaces the disk. Connections that are being closed find a dead disk, and are waited for.
+    fn replace(&self, next: impl FnOnce(Files) -> Files) {
         let before = lock(&MOUNTED).get(&self.folder).cloned();
-        if let Some(before) = before {
+        let before = before.map_or_else(Files::default, |before| {
             let mut files = lock(&before.files);
             files.turn_off();
             let waited = before
                 .closed
                 .wait_timeout_while(files, PATIENCE, |files| files.is_in_use());
-            let (files, waited) = waited.unwrap_or_else(PoisonError::into_inner);
-            drop(files);
+            let (mut files, waited) = waited.unwrap_or_else(PoisonError::into_inner);
             // An open connection would delete files of the new disk, which it finds by their names.
             assert!(!waited.timed_out(), "close all connections first");
-        }
+            std::mem::take(&mut *files)
+        });
         let disk = Mounted {
-            files: Mutex::new(Files::with(&image.0)),
+            files: Mutex::new(next(before)),
             closed: Condvar::new(),
         };
         lock(&MOUNTED).insert(self.folder.clone(), Arc::new(disk));
+    }
+
+    /// Lets every call fail from now on, so that closing a connection changes no file.
+    pub fn turn_off(&self) {
+        self.files(Files::turn_off);
     }
 
     /// Plans a failure. The calls are counted from here.
@@ -144,13 +153,12 @@ impl Disk {
 
     /// Restarts after a power cut: writes that were not synced are kept, lost or torn.
     pub fn restart(&self, random: &mut fastrand::Rng) {
-        let found = self.files(|files| files.after_cut(random));
-        self.put(&Image(found));
+        self.replace(|files| Files::with(&files.after_cut(random)));
     }
 
-    /// Restarts after the death of all processes: all writes are there.
+    /// Goes on after the death of all processes: all writes are there, and what was not durable is not.
     pub fn kill(&self) {
-        self.put(&self.image());
+        self.replace(Files::after_kill);
     }
 }
 

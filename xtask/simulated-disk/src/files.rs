@@ -50,6 +50,8 @@ pub enum Fault {
     Io,
     /// Half of the bytes are written, then the disk is full.
     Short,
+    /// A sync fails once (`EIO`), and the system drops the writes: programs see them, but no later sync makes them durable.
+    Dropped,
 }
 
 /// A failure at one call.
@@ -307,8 +309,12 @@ impl Files {
     }
 
     pub(crate) fn sync(&mut self, no: FileNo, with_folder: bool) -> Result<(), Fault> {
-        self.call(Call::Sync)?;
+        let called = self.call(Call::Sync);
         let file = &mut self.files[no];
+        if called == Err(Fault::Dropped) {
+            file.changes.clear();
+        }
+        called?;
         for (_, change) in std::mem::take(&mut file.changes) {
             change.apply(&mut file.durable);
         }
@@ -345,6 +351,22 @@ impl Files {
         files
             .map(|(name, no)| (name.clone(), self.files[*no].seen.clone()))
             .collect()
+    }
+
+    /// Returns the files that other processes find after the death of all that had them open.
+    pub(crate) fn after_kill(self) -> Self {
+        let files = self.files.into_iter().map(|file| File {
+            sharing: Sharing::default(),
+            ..file
+        });
+        Self {
+            files: files.collect(),
+            names: self.names,
+            durable_names: self.durable_names,
+            renamed: self.renamed,
+            changes: self.changes,
+            ..Self::default()
+        }
     }
 
     /// Returns the files that are found after a power cut.

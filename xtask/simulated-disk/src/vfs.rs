@@ -107,7 +107,7 @@ fn code<T>(done: Result<T, Fault>, io: c_int) -> c_int {
     match done {
         Ok(_) => c::SQLITE_OK,
         Err(Fault::Full | Fault::Short) => c::SQLITE_FULL,
-        Err(Fault::Cut | Fault::Io) => io,
+        Err(Fault::Cut | Fault::Io | Fault::Dropped) => io,
     }
 }
 

@@ -56,7 +56,8 @@ impl Family {
         let memory: Memory = built.open().await.unwrap();
         let root = memory.session("root").await.unwrap();
         let talk: Vec<Message> = (1..=200).map(said).collect();
-        root.ingest_batch(talk).await.unwrap();
+        let told = root.ingest_batch(talk).await.unwrap();
+        assert_eq!(told.inserted(), 200);
         root.compact(Mode::Full).await.unwrap();
         let mut latest = root.clone();
         for n in 0..size {

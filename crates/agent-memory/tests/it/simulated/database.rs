@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use agent_memory::model::{Clock, Timestamp};
+use agent_memory::retrieval::GrepArgs;
 use agent_memory::store::{Durability, SqliteOptions};
 use agent_memory::testing::{START, Scripted};
 use agent_memory::{Memory, Result};
@@ -89,8 +90,9 @@ impl Database {
         }
     }
 
-    /// Leaves all connections without closing them.
+    /// Turns the disk off and leaves all connections, so that no closing connection changes a file.
     pub(crate) fn lose_connections(&mut self) {
+        self.disk.turn_off();
         self.memory = None;
     }
 
@@ -102,6 +104,22 @@ impl Database {
         assert!(report.is_ok(), "{what}: {:?}", report.violations);
         without_times(&dump(&memory).await)
     }
+}
+
+/// Asserts that the search index of a session is undamaged, and that a search finds all messages with a word.
+pub(crate) async fn check_index(memory: &Memory, key: &str, what: &str) {
+    let session = memory.get_session(key).await.unwrap();
+    let checked = session.index().check().await.unwrap();
+    assert!(checked.damage.is_empty(), "{what}: {checked:?}");
+    let mut query = GrepArgs::new("renamed");
+    query.limit = 100;
+    let found = session.retrieval().grep(query).await.unwrap();
+    let entries = session.entries().await.unwrap();
+    let expected = entries
+        .iter()
+        .filter(|entry| format!("{entry:?}").contains("renamed"));
+    assert!(found.complete, "{what}: {found:?}");
+    assert_eq!(found.hits.len(), expected.count(), "{what}: hits");
 }
 
 /// Returns a debug text with a placeholder for each time.

@@ -66,7 +66,8 @@ async fn cut(seed: u64, histories: &mut BTreeMap<(Operation, bool), History>) ->
     database.disk.put(&history.base);
     database.disk.plan(Plan {
         calls: Call::CHANGING,
-        nth: random.u64(1..=history.changes),
+        // The last one is after the operation.
+        nth: random.u64(1..=history.changes + 1),
         fault: Fault::Cut,
         lasting: true,
     });
@@ -74,9 +75,21 @@ async fn cut(seed: u64, histories: &mut BTreeMap<(Operation, bool), History>) ->
     let what = format!("seed {seed}, {operation:?} with {durability:?} after {done:?}");
     database.lose_connections();
     database.disk.restart(&mut random);
+    if random.bool() {
+        // The power is cut again, while the database is opened.
+        database.disk.plan(Plan {
+            calls: Call::CHANGING,
+            nth: random.u64(1..=10),
+            fault: Fault::Cut,
+            lasting: true,
+        });
+        let _ = database.memory().await;
+        database.lose_connections();
+        database.disk.restart(&mut random);
+    }
     // At `Process`, a power cut may undo any of the last steps, unless the database was closed.
     let first = match durability {
-        Durability::Process if operation != Operation::Checkpoint => 0,
+        Durability::Process if operation != Operation::Checkpoint && done.error.is_some() => 0,
         _ => history.after(done.steps),
     };
     history
@@ -120,11 +133,13 @@ async fn a_kill_at_any_call_leaves_whole_transactions() {
 }
 
 const WRITES: &[Call] = &[Call::Write];
+const SYNCS: &[Call] = &[Call::Sync];
 const FAULTS: &[(&[Call], Fault)] = &[
     (WRITES, Fault::Full),
     (WRITES, Fault::Short),
     (WRITES, Fault::Io),
-    (&[Call::Sync], Fault::Io),
+    (SYNCS, Fault::Io),
+    (SYNCS, Fault::Dropped),
     (&[Call::Truncate], Fault::Io),
     (&[Call::Delete], Fault::Io),
     (&[Call::Open], Fault::Io),
@@ -195,6 +210,10 @@ async fn fail(
     );
     let allowed = history.after(done.steps)..=history.after(done.steps + 1);
     let is_closed = done.error.is_none();
+    assert!(
+        !is_closed || !lasting || ![WRITES, SYNCS].contains(&calls),
+        "{what}: it is not reported"
+    );
     if !is_closed {
         // The same process goes on.
         history.check(&mut database, allowed.clone(), &what).await;
@@ -207,5 +226,13 @@ async fn fail(
     }
     history.check(&mut database, allowed, &what).await;
     history.complete(&mut database, &what).await;
+    // Once the database is closed, its content is durable, also after a sync that dropped writes.
+    let closed = database.close().await;
+    assert!(closed.is_ok(), "{what}: {closed:?}");
+    database.disk.restart(random);
+    let last = history.contents() - 1;
+    history
+        .check(&mut database, last..=last, &format!("{what}, closed"))
+        .await;
     true
 }

@@ -11,7 +11,7 @@ use agent_memory::testing::START;
 use agent_memory::{Memory, Message, Mode, Result, Seq, SeqRange, Session};
 use simulated_disk::{Call, Image};
 
-use super::database::Database;
+use super::database::{Database, check_index};
 use crate::corpus::parse;
 use crate::support::{fixture, said};
 
@@ -399,6 +399,9 @@ impl History {
             self.contents.len(),
             different(&content, &self.contents[*allowed.end()]),
         );
+        if self.operation == Operation::Index {
+            check_index(&database.memory().await.unwrap(), "s", what).await;
+        }
     }
 
     /// Asserts that one repetition completes the operation.
