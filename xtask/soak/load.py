@@ -87,15 +87,15 @@ class Load:
             if "panicked" in stderr or process.returncode < 0 or process.returncode == 101:
                 self.violations.append(f"{kind} ended with {process.returncode}: {stderr[-500:]}")
 
-    def run(self, kind, *arguments):
+    def run(self, kind, *arguments, longest=LONGEST):
         """Runs the program. Returns its exit code (-1 if it hung), and its output."""
         process = self.start(kind, *arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         try:
-            stdout, stderr = process.communicate(timeout=LONGEST)
+            stdout, stderr = process.communicate(timeout=longest)
         except subprocess.TimeoutExpired:
             process.kill()
             process.communicate()
-            self.violate(f"{kind} did not end in {LONGEST} s")
+            self.violate(f"{kind} did not end in {longest:.0f} s")
             return -1, ""
         self.ended(process, kind, stderr)
         return process.returncode, stdout

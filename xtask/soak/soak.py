@@ -18,7 +18,7 @@ import urllib.error
 import urllib.request
 from collections import defaultdict
 
-from load import Load, Part, WORDS, content, free_port
+from load import LONGEST, Load, Part, WORDS, content, free_port
 
 # Time between two samples, in seconds.
 EVERY = 5
@@ -327,7 +327,8 @@ class Soak(Load):
                     self.violate(f"{part.session}: no hook has stored a message")
                 if not self.importing([part]):
                     self.violate(f"{part.session} cannot be imported after the load: {self.errors}")
-        code, text = self.run("verify", "verify", "--json")
+        # A verification reads every message.
+        code, text = self.run("verify", "verify", "--json", longest=LONGEST + self.written() / 1_000)
         if code or not json.loads(text)["ok"]:
             self.violate(f"verify: {text[:300]}")
         else:
@@ -503,7 +504,7 @@ exported and compared, and the database verified. {right} There are
 
 Memory and log are medians of samples each {EVERY} seconds. The run fails if a process has more than {MEMORY >> 20} MiB, if the log is
 longer than {LOG >> 20} MiB, or if the median of a memory or a 99th percentile is more than {GROWTH:g} times as high in the last quarter as in
-the second. A reader that takes long, such as `backup`, keeps the log from being truncated meanwhile.
+the second. A process remembers what it needs again of up to 1,024 sessions, so its memory grows with the first of them. A reader that takes long, such as `backup`, keeps the log from being truncated meanwhile.
 {over}
 | operation | number | median, ms | 99th percentile, ms | most, ms |
 |---|--:|--:|--:|--:|
