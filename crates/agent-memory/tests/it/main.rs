@@ -29,6 +29,7 @@ mod facade;
 mod figures;
 mod filled;
 mod forks;
+mod fuzz;
 mod handing_over;
 mod handoff;
 mod hard;
