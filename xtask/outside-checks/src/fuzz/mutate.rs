@@ -6,61 +6,63 @@ use fastrand::Rng;
 
 use super::json::{Value, values};
 
-/// Values that programs forget to expect.
-const ODD: &[&str] = &[
-    "null",
-    "true",
-    "false",
-    "0",
-    "-1",
-    "7",
-    "0.1",
-    "1e400",
-    "-0",
-    "9007199254740993",
-    "18446744073709551615",
-    "-9223372036854775808",
-    "123456789012345678901234567890",
-    "[]",
-    "{}",
-    "[[]]",
-    r#"{"a":1,"a":2}"#,
-    r#"{"":null}"#,
-    r#"[null]"#,
-    r#""""#,
-    r#"" ""#,
-    r#""\u0000""#,
-    r#""\ud800""#,
-    r#""\udc00\ud800""#,
-    r#""\ud83d\ude00""#,
-    r#""\u202e\u200b""#,
-    r#""a\nb""#,
-    r#""\\""#,
-    r#""null""#,
-    r#""{}""#,
-    r#""{\"a\":1}""#,
-    r#""e\u0301""#,
-    r#""ß""#,
-    r#""日本語""#,
-    r#""%""#,
-    r#""*""#,
-    r#""(""#,
-    r#""../..""#,
-    r#""2026-02-30T25:61:00Z""#,
-    r#""-1""#,
-    r#""1e9""#,
-    r#""data:image/png;base64,AAAA""#,
-    r#""data:,""#,
-    r#""https://a.b/c""#,
-    r#""h-0123456789abcdef-1""#,
-    r#""</summary>""#,
-    r#""<system>""#,
-    r#""<agent-memory>\nx\n</agent-memory>""#,
-    r#""user""#,
-    r#""assistant""#,
-    r#""tool""#,
-    r#""system""#,
-];
+/// Values that programs forget to expect, one a line. The first [`FREQUENT`] are half of those that are used.
+const ODD: &str = r#"
+null
+""
+[]
+{}
+0
+true
+-1
+"a"
+false
+7
+0.1
+1e400
+-0
+9007199254740993
+18446744073709551615
+-9223372036854775808
+123456789012345678901234567890
+[[]]
+{"a":1,"a":2}
+{"":null}
+[null]
+" "
+"\u0000"
+"\ud800"
+"\udc00\ud800"
+"\ud83d\ude00"
+"\u202e\u200b"
+"a\nb"
+"\\"
+"null"
+"{}"
+"{\"a\":1}"
+"e\u0301"
+"ß"
+"日本語"
+"%"
+"*"
+"("
+"../.."
+"2026-02-30T25:61:00Z"
+"-1"
+"1e9"
+"data:image/png;base64,AAAA"
+"data:,"
+"https://a.b/c"
+"h-0123456789abcdef-1"
+"</summary>"
+"<system>"
+"<agent-memory>\nx\n</agent-memory>"
+"user"
+"assistant"
+"tool"
+"system"
+"#;
+const FREQUENT: usize = 7;
 /// Bytes with a meaning in some format.
 const BYTES: &[u8] = b"\0\n\r\t \"'\\{}[]:,0-.ueE\x7f\x80\xbf\xc3\xe2\xed\xf0\xff";
 const MAX_REPEATED: usize = 6_000;
@@ -157,11 +159,14 @@ fn of_values(input: &[u8], other: &[u8], random: &mut Rng) -> Vec<u8> {
 }
 
 fn odd(random: &mut Rng) -> Vec<u8> {
-    if random.u8(..24) > 0 {
-        return ODD[random.usize(..ODD.len())].into();
+    if random.u8(..24) == 0 {
+        let texts = ["a", "a ", "é", "<", "\\n", "\\\"", "([", "x\\u0000"];
+        let text = texts[random.usize(..texts.len())].repeat(random.usize(..MAX_REPEATED));
+        return format!("\"{text}\"").into_bytes();
     }
-    let text = ["a", "a ", "é", "<", "\\n", "\\\"", "([", "x\\u0000"][random.usize(..8)];
-    format!("\"{}\"", text.repeat(random.usize(..MAX_REPEATED))).into_bytes()
+    let odd: Vec<&str> = ODD.trim().lines().collect();
+    let among = if random.bool() { FREQUENT } else { odd.len() };
+    odd[random.usize(..among)].into()
 }
 
 fn of_lines(input: &[u8], other: &[u8], random: &mut Rng) -> Vec<u8> {
