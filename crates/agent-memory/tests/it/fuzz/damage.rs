@@ -3,8 +3,9 @@
 use std::cell::RefCell;
 use std::sync::Arc;
 
+use agent_memory::Session;
+use agent_memory::search::Embedder;
 use agent_memory::testing::memory;
-use agent_memory::{Memory, Session};
 use memory_model::Seq;
 use memory_search::{HitTarget, Query, Search, SearchMode, SegmentSearch};
 use sqlx::sqlite::{SqliteConnection, SqliteRow};
@@ -51,7 +52,12 @@ impl Database {
         let path = folder.path().join("memory.db");
         let original = Original::get().await;
         std::fs::copy(original.copy(name), &path).unwrap();
-        let memory = embedding().sqlite(&path).open().await.unwrap();
+        let memory = memory()
+            .embedder(embedder())
+            .sqlite(&path)
+            .open()
+            .await
+            .unwrap();
         let session = memory.get_session(original.main.as_str()).await.unwrap();
         session.index().update().await.unwrap();
         session.index().embed().await.unwrap();
@@ -131,11 +137,12 @@ impl Database {
     }
 }
 
-fn embedding() -> agent_memory::Builder {
-    memory().embedder(Arc::new(Subjects {
+fn embedder() -> Arc<dyn Embedder> {
+    let subjects = Subjects::default();
+    Arc::new(Subjects {
         is_cheap: true,
-        ..Subjects::default()
-    }))
+        ..subjects
+    })
 }
 
 async fn fetch(connection: &mut SqliteConnection, sql: &str) -> Vec<SqliteRow> {
@@ -157,7 +164,6 @@ async fn execute(connection: &mut SqliteConnection, sql: &str, values: &[&[u8]])
 pub(super) fn packs() {
     let (_folder, database) = block_on(Database::new("packs", PACKED));
     let entries = block_on(database.session.entries()).unwrap();
-    let _memory: &Memory = database.session.memory();
     target("packs", 300).seeds(database.seeds()).run(|input| {
         block_on(async {
             let damaged = database.damage(input).await;
@@ -225,15 +231,12 @@ pub(super) fn stored() {
         expected
     });
     assert!(expected.iter().any(|hits| hits.len() > 2));
-    let indexed = SegmentSearch::new(Arc::clone(store));
-    let embedder = Arc::new(Subjects {
-        is_cheap: true,
-        ..Subjects::default()
-    });
-    let embedded = SegmentSearch::new(Arc::clone(store)).with_embedder(embedder);
     target("stored", 250).seeds(database.seeds()).run(|input| {
         block_on(async {
             let damaged = database.damage(input).await;
+            // New ones, because a search keeps rows that it has read.
+            let indexed = SegmentSearch::new(Arc::clone(store));
+            let embedded = indexed.clone().with_embedder(embedder());
             let mut shape = Vec::new();
             for (query, expected) in queries.iter().zip(&expected) {
                 let (hits, is_damaged) = found(&indexed, query).await;

@@ -7,7 +7,7 @@ use agent_memory::model::Timestamp;
 use agent_memory::retrieval::{GrepArgs, RecallArgs, RetrievalLimits};
 use agent_memory::testing::memory;
 use agent_memory::tokens::{HeuristicEstimator, TokenEstimator as _};
-use agent_memory::{Memory, Message, Session};
+use agent_memory::{Message, Session};
 use memory_model::{Seq, SeqRange};
 use memory_search::{
     HitTarget, Query, Search, SearchMode, SearchScope, SegmentSearch, composed, extend_index,
@@ -47,14 +47,14 @@ async fn check(Asked { texts, query: args }: Asked) -> (Option<String>, usize, [
         .zip(&texts)
         .map(|one| message(one).with_created_at(Timestamp(1_000_000 * (one.0 + 1))));
     session.ingest_batch(messages.collect()).await.unwrap();
-    extend_index(memory.store(), session.id(), u64::MAX)
+    extend_index(&**memory.store(), session.id(), u64::MAX)
         .await
         .unwrap();
     let tools = session.retrieval();
     let answers = [
         tools.grep(args.clone()).await.is_ok(),
         tools
-            .recall(RecallArgs::new(args.pattern.clone()))
+            .recall(RecallArgs::query(args.pattern.clone()))
             .await
             .is_ok(),
     ];
@@ -188,7 +188,6 @@ pub(super) fn calls() {
         let memory = memory().sqlite(path).open().await.unwrap();
         memory.get_session(original.main.as_str()).await.unwrap()
     });
-    let _memory: &Memory = session.memory();
     let tools = session.retrieval().with_limits(LIMITS);
     let seeds = block_on(calls_of_summaries(&session));
     target("calls", 500).seeds(seeds).run(|input| {
