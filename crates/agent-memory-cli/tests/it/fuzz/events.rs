@@ -14,7 +14,7 @@ const TRANSCRIPT: &str = r#"{"parentUuid":null,"sessionId":"s","type":"user","uu
 
 /// Any event is answered with JSON or nothing, and the next one stores the whole transcript.
 pub(super) fn events() {
-    Target::new("events", env!("CARGO_MANIFEST_DIR"), 12).run(|input| {
+    Target::new("events", env!("CARGO_MANIFEST_DIR"), 4).run(|input| {
         let home = Home::new();
         let path = home.file("projects/-a/s.jsonl", TRANSCRIPT);
         let input = replaced(input, b"PATH", path.to_str().unwrap().as_bytes());

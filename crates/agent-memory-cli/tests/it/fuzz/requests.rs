@@ -10,7 +10,7 @@ use crate::support::Home;
 pub(super) fn requests_of_clients() {
     let home = Home::new();
     let server = Server::of_all(&home, &[]);
-    Target::new("requests-of-clients", env!("CARGO_MANIFEST_DIR"), 250).run(|input| {
+    Target::new("requests-of-clients", env!("CARGO_MANIFEST_DIR"), 120).run(|input| {
         let end = input
             .iter()
             .position(|&byte| byte == b'\n')

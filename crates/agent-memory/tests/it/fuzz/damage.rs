@@ -164,7 +164,7 @@ async fn execute(connection: &mut SqliteConnection, sql: &str, values: &[&[u8]])
 pub(super) fn packs() {
     let (_folder, database) = block_on(Database::new("packs", PACKED));
     let entries = block_on(database.session.entries()).unwrap();
-    target("packs", 300).seeds(database.seeds()).run(|input| {
+    target("packs", 40).seeds(database.seeds()).run(|input| {
         block_on(async {
             let damaged = database.damage(input).await;
             let read = database.session.entries().await;
@@ -231,7 +231,7 @@ pub(super) fn stored() {
         expected
     });
     assert!(expected.iter().any(|hits| hits.len() > 2));
-    target("stored", 250).seeds(database.seeds()).run(|input| {
+    target("stored", 40).seeds(database.seeds()).run(|input| {
         block_on(async {
             let damaged = database.damage(input).await;
             // New ones, because a search keeps rows that it has read.

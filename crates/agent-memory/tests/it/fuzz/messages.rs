@@ -12,7 +12,7 @@ pub(super) fn messages() {
     let folder = tempfile::tempdir().unwrap();
     let memory = block_on(memory().sqlite(folder.path().join("memory.db")).open()).unwrap();
     let sessions = Cell::new(0);
-    target("messages", 400).run(|lines| {
+    target("messages", 150).run(|lines| {
         let lines = lines.split(|&byte| byte == b'\n');
         let messages: Vec<Message> = lines
             .filter_map(|line| serde_json::from_slice(line).ok())

@@ -19,7 +19,7 @@ fn block_on<T>(code: impl Future<Output = T>) -> T {
 
 #[test]
 fn imports() {
-    target("imports", 400)
+    target("imports", 150)
         .seeds_of("transcripts")
         .fixtures(&["agents", "claude-code", "pi", "jsonl"], 16)
         .run(|source| block_on(imports::check(source)));

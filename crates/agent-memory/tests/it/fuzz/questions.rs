@@ -27,7 +27,7 @@ struct Asked {
 }
 
 pub(super) fn queries() {
-    target("queries", 500).run(|input| {
+    target("queries", 200).run(|input| {
         let Ok(asked) = serde_json::from_slice::<Asked>(input) else {
             return None;
         };
@@ -190,7 +190,7 @@ pub(super) fn calls() {
     });
     let tools = session.retrieval().with_limits(LIMITS);
     let seeds = block_on(calls_of_summaries(&session));
-    target("calls", 500).seeds(seeds).run(|input| {
+    target("calls", 150).seeds(seeds).run(|input| {
         let text = String::from_utf8_lossy(input);
         let (name, mut arguments) = match serde_json::from_str::<Value>(&text) {
             Ok(call) if call["tool"].is_string() => (

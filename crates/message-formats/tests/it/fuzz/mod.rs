@@ -11,14 +11,14 @@ fn target(name: &'static str, inputs: usize) -> Target {
 
 #[test]
 fn transcripts() {
-    target("transcripts", 2_500)
+    target("transcripts", 1_000)
         .fixtures(&["agents", "claude-code", "pi", "jsonl"], 24)
         .run(transcripts::check);
 }
 
 #[test]
 fn providers() {
-    target("providers", 2_000)
+    target("providers", 800)
         .fixtures(&["claude-code", "pi", "jsonl"], 12)
         .run(providers::check);
 }
