@@ -1,6 +1,5 @@
 //! Damaged bytes of a database: entries, summaries, the search index and vectors.
 
-use std::cell::RefCell;
 use std::sync::Arc;
 
 use agent_memory::Session;
@@ -11,6 +10,7 @@ use memory_search::{HitTarget, Query, Search, SearchMode, SegmentSearch};
 use sqlx::sqlite::{SqliteConnection, SqliteRow};
 use sqlx::{AssertSqlSafe, Row as _};
 use store_conformance::Subjects;
+use tokio::sync::Mutex;
 
 use super::{block_on, target};
 use crate::corruption::{Original, open};
@@ -41,7 +41,7 @@ const SEARCHED: &Rows = &[
 /// A database, its memory, and a connection that damages it.
 struct Database {
     session: Session,
-    connection: RefCell<SqliteConnection>,
+    connection: Mutex<SqliteConnection>,
     /// Table, column, row and bytes.
     cells: Vec<(&'static str, &'static str, i64, Vec<u8>)>,
 }
@@ -87,7 +87,7 @@ impl Database {
                 cells.push((*table, *column, row.get(0), row.get(1)));
             }
         }
-        let connection = RefCell::new(connection);
+        let connection = Mutex::new(connection);
         (
             folder,
             Self {
@@ -133,7 +133,8 @@ impl Database {
         let sql = format!(
             "update or ignore {table} set {column} = {value} where {id} = {row} and {column} is not {value}"
         );
-        execute(&mut self.connection.borrow_mut(), &sql, &[bytes, bytes]).await;
+        let mut connection = self.connection.lock().await;
+        execute(&mut connection, &sql, &[bytes, bytes]).await;
     }
 }
 

@@ -46,7 +46,8 @@ async fn check(Asked { texts, query: args }: Asked) -> (Option<String>, usize, [
     let messages = (0..)
         .zip(&texts)
         .map(|one| message(one).with_created_at(Timestamp(1_000_000 * (one.0 + 1))));
-    session.ingest_batch(messages.collect()).await.unwrap();
+    let report = session.ingest_batch(messages.collect()).await.unwrap();
+    assert_eq!(report.inserted(), texts.len());
     extend_index(&**memory.store(), session.id(), u64::MAX)
         .await
         .unwrap();
