@@ -17,6 +17,7 @@ use anyhow::{Context as _, bail, ensure};
 use counts::Counts;
 
 use crate::mode::{root, target_folder};
+use crate::options::Options;
 use crate::python::call;
 
 const USAGE: &str = "usage: cargo xtask abuse --minutes N [--seed N] [SCENARIO]
@@ -30,29 +31,11 @@ const SHORT: u64 = 4;
 const LONG: u64 = 60;
 
 pub(crate) fn run(flags: &[String], words: &[&str]) -> anyhow::Result<()> {
-    let (mut minutes, mut seed) = (None, None);
-    let (mut all, mut short) = (false, false);
-    let mut words = words.iter();
-    for flag in flags {
-        let (name, value) = match flag.split_once('=') {
-            Some((name, value)) => (name, Some(value)),
-            None => (flag.as_str(), None),
-        };
-        let mut number = || {
-            let value = value.or_else(|| words.next().copied()).context(USAGE)?;
-            let number: Result<u64, _> = value.parse();
-            number.with_context(|| format!("{name} {value}: give a number\n{USAGE}"))
-        };
-        match name {
-            "--minutes" => minutes = Some(number()?),
-            "--seed" => seed = Some(number()?),
-            "--all" => all = true,
-            "--short" => short = true,
-            _ => bail!("{name} is not known\n{USAGE}"),
-        }
-    }
-    let words: Vec<&str> = words.copied().collect();
-    match (minutes, words.as_slice()) {
+    let known: (&[&str], &[&str]) = (&["--minutes", "--seed"], &["--all", "--short"]);
+    let options = Options::read(flags, words, known, USAGE)?;
+    let (minutes, seed) = (options.get("--minutes"), options.get("--seed"));
+    let (all, short) = (options.has("--all"), options.has("--short"));
+    match (minutes, options.words.as_slice()) {
         (None, words) if all => run_all(short, seed, words),
         (Some(minutes), words @ ([] | [_])) if !all && !short => {
             run_for(minutes, seed.unwrap_or(1_000), words.first().unwrap_or(&""))

@@ -12,12 +12,14 @@ mod circles;
 mod compaction_kit;
 mod features;
 mod fixtures;
+mod fuzz;
 mod layering;
 mod licences;
 mod links;
 mod mcp_client;
 mod mode;
 mod mutate;
+mod options;
 mod parity;
 mod postgres;
 mod postgres_chaos;
@@ -100,6 +102,9 @@ usage: cargo xtask <task> [--check | --dry-run]
   compaction-kit [PROGRAM]
                          retention of the program's contexts for the sessions of the Python package compaction-conformance-kit,
                          which pip fetches (docs/measurements/kit.md); by default the program that `cargo build` made
+  fuzz [--minutes N] [--seed N] [TARGET]
+                         mutated inputs for everything that reads text or bytes, 1 minute by default, shared by the targets;
+                         each prints its number of inputs, their different outcomes, and findings
   simulate [--cuts N] [--seed N] [TEST]
                          power cuts on a simulated disk (10,000 by default), and kills and failures at every call; --keep SEED
                          adds a seed to those that the tests always play
@@ -136,6 +141,9 @@ fn main() -> anyhow::Result<()> {
     }
     if let ["abuse", rest @ ..] = words.as_slice() {
         return abuse::run(&flags, rest);
+    }
+    if let ["fuzz", rest @ ..] = words.as_slice() {
+        return fuzz::run(&flags, rest);
     }
     if let ["simulate", rest @ ..] = words.as_slice() {
         return simulate::run(&flags, rest);

@@ -6,32 +6,26 @@ use std::process::Command;
 use anyhow::{Context as _, bail, ensure};
 
 use crate::mode::root;
+use crate::options::Options;
 
+const USAGE: &str = "usage: cargo xtask simulate [--cuts N] [--seed N] [TEST] | --keep SEED";
 const SEEDS: &str = "crates/agent-memory/tests/it/simulated/seeds.txt";
 
 /// Runs the tests with many seeds for power cuts, and with a kill and a failure at every call. With `--keep`, adds a seed to
 /// the list of seeds that the tests always run.
 pub(crate) fn run(flags: &[String], words: &[&str]) -> anyhow::Result<()> {
-    const USAGE: &str = "usage: cargo xtask simulate [--cuts N] [--seed N] [TEST] | --keep SEED";
-    let (mut cuts, mut seed) = (10_000, 1);
-    let mut words = words.iter();
-    for flag in flags {
-        let (name, value) = match flag.split_once('=') {
-            Some((name, value)) => (name, value),
-            None => (flag.as_str(), *words.next().context(USAGE)?),
-        };
-        let value: u64 = value
-            .parse()
-            .with_context(|| format!("{name} {value}: give a number; {USAGE}"))?;
-        match name {
-            "--cuts" => cuts = value,
-            "--seed" => seed = value,
-            "--keep" => return keep(value),
-            _ => bail!("{name} is not known; {USAGE}"),
-        }
+    let numbers = ["--cuts", "--seed", "--keep"];
+    let options = Options::read(flags, words, (&numbers, &[]), USAGE)?;
+    if let Some(seed) = options.get("--keep") {
+        return keep(seed);
     }
-    let tests = format!("simulated::{}", words.next().unwrap_or(&""));
-    ensure!(words.next().is_none(), USAGE);
+    let cuts = options.get("--cuts").unwrap_or(10_000);
+    let seed = options.get("--seed").unwrap_or(1);
+    let tests = match options.words.as_slice() {
+        [] => "simulated::".to_owned(),
+        [test] => format!("simulated::{test}"),
+        _ => bail!(USAGE),
+    };
     let listed = test(&tests).arg("--list").output();
     let listed = listed.context("run cargo test")?.stdout;
     ensure!(

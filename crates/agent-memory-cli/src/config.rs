@@ -94,3 +94,79 @@ impl Config {
         )))
     }
 }
+
+#[cfg(test)]
+mod fuzz {
+    use std::collections::BTreeMap;
+
+    use agent_memory::testing::memory;
+    use agent_memory::{Message, Mode};
+    use outside_checks::fuzz::Target;
+
+    use super::*;
+    use crate::args::Policy;
+
+    /// Any file is refused with the line of the problem, or applied.
+    #[test]
+    fn settings() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("memory.toml");
+        let mut runtime = tokio::runtime::Builder::new_current_thread();
+        let runtime = runtime.enable_all().build().unwrap();
+        let tables = [
+            toml::to_string(&BTreeMap::from([("dag", DagPolicy::default())])),
+            toml::to_string(&BTreeMap::from([("blocks", BlockPolicy::default())])),
+            toml::to_string(&BTreeMap::from([("turns", TurnPolicy::default())])),
+            toml::to_string(&BTreeMap::from([("context", AssemblyPolicy::default())])),
+        ];
+        let seeds = tables.into_iter().flatten();
+        Target::new("settings", env!("CARGO_MANIFEST_DIR"), 300)
+            .seeds(seeds)
+            .run(|input| {
+                std::fs::write(&path, input).unwrap();
+                let config = match Config::read(&path) {
+                    Ok(config) => config,
+                    Err(error) => {
+                        let text = error.to_string();
+                        let line = text
+                            .split_once(", line ")
+                            .and_then(|(_, text)| text.split_once(", `"));
+                        let line =
+                            line.map(|(number, text)| (number.parse::<usize>().unwrap(), text));
+                        let lines = str::from_utf8(input).map(|text| text.lines().map(str::trim));
+                        match (line, lines) {
+                            (Some((number, text)), Ok(mut lines)) => {
+                                let line = lines.nth(number - 1).unwrap_or_default();
+                                assert!(text.starts_with(&format!("{line}`: ")), "{line}: {text}");
+                            }
+                            (line, lines) => assert!(line.is_none() && lines.is_err(), "{text}"),
+                        }
+                        let kind = text.rsplit("`: ").next().unwrap_or_default();
+                        return (kind.chars().take(16).collect(), None);
+                    }
+                };
+                let done = runtime.block_on(async {
+                    let builder = Policy::default().apply(memory(), DagPolicy::default(), &config);
+                    let memory = match builder.open().await {
+                        Ok(memory) => memory,
+                        Err(error) => return Err(error.to_string()),
+                    };
+                    let session = memory.session("s").await.unwrap();
+                    let message =
+                        |n| Message::user(format!("Message {n} about the shore. ").repeat(20));
+                    let report = session.ingest_batch((0..24).map(message).collect()).await;
+                    assert_eq!(report.unwrap().inserted(), 24);
+                    let outcome = session.compact(Mode::Full).await.unwrap();
+                    let context = session
+                        .current_view()
+                        .await
+                        .unwrap()
+                        .assemble(agent_memory::Budget::tokens(2_000))
+                        .await;
+                    assert!(session.verify().await.unwrap().is_ok());
+                    Ok((outcome.published.total().min(4), context.is_ok()))
+                });
+                (String::new(), Some(done))
+            });
+    }
+}

@@ -151,14 +151,15 @@ impl Branches {
             None if parent.get() == "null" => (0, None),
             None => return self.current,
         };
-        let tip = self.branches.get(from).and_then(|b| b.tip.as_deref());
-        if tip == name.as_deref() {
+        let Some(branch) = self.branches.get(from) else {
+            return from;
+        };
+        // Nothing can be shared with a branch that has only records without an entry.
+        if branch.tip == name || branch.log.len() == 0 {
             return from;
         }
-        match self.log(from).map(|log| log.sibling()) {
-            Some(log) => self.fork(from, after, id.to_owned(), log),
-            None => from,
-        }
+        let log = branch.log.sibling();
+        self.fork(from, after, id.to_owned(), log)
     }
 
     fn fork(
@@ -209,9 +210,14 @@ impl Branches {
     /// Returns the branch in use of a source that does not name parents.
     pub(crate) fn in_use(&mut self) -> Option<&mut SessionBuilder> {
         if let Some((from, after)) = self.back.take() {
-            let name = format!("fork-{}", self.branches.len());
-            let log = self.log(from)?.branch();
-            self.current = self.fork(from, after, name, log);
+            let log = &self.branches.get(from)?.log;
+            self.current = match log.len() {
+                0 => from,
+                _ => {
+                    let (name, log) = (format!("fork-{}", self.branches.len()), log.branch());
+                    self.fork(from, after, name, log)
+                }
+            };
         }
         self.log(self.current)
     }

@@ -61,12 +61,15 @@ impl Format for KimiCode {
             calls: Calls::default(),
             made: None,
         };
-        let report = json_lines::read(input, options, &mut reader)?;
+        let mut report = json_lines::read(input, options, &mut reader)?;
         let is_named = named.is_some();
-        if let Some(key) = named.or(reader.made) {
-            let mut log = reader.log.finish(SessionKey::new(key));
-            log.named = is_named;
-            sink.session(log)?;
+        match named.or(reader.made) {
+            Some(key) => {
+                let mut log = reader.log.finish(SessionKey::new(key));
+                log.named = is_named;
+                sink.session(log)?;
+            }
+            None => (0..reader.log.len()).for_each(|_| report.lose("no_session")),
         }
         Ok(report)
     }

@@ -125,8 +125,8 @@ impl Events<'_> {
         let text = event.get();
         let object = RawObject::parse(text);
         let id = object.as_ref().and_then(|event| {
-            let id = event.present("id")?;
-            Some(id.get().trim_matches('"').to_owned())
+            let id = event.present("id")?.get().trim_matches('"');
+            (!id.is_empty()).then(|| id.to_owned())
         });
         let mut kind = None;
         let message = object.and_then(|event| {

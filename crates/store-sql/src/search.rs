@@ -36,8 +36,8 @@ pub fn segments(family: Family, conversations: &[ConversationId]) -> SelectState
 /// # Errors
 /// `Corrupt` if a column of the row cannot be read.
 pub fn segment(row: &impl Columns) -> Result<(ConversationId, IndexSegment)> {
-    let kind = match row.text(1)?.as_str() {
-        "summaries" => IndexedKind::Summaries,
+    let kind = match row.text(1).as_deref() {
+        Ok("summaries") => IndexedKind::Summaries,
         _ => IndexedKind::Messages,
     };
     let number = |at| row.int(at).map(|number| u32::try_from(number).unwrap_or(0));
@@ -48,7 +48,8 @@ pub fn segment(row: &impl Columns) -> Result<(ConversationId, IndexSegment)> {
         first: number(2)?,
         last: number(3)?,
         documents: number(4)?,
-        format: row.text(5)?,
+        // Bytes that are no text are damage as well.
+        format: row.text(5).unwrap_or_default(),
     };
     Ok((conversation, segment))
 }

@@ -1,7 +1,8 @@
-//! For tests and benches: a second opinion on what a transcript holds, generated transcripts, and the providers' rules for
-//! the messages of a request.
+//! For tests and benches: a second opinion on what a transcript holds, generated transcripts, the providers' rules for
+//! the messages of a request, and mutated inputs.
 
 pub mod fixtures;
+pub mod fuzz;
 pub mod provider_rules;
 pub mod raw_check;
 mod walker;

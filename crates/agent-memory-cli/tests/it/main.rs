@@ -23,6 +23,7 @@ mod erase;
 mod errors;
 mod failing_models;
 mod forks;
+mod fuzz;
 mod hook;
 mod import;
 mod install;

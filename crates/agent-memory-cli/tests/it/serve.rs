@@ -14,7 +14,7 @@ const TOKEN: &str = "a-token-for-tests-1";
 const TRIGGER: &str = "compaction_trigger";
 
 /// A server process that is stopped at the end of the test.
-struct Server {
+pub struct Server {
     process: Child,
     /// Kept open, because the process may write to it.
     stderr: BufReader<ChildStderr>,
@@ -35,7 +35,7 @@ impl Server {
     }
 
     /// Serves all sessions of the home's database with these options of `serve`.
-    fn of_all(home: &Home, options: &[&str]) -> Self {
+    pub fn of_all(home: &Home, options: &[&str]) -> Self {
         let store = home.database();
         std::fs::create_dir_all(store.parent().unwrap()).unwrap();
         let store = store.to_str().unwrap().to_owned();
@@ -64,7 +64,7 @@ impl Server {
     }
 
     /// Sends a request as it is. Returns the status and the body.
-    fn raw(&self, head: &str, body: &[u8]) -> (u16, String) {
+    pub fn raw(&self, head: &str, body: &[u8]) -> (u16, String) {
         let mut connection = self.connection();
         let head = format!(
             "{head}Content-Length: {}\r\nConnection: close\r\n\r\n",
@@ -82,7 +82,7 @@ impl Server {
         connection
     }
 
-    fn head(&self, method: &str, path: &str) -> String {
+    pub fn head(&self, method: &str, path: &str) -> String {
         let port = &self.port;
         format!(
             "{method} {path} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nAuthorization: Bearer {TOKEN}\r\n"

@@ -515,9 +515,9 @@ const CASES: &[Case] = &[
 ];
 
 /// A database with leaves, condensed summaries, several versions of two views, and a fork.
-struct Original {
+pub(crate) struct Original {
     folder: TempDir,
-    main: String,
+    pub(crate) main: String,
     top: String,
     leaf: String,
 }
@@ -582,7 +582,7 @@ impl Original {
     }
 
     /// Returns the original that all running tests share. Tests damage copies of it, and no test has it open.
-    async fn get() -> Arc<Self> {
+    pub(crate) async fn get() -> Arc<Self> {
         static SHARED: Mutex<Weak<Original>> = Mutex::const_new(Weak::new());
         let mut shared = SHARED.lock().await;
         match shared.upgrade() {
@@ -596,7 +596,7 @@ impl Original {
     }
 
     /// Returns a copy for a test to damage.
-    fn copy(&self, name: &str) -> PathBuf {
+    pub(crate) fn copy(&self, name: &str) -> PathBuf {
         let path = self.folder.path().join(format!("{name}.db"));
         std::fs::copy(self.folder.path().join("original.db"), &path).unwrap();
         path
@@ -617,7 +617,7 @@ const TOP: &str = "(select s.id from summary s join span p on p.summary = s.publ
 const LEAF: &str =
     "(select id from summary where conversation = 1 and depth = 0 order by first limit 1)";
 
-async fn open(path: &Path) -> SqliteConnection {
+pub(crate) async fn open(path: &Path) -> SqliteConnection {
     SqliteConnectOptions::new()
         .filename(path)
         .foreign_keys(false)

@@ -30,6 +30,7 @@ mod family;
 mod figures;
 mod filled;
 mod forks;
+mod fuzz;
 mod handing_over;
 mod handoff;
 mod hard;

@@ -188,7 +188,7 @@ fn model(parts: &[Part]) -> Vec<Value> {
                 signature: signed,
             } => match (text.is_empty(), signed.as_deref()) {
                 (true, signed) => {
-                    let next = signed.and_then(|signed| signed.strip_prefix(SIGNED));
+                    let next = signed.and_then(signature_of);
                     if let (Some(before), Some(_)) = (signature, next) {
                         out.push(signed_nothing(before));
                     }
@@ -196,7 +196,7 @@ fn model(parts: &[Part]) -> Vec<Value> {
                     continue;
                 }
                 (false, None) => Some(json!({"text": text, "thought": true})),
-                (false, Some(signed)) => signed.strip_prefix(SIGNED).map(
+                (false, Some(signed)) => signature_of(signed).map(
                     |signature| json!({"text": text, "thought": true, "thoughtSignature": signature}),
                 ),
             },
@@ -225,6 +225,19 @@ fn model(parts: &[Part]) -> Vec<Value> {
     }
     out.extend(signature.map(signed_nothing));
     out
+}
+
+/// Returns the signature from Gemini that reasoning holds: Base64 in either alphabet, with padding or without.
+fn signature_of(signed: &str) -> Option<&str> {
+    let signature = signed.strip_prefix(SIGNED)?;
+    let digits = signature.trim_end_matches('=');
+    let is_digit = |byte: u8| byte.is_ascii_alphanumeric() || b"+/-_".contains(&byte);
+    let padding = signature.len() - digits.len();
+    let is_whole = match padding {
+        0 => digits.len() % 4 != 1,
+        _ => padding <= 2 && signature.len().is_multiple_of(4),
+    };
+    (is_whole && !digits.is_empty() && digits.bytes().all(is_digit)).then_some(signature)
 }
 
 /// Returns an empty part with a signature that belongs to no other part. Gemini ends a streamed answer with such a

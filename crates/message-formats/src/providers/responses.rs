@@ -22,19 +22,55 @@ use super::unknown::as_text;
 use super::{arguments, failed, media, original_call_id, reply, wire_call_id};
 use crate::error::Error;
 
+/// A field of an item, and whether its schema accepts a value.
+type Field = (&'static str, fn(&Value) -> bool);
+
 /// Calls of the server's tools. They hold their results. Each has its type, the prefix of its ids, its required fields
 /// and its optional fields.
-const SERVER_CALLS: &[(&str, &str, &[&str], &[&str])] = &[
-    ("web_search_call", "ws", &["action"], &[]),
-    ("file_search_call", "fs", &["queries"], &["results"]),
+const SERVER_CALLS: &[(&str, &str, &[Field], &[Field])] = &[
+    (
+        "web_search_call",
+        "ws",
+        &[("action", Value::is_object)],
+        &[],
+    ),
+    (
+        "file_search_call",
+        "fs",
+        &[("queries", Value::is_array)],
+        &[("results", |value| value.is_array() || value.is_null())],
+    ),
     (
         "code_interpreter_call",
         "ci",
-        &["code", "container_id", "outputs"],
+        &[
+            ("code", |value| value.is_string() || value.is_null()),
+            ("container_id", Value::is_string),
+            ("outputs", |value| value.is_array() || value.is_null()),
+        ],
         &[],
     ),
-    ("image_generation_call", "ig", &["result"], &[]),
+    (
+        "image_generation_call",
+        "ig",
+        &[("result", |value| value.is_string() || value.is_null())],
+        &[],
+    ),
 ];
+
+/// States of calls of the server's tools.
+const CALL_STATES: [&str; 7] = [
+    "in_progress",
+    "searching",
+    "interpreting",
+    "generating",
+    "completed",
+    "incomplete",
+    "failed",
+];
+
+/// States of reasoning.
+const REASONING_STATES: [&str; 3] = ["in_progress", "completed", "incomplete"];
 
 /// Returns the values of the request's fields `instructions` and `input`.
 pub fn write(messages: &[Message]) -> (Option<String>, Vec<Value>) {
@@ -174,30 +210,47 @@ fn server_call(raw: &RawJson) -> Option<Value> {
     let kind = text(fields, "type")?;
     let (_, prefix, required, optional) = SERVER_CALLS.iter().find(|(known, ..)| *known == kind)?;
     let complete = text(fields, "id").is_some_and(|id| id.starts_with(prefix))
-        && text(fields, "status").is_some()
-        && required.iter().all(|field| fields.contains_key(*field));
+        && text(fields, "status").is_some_and(|status| CALL_STATES.contains(&status))
+        && required
+            .iter()
+            .all(|(name, is)| fields.get(*name).is_some_and(is))
+        && optional
+            .iter()
+            .all(|(name, is)| fields.get(*name).is_none_or(is));
     let known = ["type", "id", "status"];
-    let keys = known.iter().chain(*required).chain(*optional);
-    let field = |key: &&str| Some(((*key).to_owned(), fields.get(*key)?.clone()));
-    complete.then(|| keys.filter_map(field).collect::<Object>().into())
+    let names = required.iter().chain(*optional).map(|(name, _)| *name);
+    complete.then(|| only(fields, known.into_iter().chain(names)))
 }
 
 /// Returns the reasoning item in a signature, if the server can read the item.
 fn reasoning_item(signature: &str) -> Option<Value> {
     let item: Value = serde_json::from_str(signature).ok()?;
     let fields = item.as_object()?;
+    let is_summary = |part: &Value| {
+        let fields = part.as_object().filter(|fields| fields.len() == 2);
+        fields.is_some_and(|fields| {
+            text(fields, "type") == Some("summary_text") && text(fields, "text").is_some()
+        })
+    };
+    let summary = fields.get("summary").and_then(Value::as_array);
+    let is_state = |status: &Value| {
+        let status = status.as_str();
+        status.is_some_and(|status| REASONING_STATES.contains(&status))
+    };
     let complete = text(fields, "type") == Some("reasoning")
         && text(fields, "id").is_some_and(|id| id.starts_with("rs"))
         && text(fields, "encrypted_content").is_some_and(|text| !text.is_empty())
-        && fields.get("summary").is_some_and(Value::is_array);
+        && summary.is_some_and(|summary| summary.iter().all(is_summary))
+        && fields.get("status").is_none_or(is_state);
     let keys = ["type", "id", "summary", "encrypted_content", "status"];
-    let field = |key: &str| Some((key.to_owned(), fields.get(key)?.clone()));
-    complete.then(|| {
-        keys.into_iter()
-            .filter_map(field)
-            .collect::<Object>()
-            .into()
-    })
+    complete.then(|| only(fields, keys))
+}
+
+/// Returns the fields of an item that have these names.
+fn only<'a>(fields: &Object, names: impl IntoIterator<Item = &'a str>) -> Value {
+    let names = names.into_iter();
+    let field = |name: &str| Some((name.to_owned(), fields.get(name)?.clone()));
+    names.filter_map(field).collect::<Object>().into()
 }
 
 /// Reads the items of a request's input, or of the `output` of a response. The model's items between two messages of

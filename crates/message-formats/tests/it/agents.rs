@@ -1015,6 +1015,26 @@ fn a_qwen_tree_forks_where_the_user_went_back() {
     );
 }
 
+/// A fork of a conversation without an entry would have no parent.
+#[test]
+fn a_record_without_an_entry_before_the_first_one_begins_no_fork() {
+    let line = |uuid: &str, parent: Value, subtype: &str| {
+        json!({"uuid": uuid, "parentUuid": parent, "sessionId": "s", "type": "system", "subtype": subtype,
+            "systemPayload": {}})
+    };
+    let lines = [
+        line("a", Value::Null, "ui_telemetry"),
+        line("b", Value::Null, "slash_command"),
+        line("c", json!("a"), "slash_command"),
+    ];
+    let transcript = read_str(&source(&lines));
+    let [root, fork] = transcript.sessions.as_slice() else {
+        panic!("{:?}", transcript.sessions)
+    };
+    assert_eq!((root.key.as_str(), &root.origin), ("s", &Origin::Root));
+    assert_eq!((ids(root), ids(fork)), (vec!["b"], vec!["c"]));
+}
+
 #[test]
 fn kimis_sessions_are_named_by_their_folders() {
     let lines = [

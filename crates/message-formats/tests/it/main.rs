@@ -15,6 +15,7 @@ mod corpus;
 mod damaged;
 mod fixtures;
 mod formats;
+mod fuzz;
 mod growing;
 mod hard;
 mod jsonl;

@@ -381,7 +381,7 @@ pub(crate) fn any_messages() -> impl Strategy<Value = Vec<Message>> {
 
 /// Returns the findings for which a provider refuses a request. Exceptions: lists without content make no request, and
 /// a reply with interleaved thinking may have it anywhere.
-fn refused(provider: Provider, request: &Value) -> Vec<String> {
+pub(crate) fn refused(provider: Provider, request: &Value) -> Vec<String> {
     let findings = match provider {
         Provider::OpenAi => provider_rules::openai_chat(request),
         Provider::Responses => provider_rules::openai_responses(request),
@@ -887,6 +887,77 @@ fn redacted_thinking_is_for_anthropic_alone() {
             "{sent}"
         );
         assert!(sent.contains("So."));
+    }
+}
+
+#[test]
+fn items_that_the_responses_api_refuses_are_not_sent() {
+    let reasoning =
+        json!({"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "x"});
+    let search =
+        json!({"type": "web_search_call", "id": "ws_1", "status": "completed", "action": {}});
+    let run = json!({"type": "code_interpreter_call", "id": "ci_1", "status": "completed", "code": null,
+        "container_id": "c", "outputs": null});
+    for (item, field, bad) in [
+        (&reasoning, "summary", json!([{"text": "Hm."}])),
+        (
+            &reasoning,
+            "summary",
+            json!([{"type": "summary_text", "text": 7}]),
+        ),
+        (&reasoning, "status", json!("done")),
+        (&search, "action", json!("search")),
+        (&search, "status", json!("done")),
+        (&run, "code", json!(1)),
+        (&run, "container_id", Value::Null),
+    ] {
+        let kind = item["type"].as_str().unwrap();
+        let sent = |item: &Value| {
+            let part = match kind {
+                "reasoning" => reasoning_part(&item.to_string()),
+                _ => Part::Unknown {
+                    raw: RawJson::from_value(item).unwrap(),
+                },
+            };
+            let message = Message::new(Role::Assistant, vec![part, Part::text("So.")]);
+            let request = Value::Object(Provider::Responses.request(&[message]));
+            assert_eq!(refused(Provider::Responses, &request), Vec::<String>::new());
+            let mut items = request["input"].as_array().unwrap().iter();
+            items.any(|sent| sent["type"] == kind)
+        };
+        assert!(sent(item), "{item}");
+        let mut item = item.clone();
+        item[field] = bad;
+        assert!(!sent(&item), "{item}");
+    }
+}
+
+#[test]
+fn a_signature_that_is_no_base64_is_not_sent_to_gemini() {
+    let signed = |text: &str, signature: &str| Part::Reasoning {
+        text: text.to_owned(),
+        signature: Some(format!("gemini:{signature}")),
+    };
+    for (signature, is_sent) in [
+        ("c2ln", true),
+        ("c2k=", true),
+        ("c2k", true),
+        ("a-_b", true),
+        ("", false),
+        ("a", false),
+        ("a b c", false),
+        ("c2k==", false),
+    ] {
+        for text in ["", "Hm."] {
+            let message = Message::new(
+                Role::Assistant,
+                vec![signed(text, signature), Part::text("So.")],
+            );
+            let request = Value::Object(Provider::Gemini.request(&[Message::user("Go."), message]));
+            assert_eq!(refused(Provider::Gemini, &request), Vec::<String>::new());
+            let has = request.to_string().contains("thoughtSignature");
+            assert_eq!(has, is_sent, "{request}");
+        }
     }
 }
 

@@ -4,20 +4,25 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use memory_model::{Hash, LogEntry, Seq};
-use message_formats::{EarlierReading, ReadOptions, SessionLog, Transcript, read};
+use message_formats::{EarlierReading, Error, ReadOptions, SessionLog, Transcript, read};
 
 /// Reads a source, with all messages in memory and with none.
 pub(crate) fn read_str(source: &str) -> Transcript {
-    let all = read(source.as_bytes(), &ReadOptions::default()).unwrap();
+    read_bytes(source.as_bytes()).unwrap()
+}
+
+/// The same for any bytes.
+pub(crate) fn read_bytes(source: &[u8]) -> Result<Transcript, Error> {
+    let all = read(source, &ReadOptions::default())?;
     let options = ReadOptions::default().with_overflow(0, std::env::temp_dir());
-    let none = read(source.as_bytes(), &options).unwrap();
+    let none = read(source, &options).unwrap();
     assert_eq!(none.report, all.report);
     let wholes = none.sessions.iter().map(|log| whole(log).0);
     for (whole, log) in wholes.zip(&all.sessions) {
         assert_eq!(whole.messages, log.messages);
         assert_eq!(whole.earlier, log.earlier);
     }
-    all
+    Ok(all)
 }
 
 /// The whole conversation in memory, and the number of bytes that memory had of it.

@@ -832,6 +832,20 @@ fn events_of_openhands_without_tool_calls_and_in_pairs_are_read() {
     assert!(log.messages[0].created_at.is_known());
 }
 
+#[test]
+fn an_empty_id_of_openhands_is_none() {
+    let event = r#"{"id":"","source":"user","action":"message","args":{"content":"Go."}}"#;
+    let ids = |source: &str| {
+        let log = read_str(source).sessions.remove(0);
+        let ids = log.messages.into_iter().map(|one| one.external_id.unwrap());
+        ids.collect::<Vec<_>>()
+    };
+    let [first, second] = &ids(&format!("[{event},{event}]"))[..] else {
+        panic!("two events")
+    };
+    assert!(first.starts_with("h-") && first.ends_with("-1") && second.ends_with("-2"));
+}
+
 /// An action of OpenHands with this call, and its observation.
 fn openhands_call(metadata: &Value) -> Value {
     json!([
