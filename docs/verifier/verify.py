@@ -4,8 +4,9 @@
     agent-memory export --sqlite EXPORT
     python3 verify.py EXPORT [FILE…] [--signer HEX]
 
-EXPORT is a file of `agent-memory export --sqlite`. Each FILE holds receipts (`agent-memory receipt`) or a certificate
-(`agent-memory certify`). With --signer every certificate has to be signed by this Ed25519 public key. Every hash is computed anew:
+EXPORT is a file of `agent-memory export --sqlite`. Each FILE holds receipts (`agent-memory receipt`) and certificates
+(`agent-memory certify`). With --signer there must be a certificate, and every one has to be signed by this Ed25519 public
+key. Every hash is computed anew:
 of entries, logs, summaries, views and partitions. Prints each violation, and ends with 7 if there is one, else with 0.
 It needs only Python's standard library, shares no code with agent-memory, and follows the definitions in docs/proof.md.
 """
@@ -118,7 +119,7 @@ def is_signed(key, text, signature):
 
 class Export:
     def __init__(self, path):
-        self.wrong = []
+        self.wrong, self.certificates = [], 0
         db = sqlite3.connect(pathlib.Path(path).absolute().as_uri() + '?mode=ro', uri=True)
         db.row_factory = sqlite3.Row
         self.rows = lambda table, order: list(db.execute(f'select * from {table} order by {order}'))
@@ -129,7 +130,7 @@ class Export:
         self.by_key = {log['key']: log for log in self.logs.values()}
         for log in self.logs.values():
             log.update(erased=[], entries=[], views={})
-        own = {}
+        own, self.published = {}, {}
         for table in ('erasures', 'log_entries', 'summaries', 'views', 'publications', 'published_spans'):
             if {row['conversation_id'] for row in self.rows(table, '1')} - set(self.logs):
                 raise ValueError(f'{table} has rows of a missing session')
@@ -137,6 +138,9 @@ class Export:
             self.logs[row['conversation_id']]['erased'].append((row['first'], row['last']))
         for row in self.rows('log_entries', 'conversation_id, seq'):
             own.setdefault(row['conversation_id'], []).append(row)
+        for table, order in (('published_spans', 'first'), ('views', 'view'), ('publications', 'view, version')):
+            for row in self.rows(table, order):
+                self.published.setdefault((table, row['conversation_id']), []).append(row)
         # A fork has a higher number than its parent.
         for no, log in sorted(self.logs.items()):
             self.check_log(log, own.get(no, []))
@@ -188,6 +192,15 @@ class Export:
                 self.summaries[row['id']] = {**row, **hashes[row['id']]}
             else:
                 self.say(f'{row["id"]}: it has no hash')
+        # An erased summary is made from erased entries, directly or through other summaries.
+        recorded, erased, found = {id for id, node in self.summaries.items() if node['erased']}, set(), None
+        while found != set():
+            found = {id for id in recorded - erased for role in ('child', 'source') for first, last, linked in links.get((id, role), [])
+                     if linked in erased or any(first <= end and start <= last for start, end in
+                                                self.logs[self.summaries[id]['conversation_id']]['erased'])}
+            erased |= found
+        for id in recorded - erased:
+            self.say(f'{id}: it is recorded as erased, and none of its entries is')
         for id, node in self.summaries.items():
             children, sources = links.get((id, 'child'), []), links.get((id, 'source'), [])
             if node['erased'] and node['content'] != ERASED:
@@ -228,12 +241,13 @@ class Export:
 
     def check_views(self, no, log):
         changed = {}
-        for row in self.rows('published_spans', 'first'):
-            if row['conversation_id'] == no:
-                changed.setdefault((row['view'], row['version'], row['added']), []).append(
-                    tuple(row[name] for name in ('first', 'kind', 'summary_id', 'policy', 'depth', 'tokens')))
-        stored = {row['view']: row for row in self.rows('views', 'view') if row['conversation_id'] == no}
-        published = [row for row in self.rows('publications', 'view, version') if row['conversation_id'] == no]
+        for row in self.published.get(('published_spans', no), []):
+            changed.setdefault((row['view'], row['version'], row['added']), []).append(
+                tuple(row[name] for name in ('first', 'kind', 'summary_id', 'policy', 'depth', 'tokens')))
+        stored = {row['view']: row for row in self.published.get(('views', no), [])}
+        published = self.published.get(('publications', no), [])
+        for view, version in sorted({key[:2] for key in changed} - {(row['view'], row['version']) for row in published}):
+            self.say(f'{log["key"]}: view {view} version {version} has spans, and was not published')
         for view in sorted({row['view'] for row in published} | set(stored)):
             name, hash, version = f'{log["key"]}: view {view}', ZERO, 0
             spans = {1: (1, 'raw', None, None, None, 0)}
@@ -290,7 +304,8 @@ class Export:
         self.check_receipt(receipt)
         signature, public = certificate.get('signature'), certificate.get('public_key')
         signed = {name: value for name, value in certificate.items() if name != 'signature'}
-        if signer not in (None, public):
+        self.certificates += 1
+        if signer not in (None, public and public.lower()):
             self.say(f'{key}: the certificate is signed by {public}')
         if (signature or public or signer) and not (
                 signature and public and is_signed(bytes.fromhex(public), canonical(signed).encode(), bytes.fromhex(signature))):
@@ -336,7 +351,7 @@ def main(arguments):
     signer = None
     if '--signer' in arguments:
         at = arguments.index('--signer')
-        signer = arguments[at + 1]
+        signer = arguments[at + 1].lower()
         arguments = arguments[:at] + arguments[at + 2:]
     try:
         export = Export(arguments[0])
@@ -354,6 +369,8 @@ def main(arguments):
                     export.say(f'{path}: its format is not known')
         except (AttributeError, LookupError, TypeError, ValueError) as error:
             export.say(f'{path}: it is no receipt or certificate: {error!r}')
+    if signer and not export.certificates:
+        export.say('no file is a certificate, as a signer needs')
     for text in export.wrong:
         print(f'wrong: {text}')
     print(f'{len(export.logs)} sessions, {sum(len(log["entries"]) for log in export.logs.values())} entries, '

@@ -218,6 +218,7 @@ def in_export(week, chat, shown, spoken):
     """Corruptions of the exported tables: kind, name, change."""
     log = f'update log_entries set %s where conversation_id = {chat} and seq = %d'
     node = f"where summary_id = '{shown}'"
+    unerased = '(select summary_id from summary_hashes where erased = 0 and first > 4 limit 1)'
     last = f'conversation_id = {week} and version = (select max(version) from publications where conversation_id = {week})'
     span = f"update published_spans set %s where conversation_id = {week} and added = 1 and summary_id = '{shown}'"
     word = "body = replace(body, 'parcel', 'packet')"
@@ -301,6 +302,11 @@ def in_export(week, chat, shown, spoken):
         ('erased words back', 'record removed', then(lambda db: spoken(db, 'log_entries'), 'delete from erasures')),
         ('erased words back', 'record removed, count lowered', then(
             lambda db: spoken(db, 'log_entries'), 'delete from erasures', 'update logs set erasures = 0')),
+        ('erasures', 'of a summary, without one of its entries', then(
+            "update summaries set content = '[erased]' where id = " + unerased,
+            "update summary_hashes set erased = 1, ranks = null, messages = null where summary_id = " + unerased)),
+        ('versions of views', 'spans without a publication', f'''insert into published_spans select conversation_id, view, 99,
+            added, first, kind, summary_id, policy, depth, tokens from published_spans where conversation_id = {week} limit 1'''),
         ('erased words back', 'of a summary', "update summaries set content = 'The password is hunter2.' where id = "
                                               '(select summary_id from summary_hashes where erased = 1 limit 1)'),
     ]
@@ -356,6 +362,11 @@ def in_database(week, chat, shown):
         ('erasures', 'record removed, count lowered', f'delete from erasure where conversation = {week};'
                                                      f'update conversation set erasures = 0 where no = {week}'),
         ('erasures', 'count lowered', f'update conversation set erasures = 0 where no = {week}'),
+        ('erasures', 'of a summary, without one of its entries', 
+         "update summary set text = '[erased]', ranks = null, messages = null, meta = null where id = "
+         '(select id from summary where first > 4 and id not in (select summary from erased_summary) limit 1);'
+         "insert into erased_summary select id, 0 from summary where text = '[erased]' and id not in (select summary from erased_summary);"
+         'delete from search_chunk; delete from search_segment'),
         ('erased words back', 'of a summary', "update summary set text = 'The password is hunter2.' where id = "
                                               '(select summary from erased_summary limit 1)'),
     ]
@@ -453,8 +464,12 @@ def check(work):
         file.write(work.run(store, 'receipt').stdout)
     for path, session in ((anchors[1], WEEK), (anchors[2], 'twin')):
         with open(path, 'w', encoding='utf-8') as file:
-            file.write(work.run(store, 'certify', session, '--key', signer_file, '--budget', '50000').stdout)
-    certificate = json.load(open(anchors[1], encoding='utf-8'))
+            file.write(work.run(store, 'certify', session, '--key', signer_file, '--budget', '120000').stdout)
+    texts = [open(path, encoding='utf-8').read() for path in anchors]
+    certificate = json.loads(texts[1])
+    together = work.new('together.jsonl')
+    with open(together, 'w', encoding='utf-8') as file:
+        file.write(''.join(texts))
     signer = certificate['public_key']
     transcripts = list(FILES.values())
     export = work.export(store)
@@ -465,8 +480,9 @@ def check(work):
     work.run(later, 'compact', 'twin', '--fresh-tail', '4')
     work.run(later, 'erase', 'twin', '--from', '302', '--reason', 'a name')
     for whole in (store, later):
-        if work.against(whole, anchors + transcripts, signer) or work.verify_py(work.export(whole), anchors, signer):
-            done = work.run(whole, 'verify', '--signer', signer, '--against', *anchors, *transcripts, ok=())
+        accepted = [*anchors, together]
+        if work.against(whole, accepted + transcripts, signer) or work.verify_py(work.export(whole), accepted, signer):
+            done = work.run(whole, 'verify', '--signer', signer, '--against', *accepted, *transcripts, ok=())
             sys.exit(f'what is whole is rejected: {done.stdout}{done.stderr}')
 
     def ask(kind, name, database=None, exported=None, against=anchors, files=()):
@@ -551,7 +567,7 @@ def check(work):
                            ('a word changed', edited(lambda lines: replace(lines, 'parcel', 'packet'))),
                            ('an entry dropped', edited(lambda lines: lines.pop(9))), ('two entries swapped', edited(moved))):
         answers = {'verify': work.run(database, 'verify', ok=()).returncode != 0}
-        answers['verify --against'] = work.against(database, transcripts, signer)
+        answers['verify --against'] = work.against(database, transcripts, None)
         work.found.append(Found(kind, name, answers))
 
     cut = cut_logs(work)
@@ -572,8 +588,8 @@ def check(work):
         path = work.new('receipts.jsonl')
         with open(path, 'w', encoding='utf-8') as file:
             file.writelines(json.dumps(one) + '\n' for one in changed)
-        work.found.append(Found('receipt', name, {'verify --against': work.against(store, [path], signer),
-                                                  'verify.py': work.verify_py(export, [path], signer)}))
+        work.found.append(Found('receipt', name, {'verify --against': work.against(store, [path], None),
+                                                  'verify.py': work.verify_py(export, [path], None)}))
     other = work.run(store, 'certify', WEEK, '--key', work.key(8)).stdout
     unsigned = {key: value for key, value in certificate.items() if key not in ('signature', 'public_key')}
     for name, changed, signer in [*((*one, signer) for one in in_certificate(certificate)),
@@ -584,6 +600,19 @@ def check(work):
             json.dump(changed, file, indent=1)
         work.found.append(Found('certificate', name, {'verify --against': work.against(store, [path], signer),
                                                       'verify.py': work.verify_py(export, [path], signer)}))
+    lines = texts[0].splitlines(keepends=True)
+    for name, changed in (('a changed certificate behind another', texts[2] + json.dumps({**certificate, 'version': 1})),
+                          ('a changed receipt behind a certificate', texts[1] + texts[0].replace('"head":', '"head":1')),
+                          ('a torn receipt behind a certificate', texts[1] + lines[0][:60]),
+                          ('a receipt torn before others', lines[0] + lines[0][:60] + ''.join(lines[1:]))):
+        path = work.new('together.json')
+        with open(path, 'w', encoding='utf-8') as file:
+            file.write(changed)
+        work.found.append(Found('several in a file', name, {'verify --against': work.against(store, [path], None),
+                                                            'verify.py': work.verify_py(export, [path], None)}))
+    work.found.append(Found('several in a file', 'receipts alone, where a signer is given', {
+        'verify --against': work.against(store, anchors[:1], certificate['public_key']),
+        'verify.py': work.verify_py(export, anchors[:1], certificate['public_key'])}))
 
 
 def work_copy(work, whole):

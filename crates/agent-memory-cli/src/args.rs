@@ -630,13 +630,14 @@ pub(crate) struct Sessions {
 /// Arguments of `verify`.
 #[derive(Debug, Args)]
 pub(crate) struct Verify {
-    /// Verify only this session [default: the database and all sessions]
+    /// Verify only this session. With --against all are verified, and transcripts that name no session are compared with this
+    /// one [default: the database and all sessions]
     pub(crate) session: Option<String>,
     /// Also compare the database with these files: receipts, certificates, or transcripts. The content of a file tells
     /// which it is
     #[arg(long, value_name = "FILE", num_args = 1..)]
     pub(crate) against: Vec<PathBuf>,
-    /// Accept only certificates that this Ed25519 public key has signed, in hex digits
+    /// Require a certificate, and accept only those that this Ed25519 public key has signed, in hex digits (docs/proof.md)
     #[arg(long, value_name = "KEY", requires = "against")]
     pub(crate) signer: Option<String>,
 }

@@ -6,12 +6,11 @@ mod transcript;
 use std::collections::BTreeMap;
 
 use memory_model::{
-    ConversationId, FieldHasher, Hash, LogEntry, Seq, SeqRange, SessionKey, SpanBody, ViewName,
-    ViewVersion,
+    ConversationId, FieldHasher, Hash, Seq, SeqRange, SessionKey, SpanBody, ViewName, ViewVersion,
 };
 use memory_store::{
-    Erasures, ErrorKind as StoreErrorKind, Violation, ViolationKind, read_shown_summaries,
-    read_spans,
+    Erasures, ErrorKind as StoreErrorKind, Violation, ViolationKind, message_costs,
+    read_shown_summaries, read_spans,
 };
 use serde::{Deserialize, Serialize};
 use token_estimate::EstimatorId;
@@ -262,13 +261,13 @@ impl Certificate {
 
     /// Returns the cost of the spans, in tokens.
     async fn cost(&self, session: &Session) -> Result<u64> {
-        let mut cost = 0;
-        for span in &self.spans {
-            let messages = SeqRange::new(span.first, span.last).filter(|_| span.kind == "raw");
-            cost += span.tokens;
-            cost += folded(session, messages, 0, |sum, entry| sum + entry.tokens).await?;
-        }
-        Ok(cost)
+        let shown = self.spans.iter().filter(|span| span.kind == "raw");
+        let shown = shown.filter_map(|span| SeqRange::new(span.first, span.last));
+        let shown: Vec<SeqRange> = shown.collect();
+        let store = &*session.memory().inner.store;
+        let messages = message_costs(store, session.id(), &shown).await?;
+        let spans = self.spans.iter().map(|span| span.tokens);
+        Ok(spans.chain(messages).sum())
     }
 
     async fn at(
@@ -419,27 +418,15 @@ fn canonical_json<T: Serialize>(value: &T) -> Result<String> {
 }
 
 /// Returns a chain hash after the entries of a range of a session.
-async fn extended(chain: Hash, session: &Session, added: Option<SeqRange>) -> Result<Hash> {
-    folded(session, added, chain, |chain, entry| {
-        chain.chain(entry.hash)
-    })
-    .await
-}
-
-/// Folds the entries of a range of a session.
-async fn folded<T>(
-    session: &Session,
-    range: Option<SeqRange>,
-    mut folded: T,
-    fold: impl Fn(T, &LogEntry) -> T,
-) -> Result<T> {
-    let mut rest = range;
+async fn extended(mut chain: Hash, session: &Session, added: Option<SeqRange>) -> Result<Hash> {
+    let mut rest = added;
     while let Some(range) = rest {
         let page = session.entries_in(range).await?;
-        folded = page.items.iter().fold(folded, &fold);
+        let hashes = page.items.iter().map(|entry| entry.hash);
+        chain = hashes.fold(chain, Hash::chain);
         rest = page.next;
     }
-    Ok(folded)
+    Ok(chain)
 }
 
 /// Returns the positions of erased entries, as ranges that neither overlap nor touch.

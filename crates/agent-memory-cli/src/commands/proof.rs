@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fs::File;
-use std::io::BufReader;
+use std::io::{BufRead as _, BufReader, Read as _};
 use std::path::Path;
 
 use agent_memory::store::proof::{Certificate, Receipt, check_receipts, check_transcript};
@@ -60,10 +60,12 @@ pub(super) struct Compared {
     kind: FileKind,
     /// Number of sessions in the file.
     sessions: u64,
+    #[serde(skip)]
+    pub(super) certificates: u64,
     /// Number of entries in a transcript.
     #[serde(skip_serializing_if = "Option::is_none")]
     entries: Option<u64>,
-    /// Public key of a valid signature.
+    /// Public key that has signed all certificates of the file.
     #[serde(skip_serializing_if = "Option::is_none")]
     signed_by: Option<String>,
     #[serde(skip)]
@@ -91,73 +93,91 @@ pub(super) struct Anchors<'a> {
 impl Anchors<'_> {
     /// Compares a file with the database. The content of the file tells its kind. Does not write.
     pub(super) async fn compare(&self, path: &Path) -> anyhow::Result<Compared> {
-        let memory = self.memory;
         let file = path.display().to_string();
-        let read = File::open(path).map_err(|error| unreadable(&file, Some(&error.to_string())))?;
-        let values = serde_json::Deserializer::from_reader(BufReader::new(read));
-        let mut values = values.into_iter::<Box<RawValue>>();
-        let first = values.next().and_then(Result::ok);
-        let format = first.as_deref().and_then(format_of).unwrap_or_default();
+        let unread = |error: std::io::Error| unreadable(&file, Some(&error.to_string()));
+        let mut read = BufReader::new(File::open(path).map_err(unread)?);
+        let mut text = Vec::new();
+        let start = read.fill_buf().unwrap_or_default();
+        if start.trim_ascii_start().starts_with(b"{") {
+            read.read_to_end(&mut text).map_err(unread)?;
+        }
+        let first = values(&text).find_map(|(_, value)| value);
+        let is_anchor = first
+            .and_then(format_of)
+            .is_some_and(|format| format.starts_with("agent-memory "));
         let mut compared = Compared {
             file,
             kind: FileKind::Receipts,
             sessions: 0,
+            certificates: 0,
             entries: None,
             signed_by: None,
             violations: Vec::new(),
         };
-        match (first, format.as_str()) {
-            (Some(first), Receipt::FORMAT) => {
-                let values = std::iter::once(Ok(first)).chain(values);
-                let receipts: Vec<Receipt> = values
-                    .map(|value| compared.parsed(value?.get()))
-                    .collect::<anyhow::Result<_>>()?;
-                let sessions = receipts.iter().map(|receipt| &receipt.session);
-                compared.sessions = sessions.collect::<BTreeSet<_>>().len() as u64;
-                compared.violations = check_receipts(memory, &receipts).await?;
-            }
-            (Some(first), Certificate::FORMAT) => {
-                let certificate: Certificate = compared.parsed(first.get())?;
-                compared.kind = FileKind::Certificate;
-                compared.sessions = 1;
-                compared.violations = certificate.check(memory).await?;
-                compared.signature(&certificate, self.signer)?;
-            }
-            (_, format) if format.starts_with("agent-memory ") => {
-                let text = format!("{} has the format {format}", compared.file);
-                let failure = Failure::new(Kind::UnknownFormat, text);
-                return Err(failure.hint("update the program").into());
-            }
-            _ => {
-                let mut options = import::options_in(std::env::temp_dir());
-                options.session.clone_from(&self.session);
-                let transcript = import::read(path, &options)?;
-                let check = check_transcript(memory, &transcript).await?;
-                compared.kind = FileKind::Transcript;
-                compared.sessions = check.sessions;
-                compared.entries = Some(check.entries);
-                compared.violations = check.violations;
-            }
+        if is_anchor {
+            self.anchors(&text, &mut compared).await?;
+        } else {
+            drop(text);
+            let mut options = import::options_in(std::env::temp_dir());
+            options.session.clone_from(&self.session);
+            let transcript = import::read(path, &options)?;
+            let check = check_transcript(self.memory, &transcript).await?;
+            compared.kind = FileKind::Transcript;
+            compared.sessions = check.sessions;
+            compared.entries = Some(check.entries);
+            compared.violations = check.violations;
         }
         for violation in &mut compared.violations {
             violation.message = format!("{}: {}", compared.file, violation.message);
         }
         Ok(compared)
     }
+
+    /// Compares the receipts and certificates of a text. A value that is neither is a violation, or an error if the text
+    /// has no others.
+    async fn anchors(&self, text: &[u8], compared: &mut Compared) -> anyhow::Result<()> {
+        let mut receipts: Vec<Receipt> = Vec::new();
+        let mut sessions = BTreeSet::new();
+        let mut broken: Vec<Failure> = Vec::new();
+        for (line, value) in values(text) {
+            match anchor(line, value) {
+                Ok(Anchor::Receipt(receipt)) => receipts.push(receipt),
+                Ok(Anchor::Certificate(certificate)) => {
+                    compared.certificates += 1;
+                    let mut violations = certificate.check(self.memory).await?;
+                    compared.violations.append(&mut violations);
+                    compared.signature(&certificate, self.signer)?;
+                    sessions.insert(certificate.log.session);
+                }
+                Err(failure) => broken.push(failure),
+            }
+        }
+        if receipts.is_empty() {
+            compared.kind = FileKind::Certificate;
+        }
+        if sessions.is_empty() && receipts.is_empty() && !broken.is_empty() {
+            let mut failure = broken.swap_remove(0);
+            failure.message = format!("{}: {}", compared.file, failure.message);
+            return Err(failure.into());
+        }
+        let mut violations = check_receipts(self.memory, &receipts).await?;
+        compared.violations.append(&mut violations);
+        for failure in broken {
+            let violation = Violation::new(ViolationKind::Other, failure.message);
+            compared.violations.push(violation);
+        }
+        sessions.extend(receipts.into_iter().map(|receipt| receipt.session));
+        compared.sessions = sessions.len() as u64;
+        Ok(())
+    }
 }
 
 impl Compared {
-    fn parsed<'a, T: Deserialize<'a>>(&self, text: &'a str) -> anyhow::Result<T> {
-        serde_json::from_str(text).map_err(|error| {
-            let text = format!("{} is no receipt or certificate: {error}", self.file);
-            let failure = Failure::new(Kind::Invalid, text);
-            failure.hint("give the file as the program wrote it").into()
-        })
-    }
-
+    /// Checks the signature of a certificate.
     fn signature(&mut self, certificate: &Certificate, signer: Option<&str>) -> anyhow::Result<()> {
         let (key, signature) = (&certificate.public_key, &certificate.signature);
         if (key, signature, signer) == (&None, &None, None) {
+            self.signed_by = None;
             return Ok(());
         }
         let bytes = |hex: &Option<String>| unhex(hex.as_deref().unwrap_or_default());
@@ -169,40 +189,93 @@ impl Compared {
             _ if !is_valid => {
                 format!("{session}: the signature of the certificate is wrong or missing")
             }
-            Some(signer) if key.as_deref() != Some(signer) => {
+            Some(signer) if bytes(key) != unhex(signer) => {
                 format!("{session}: another key than {signer} has signed the certificate")
             }
             _ => {
-                self.signed_by.clone_from(key);
+                let is_same = self.certificates == 1 || self.signed_by == *key;
+                self.signed_by = key.clone().filter(|_| is_same);
                 return Ok(());
             }
         };
         let violation = Violation::new(ViolationKind::CertificateDiffers, message);
         self.violations.push(violation);
+        self.signed_by = None;
         Ok(())
     }
 
     /// Returns the file in the form of text output.
     pub(super) fn line(&self) -> String {
-        let of = match (self.kind, self.entries) {
-            (FileKind::Receipts, _) => {
-                format!(
-                    "receipts of {}",
-                    count(self.sessions, "session", "sessions")
-                )
-            }
-            (FileKind::Transcript, Some(entries)) => {
-                let sessions = count(self.sessions, "session", "sessions");
-                let entries = count(entries, "entry", "entries");
+        let sessions = count(self.sessions, "session", "sessions");
+        let certificates = match self.certificates {
+            1 => "a certificate".to_owned(),
+            many => format!("{many} certificates"),
+        };
+        let certificates = match &self.signed_by {
+            Some(key) => format!("{certificates}, signed by {key}"),
+            None => format!("{certificates} without a valid signature"),
+        };
+        let of = match (self.kind, self.certificates) {
+            (FileKind::Receipts, 0) => format!("receipts of {sessions}"),
+            (FileKind::Receipts, _) => format!("receipts of {sessions}, and {certificates}"),
+            (FileKind::Certificate, _) => certificates,
+            (FileKind::Transcript, _) => {
+                let entries = count(self.entries.unwrap_or_default(), "entry", "entries");
                 format!("a transcript of {sessions} with {entries}")
             }
-            _ => match &self.signed_by {
-                Some(key) => format!("a certificate, signed by {key}"),
-                None => "a certificate without a valid signature".to_owned(),
-            },
         };
         format!("compared with {}: {of}", self.file)
     }
+}
+
+/// Returns the JSON values of a text with their lines. `None` stands for a text that is no JSON, such as a torn line, which
+/// ends where the next line begins an object.
+fn values(text: &[u8]) -> impl Iterator<Item = (usize, Option<&RawValue>)> {
+    let (mut rest, mut line) = (text, 1);
+    std::iter::from_fn(move || {
+        let lines = |text: &[u8]| text.iter().filter(|byte| **byte == b'\n').count();
+        let value = rest.trim_ascii_start();
+        line += lines(rest) - lines(value);
+        let mut read = serde_json::Deserializer::from_slice(value).into_iter::<&RawValue>();
+        let found = read.next()?.ok();
+        let end = match found {
+            Some(_) => read.byte_offset(),
+            None => value
+                .windows(2)
+                .position(|next| next == b"\n{")
+                .unwrap_or(value.len()),
+        };
+        let at = line;
+        let (passed, after) = value.split_at_checked(end)?;
+        line += lines(passed);
+        rest = after;
+        Some((at, found))
+    })
+}
+
+/// A receipt or a certificate.
+enum Anchor {
+    Receipt(Receipt),
+    Certificate(Box<Certificate>),
+}
+
+/// Reads a receipt or a certificate.
+fn anchor(line: usize, value: Option<&RawValue>) -> Result<Anchor, Failure> {
+    let invalid = |why: String| {
+        let text = format!("line {line} is no receipt or certificate: {why}");
+        Failure::new(Kind::Invalid, text).hint("give the file as the program wrote it")
+    };
+    let value = value.ok_or_else(|| invalid("it is no JSON".to_owned()))?;
+    let read = match format_of(value).as_deref() {
+        Some(Receipt::FORMAT) => serde_json::from_str(value.get()).map(Anchor::Receipt),
+        Some(Certificate::FORMAT) => serde_json::from_str(value.get()).map(Anchor::Certificate),
+        Some(format) => {
+            let text = format!("line {line} has the format {format}");
+            return Err(Failure::new(Kind::UnknownFormat, text).hint("update the program"));
+        }
+        None => return Err(invalid("it names no format".to_owned())),
+    };
+    read.map_err(|error| invalid(error.to_string()))
 }
 
 /// Returns the name and version of the format of an anchor; `None` for another JSON value.

@@ -1,6 +1,9 @@
 //! `verify`: checks that the stored data is complete and unchanged, also against files outside of the database.
 
-use agent_memory::{VerifyReport, store::Violation};
+use agent_memory::{
+    VerifyReport,
+    store::{Violation, ViolationKind},
+};
 use serde::Serialize;
 
 use super::proof::{Anchors, Compared};
@@ -66,20 +69,38 @@ pub(crate) async fn run(app: &mut App, args: &Verify) -> anyhow::Result<()> {
         None => None,
         Some(name) => Some(app.session(&memory, name).await?),
     };
+    // The files may name other sessions.
     let mut report = match &session {
-        None => memory.verify().await?,
-        Some(session) => session.verify().await?,
+        Some(session) if args.against.is_empty() => session.verify().await?,
+        _ => memory.verify().await?,
     };
     let anchors = Anchors {
         memory: &memory,
         session: session.map(|session| session.key().to_string()),
         signer: args.signer.as_deref(),
     };
-    let mut against = Vec::new();
+    let (mut against, mut not_compared) = (Vec::new(), Vec::new());
     for path in &args.against {
-        let mut compared = anchors.compare(path).await?;
-        report.violations.append(&mut compared.violations);
-        against.push(compared);
+        match anchors.compare(path).await {
+            Ok(mut compared) => {
+                report.violations.append(&mut compared.violations);
+                against.push(compared);
+            }
+            Err(error) => not_compared.push(Failure::from_any(error)),
+        }
+    }
+    if let (Some(signer), []) = (&args.signer, not_compared.as_slice())
+        && against.iter().all(|compared| compared.certificates == 0)
+    {
+        let message = format!("no file holds a certificate that {signer} has signed");
+        let violation = Violation::new(ViolationKind::CertificateDiffers, message);
+        report.violations.push(violation);
+    }
+    let wrong = report.violations.len() as u64;
+    for failure in &not_compared {
+        let message = format!("not compared: {}", failure.message);
+        let violation = Violation::new(ViolationKind::Other, message);
+        report.violations.push(violation);
     }
     let answer = DatabaseReport {
         ok: report.is_ok(),
@@ -114,9 +135,10 @@ pub(crate) async fn run(app: &mut App, args: &Verify) -> anyhow::Result<()> {
     {
         app.out.line(&unwiped(since))?;
     }
-    match answer.report.violations.len() as u64 {
-        0 => Ok(()),
-        wrong => Err(failed(wrong).into()),
+    match not_compared.into_iter().next() {
+        Some(failure) if wrong == 0 => Err(failure.into()),
+        None if wrong == 0 => Ok(()),
+        _ => Err(failed(answer.report.violations.len() as u64).into()),
     }
 }
 

@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{Home, fixture, has, is};
+use crate::support::{Home, fixture, has, is, sql};
 
 /// Test key of RFC 8032, section 7.1, test 1, as `openssl genpkey` writes keys.
 const KEY: &str = "-----BEGIN PRIVATE KEY-----
@@ -238,7 +238,82 @@ fn files_that_are_no_anchors_and_no_keys_are_refused() {
         json!({"format": "agent-memory receipt 1"}).to_string(),
     );
     home.fails(&["verify", "--against", "half.json"], 4)
-        .says("half.json is no receipt");
+        .says("half.json: line 1 is no receipt");
     home.fails(&["certify", "chat", "--key", "chat.jsonl"], 4)
         .says("openssl genpkey");
+}
+
+#[test]
+fn every_receipt_and_certificate_of_a_file_is_compared() {
+    let home = home();
+    home.file("key.pem", KEY);
+    home.file("other.jsonl", chat(120).replace("chat", "other"));
+    home.ok(&["import", "other.jsonl"]);
+    let receipts = home.ok(&["receipt"]).out;
+    let certificate = home.ok(&["certify", "chat", "--key", "key.pem"]).out;
+    let of_other = home.ok(&["certify", "other", "--key", "key.pem"]).out;
+    let key = PUBLIC.to_uppercase();
+    let against = ["verify", "--signer", &key, "--against", "all.json"];
+    home.file("all.json", format!("{certificate}{of_other}{receipts}"));
+    let report = home.json(&against);
+    let compared = json!({"kind": "receipts", "sessions": 2, "signed_by": PUBLIC});
+    is(&report, json!({"against": [compared]}));
+
+    let changed = of_other.replace("\"dag\"", "\"day\"");
+    home.file("all.json", format!("{certificate}{changed}"));
+    let found = wrong(&home, &against[1..]);
+    assert!(
+        found.iter().all(|(_, told)| told.contains("other:")),
+        "{found:?}"
+    );
+    let more = receipts.replace("\"head\":120", "\"head\":121");
+    home.file("all.json", format!("{certificate}{more}"));
+    let found = wrong(&home, &against[1..]);
+    let kinds: Vec<&str> = found.iter().map(|(kind, _)| kind.as_str()).collect();
+    assert_eq!(kinds, ["log_shortened", "log_shortened"], "{found:?}");
+
+    // A line that was torn, and continued by the next receipt.
+    let (first, second) = more.split_once('\n').unwrap();
+    home.file(
+        "all.json",
+        format!("{receipts}{}{first}\n{second}", &first[..50]),
+    );
+    let found = wrong(&home, &["--against", "all.json"]);
+    let told: Vec<&str> = found.iter().map(|(_, told)| told.as_str()).collect();
+    assert_eq!(found.len(), 2, "{told:?}");
+    assert!(told[0].contains("entries 121"), "{told:?}");
+    assert!(
+        told[1].starts_with("all.json: line 3 is no receipt"),
+        "{told:?}"
+    );
+
+    // A certificate cannot be replaced by a receipt.
+    home.file("all.json", &receipts);
+    home.ok(&["verify", "--against", "all.json"]);
+    let found = wrong(&home, &against[1..]);
+    assert!(
+        found[0].1.contains("no file holds a certificate"),
+        "{found:?}"
+    );
+}
+
+#[test]
+fn every_session_is_verified_and_every_file_is_compared_in_spite_of_others() {
+    let home = home();
+    home.file("other.jsonl", chat(3).replace("chat", "other"));
+    home.ok(&["import", "other.jsonl"]);
+    home.file("receipts.jsonl", home.ok(&["receipt"]).out);
+    let change = "drop trigger message_update;
+         update message set role = 'system' where conversation = 2 and seq = 2";
+    sql(&home.database(), change).close();
+    home.ok(&["verify", "chat"]);
+    let found = wrong(
+        &home,
+        &["chat", "--against", "nowhere.jsonl", "receipts.jsonl"],
+    );
+    assert_eq!(found[0].0, "entry_changed", "{found:?}");
+    let (kind, told) = found.last().unwrap();
+    assert_eq!(kind, "other", "{found:?}");
+    assert!(told.starts_with("not compared: "), "{found:?}");
+    assert!(told.contains("nowhere.jsonl"), "{found:?}");
 }

@@ -41,8 +41,12 @@ pub async fn check_transcript(memory: &Memory, transcript: &Transcript) -> Resul
         check.entries += log.len() as u64;
         let mut add = |kind, message: String| check.violations.push(Violation::new(kind, message));
         let Some(session) = memory.find_session(key.clone()).await? else {
+            let hint = match log.named {
+                true => "",
+                false => ", and names no session: give the one to compare it with",
+            };
             let message = format!(
-                "{key}: the session is missing: the transcript has {} entries of it",
+                "{key}: the session is missing: the transcript has {} entries of it{hint}",
                 log.len()
             );
             add(ViolationKind::SessionMissing, message);

@@ -86,6 +86,13 @@ const CASES: &[Case] = &[
         "insert into erased_summary values (LEAF, 0)",
     ),
     case(
+        "the words of a summary are lost, and recorded as erased",
+        ViolationKind::SummaryChanged,
+        "{main}: {leaf} was changed: its hash or id differs",
+        "insert into erased_summary values (LEAF, 0);
+         update summary set text = '[erased]', ranks = null, messages = null, meta = null where id = LEAF",
+    ),
+    case(
         "a body is blanked",
         ViolationKind::EntryChanged,
         "{main}: entry 51 ",

@@ -1,6 +1,6 @@
 //! Checks of summaries: they are unchanged, made from existing sources, and contain no cycles.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use memory_model::{
     Accounting, Child, ConversationId, SeqRange, SourceHasher, Summary, SummaryId, summary_id,
@@ -61,12 +61,12 @@ pub(super) fn verify(
     report: &mut Report,
 ) {
     let key = &conversation.key;
+    let erased = erased(summaries, erasures);
     for (id, summary) in summaries {
         report.summaries += 1;
         // Of an erased summary only the hash, the range, the depth and the cost are left to check.
-        let is_recorded = erasures.summaries.contains(id);
-        let erased = is_recorded && summary.text() == ERASED;
-        if is_recorded && !erased {
+        let erased = erased.contains(id);
+        if erasures.summaries.contains(id) && summary.text() != ERASED {
             let message = format!("{key}: the words of {id} were erased, and are back");
             report.add(ViolationKind::SummaryChanged, message);
         }
@@ -89,6 +89,40 @@ pub(super) fn verify(
                 );
                 report.add(ViolationKind::EstimatorMixed, message);
             }
+        }
+    }
+}
+
+/// Returns the summaries of a conversation that are recorded as erased and were made from erased entries, directly or
+/// through other summaries. Without such an entry the words of a summary were lost, not erased.
+fn erased<'s>(
+    summaries: &'s BTreeMap<SummaryId, Summary>,
+    erasures: &Erasures,
+) -> BTreeSet<&'s SummaryId> {
+    let is_recorded = |id: &SummaryId| erasures.summaries.contains(id);
+    let mut erased = BTreeSet::new();
+    loop {
+        let before = erased.len();
+        for (id, summary) in summaries {
+            let is_erased = |below: &Child| {
+                let range = below.range();
+                let mut entries = erasures.entries.iter();
+                entries.any(|erasure| erasure.range.intersect(&range).is_some())
+                    || below
+                        .summary()
+                        .is_some_and(|id| match summaries.contains_key(id) {
+                            true => erased.contains(id),
+                            // The check of the ancestor that made it has found its erased entry.
+                            false => is_recorded(id),
+                        })
+            };
+            let mut below = summary.children.iter().chain(&summary.sources);
+            if is_recorded(id) && summary.text() == ERASED && below.any(is_erased) {
+                erased.insert(id);
+            }
+        }
+        if erased.len() == before {
+            return erased;
         }
     }
 }
