@@ -237,6 +237,12 @@ pub fn summaries_to_erase(
 ) -> Vec<(ConversationId, SummaryId)> {
     let mut named: BTreeSet<&SummaryId> = BTreeSet::new();
     let mut found = BTreeSet::new();
+    // Forks with the same entries make summaries with the same ids. A summary is made from those of its own conversation
+    // if there are such, and otherwise from those of an ancestor.
+    let own: BTreeSet<(ConversationId, &SummaryId)> = made
+        .iter()
+        .flat_map(|(conversation, made)| made.iter().map(|one| (*conversation, &one.id)))
+        .collect();
     loop {
         let before = found.len();
         for seen in seen_by {
@@ -245,17 +251,23 @@ pub fn summaries_to_erase(
                 let touched = summary.range.intersect(&seen.range).is_some()
                     || below.any(|one| {
                         one.range().intersect(&seen.range).is_some()
-                            || one.summary().is_some_and(|id| named.contains(id))
+                            || one.summary().is_some_and(|id| {
+                                match own.contains(&(seen.conversation, id)) {
+                                    true => found.contains(&(seen.conversation, id)),
+                                    false => named.contains(id),
+                                }
+                            })
                     });
                 if touched {
                     named.insert(&summary.id);
-                    found.insert((seen.conversation, summary.id.clone()));
+                    found.insert((seen.conversation, &summary.id));
                 }
             }
         }
         // A summary may be made from a summary of another conversation, so the search repeats until no more are found.
         if found.len() == before {
-            return found.into_iter().collect();
+            let found = found.into_iter();
+            return found.map(|(made_by, id)| (made_by, id.clone())).collect();
         }
     }
 }

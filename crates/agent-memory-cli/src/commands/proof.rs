@@ -19,6 +19,9 @@ use crate::args;
 use crate::error::{Failure, Kind, unreadable};
 use crate::output::{count, hex, quoted};
 
+/// Number of bytes at the beginning of a file in which an anchor names its format.
+const BEGINNING: usize = 64 << 10;
+
 pub(crate) async fn receipt(app: &mut App, args: &args::Receipt) -> anyhow::Result<()> {
     let memory = app.open().await?;
     let mut sessions: Vec<Session> = Vec::new();
@@ -95,10 +98,12 @@ impl Anchors<'_> {
     pub(super) async fn compare(&self, path: &Path) -> anyhow::Result<Compared> {
         let file = path.display().to_string();
         let unread = |error: std::io::Error| unreadable(&file, Some(&error.to_string()));
-        let mut read = BufReader::new(File::open(path).map_err(unread)?);
+        let mut read = BufReader::with_capacity(BEGINNING, File::open(path).map_err(unread)?);
         let mut text = Vec::new();
         let start = read.fill_buf().unwrap_or_default();
-        if start.trim_ascii_start().starts_with(b"{") {
+        // Transcripts may be long, and are read in parts.
+        let named = b"\"agent-memory ";
+        if start.windows(named.len()).any(|part| part == named) {
             read.read_to_end(&mut text).map_err(unread)?;
         }
         let first = values(&text).find_map(|(_, value)| value);
