@@ -1,6 +1,6 @@
 //! `forks/{import,verify}/{Star,Chain,Comb}-{125,250,500}`: measures importing a transcript with many branches into an
 //! SQLite file, and verifying the stored data. `cargo bench -p agent-memory --bench forks -- table` prints instead the
-//! median time of each operation on the latest of some forks, with its ratio to the fewest.
+//! median time of each operation on the latest of some forks, its ratio to the fewest, and the statements of the last round.
 #![allow(
     clippy::unwrap_used,
     clippy::disallowed_methods,
@@ -80,27 +80,33 @@ criterion_group! {
 /// Prints medians. The families of one shape are measured in turns.
 async fn table() {
     let forks = FORKS.map(|count| format!(" {count} forks |")).concat();
-    println!("| microseconds, median (ratio to the first) |{forks}\n|---|---:|---:|---:|");
+    println!(
+        "| microseconds, median (ratio to the first); statements |{forks}\n|---|---:|---:|---:|"
+    );
     for shape in SHAPES {
         let mut families = Vec::new();
         for count in FORKS {
             families.push(Family::new(shape, count).await);
         }
         for operation in OPERATIONS {
-            let mut took = FORKS.map(|_| Vec::new());
+            let (mut took, mut statements) = (FORKS.map(|_| Vec::new()), FORKS.map(|_| 0));
             for round in 0..ROUNDS {
-                for (family, took) in families.iter().zip(&mut took) {
-                    let start = Instant::now();
+                let all = families.iter().zip(&mut took).zip(&mut statements);
+                for ((family, took), statements) in all {
+                    let (start, before) = (Instant::now(), family.store.statements());
                     family.operate(operation, round).await.unwrap();
                     took.push(start.elapsed());
+                    *statements = family.store.statements() - before;
                 }
             }
             let medians = took.map(|mut took| {
                 took.sort();
                 took[ROUNDS / 2].as_secs_f64() * 1e6
             });
-            let cell = |median: f64| format!(" {median:.0} ({:.2}) |", median / medians[0]);
-            println!("| {shape:?}: {operation} |{}", medians.map(cell).concat());
+            let cells = medians.iter().zip(statements).map(|(median, statements)| {
+                format!(" {median:.0} ({:.2}); {statements} |", median / medians[0])
+            });
+            println!("| {shape:?}: {operation} |{}", cells.collect::<String>());
         }
     }
 }
