@@ -160,3 +160,23 @@ fn unwritable(path: &Path, error: io::Error) -> Error {
     };
     Error::new(ErrorKind::Io, text).with_source(error)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_that_appears_meanwhile_is_not_overwritten() {
+        let folder = tempfile::tempdir().unwrap();
+        let [part, to] = ["part", "to"].map(|name| folder.path().join(name));
+        std::fs::write(&part, "backup").unwrap();
+        std::fs::write(&to, "precious").unwrap();
+        let error = rename(&part, &to).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::AlreadyExists);
+        assert_eq!(std::fs::read(&to).unwrap(), b"precious");
+        std::fs::remove_file(&to).unwrap();
+        rename(&part, &to).unwrap();
+        assert_eq!(std::fs::read(&to).unwrap(), b"backup");
+        assert!(!part.exists());
+    }
+}

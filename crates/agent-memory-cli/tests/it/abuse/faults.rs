@@ -122,3 +122,71 @@ fn a_failing_write_or_sync_is_never_exit_code_0() {
         }
     });
 }
+
+#[test]
+fn a_backup_gets_its_name_at_the_end_or_not_at_all() {
+    if !has_strace() {
+        return;
+    }
+    cases(1, |rng| {
+        let (home, file) = home_with(&transcript(rng, 100));
+        home.ok(&["import", &file]);
+        let log = home.ok(&["export", SESSION]).out;
+        let (traced, backup) = ("openat,linkat,fsync", ["backup", "copy.db"]);
+        let all = calls(&home, &backup, traced);
+        let copy = home.path().join("copy.db");
+        std::fs::remove_file(&copy).unwrap();
+        // The last sync is of the folder.
+        let sync = all.iter().rfind(|call| call.name == "fsync").unwrap();
+        let inject = format!("inject=fsync:error=EIO:when={}", sync.number);
+        let (output, trace) = run_traced(&home, &backup, traced, Some(&inject));
+        assert!(trace.contains("(INJECTED)"), "{trace}");
+        assert_eq!(output.status.code(), Some(5), "{output:?}");
+        assert!(!copy.exists());
+        assert!(!home.path().join("copy.db.part").exists());
+        // Not every file system has hard links.
+        let inject = "inject=linkat:error=EPERM";
+        let (output, trace) = run_traced(&home, &backup, traced, Some(inject));
+        assert!(trace.contains("(INJECTED)"), "{trace}");
+        assert!(output.status.success(), "{output:?}");
+        assert!(!home.path().join("copy.db.part").exists());
+        let copied = home.ok(&["export", SESSION, "--store", "copy.db"]).out;
+        assert_eq!(copied, log);
+    });
+}
+
+#[test]
+fn a_restore_that_cannot_remove_the_old_words_says_so() {
+    if !has_strace() {
+        return;
+    }
+    cases(1, |rng| {
+        let lines = transcript(rng, 100);
+        let (home, file) = home_with(&lines[..50]);
+        home.ok(&["import", &file]);
+        home.ok(&["backup", "old.db"]);
+        let old = home.ok(&["export", SESSION]).out;
+        home.file("session.jsonl", lines.concat());
+        home.ok(&["import", &file]);
+        let database = home.database();
+        // Writes to the database itself fail, not those to its write-ahead log.
+        let wrapper = [
+            "strace",
+            "-f",
+            "-qq",
+            "-o",
+            "/dev/null",
+            "-P",
+            database.to_str().unwrap(),
+            "-e",
+            "inject=pwrite64:error=ENOSPC",
+        ];
+        let restore = ["restore", "old.db", "--replace"];
+        let ran = Ran::from(end(start(under(&home, &wrapper, &restore))));
+        assert_eq!(ran.code, 5, "{}", ran.err);
+        ran.says("has the content of the backup");
+        assert_same_log(&home, &old, "a checkpoint that failed");
+        home.ok(&restore);
+        assert_same_log(&home, &old, "a restore after it");
+    });
+}
