@@ -78,7 +78,7 @@ impl SqliteOptions {
     }
 }
 
-/// Renames a complete file and syncs its folder. Fails if the new name exists. After an error there is no new name.
+/// Renames a complete file and syncs its folder. Fails if a file has the new name. After another error no file has it.
 fn rename(part: &Path, to: &Path) -> io::Result<()> {
     let renamed = match std::fs::hard_link(part, to) {
         Ok(()) => std::fs::remove_file(part),

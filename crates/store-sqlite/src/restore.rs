@@ -20,8 +20,8 @@ use std::path::{Path, PathBuf};
 
 use memory_model::{Seq, SeqRange, SessionKey, Timestamp};
 use memory_store::{ConversationRef, Erase, Error, ErrorKind, Maintain as _, Store as _, erase};
-use rusqlite::Connection;
 use rusqlite::backup::{Backup, StepResult};
+use rusqlite::{Connection, ErrorCode};
 
 use crate::backup::copy;
 use crate::db::open_database;
@@ -202,19 +202,18 @@ impl Restore {
     /// - `Io` if a file cannot be read, or if there is no space for temporary files.
     pub async fn compare(&mut self) -> Result<Replaced> {
         let copy = self.copy.clone();
-        self.locked(move |lock| {
-            // A place without a database has no tables.
-            let is_empty = "select application_id = 0 and not exists (select 1 from sqlite_schema)
-               from pragma_application_id";
-            if lock.query_row(is_empty, [], |row| row.get(0))? {
-                return Ok(Replaced::default());
+        let compared = self
+            .locked(move |lock| Ok(compare_with(lock, &copy)))
+            .await?;
+        compared.map_err(|error| match error.sqlite_error_code() {
+            // Without a code, a value has a wrong type. SQLite's general error is for a missing table or column.
+            None
+            | Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase | ErrorCode::Unknown) => {
+                damaged(&self.place).with_source(error)
             }
-            lock.execute("attach ? as backup", [copy.to_string_lossy()])?;
-            let replaced = compare(lock)?;
-            lock.execute("detach backup", [])?;
-            Ok(replaced)
+            // The disk is full, for example: the erasures are there, and must not be taken for unknown.
+            _ => failed(&self.place, error),
         })
-        .await
     }
 
     /// Makes these erasures in the copy, and then replaces the content of the database by it.
@@ -310,6 +309,20 @@ async fn blocking<T: Send + 'static>(
     }
 }
 
+/// Attaches the copy of the backup, and compares the database with it.
+fn compare_with(lock: &Connection, copy: &Path) -> rusqlite::Result<Replaced> {
+    // A place without a database has no tables.
+    let is_empty = "select application_id = 0 and not exists (select 1 from sqlite_schema)
+       from pragma_application_id";
+    if lock.query_row(is_empty, [], |row| row.get(0))? {
+        return Ok(Replaced::default());
+    }
+    lock.execute("attach ? as backup", [copy.to_string_lossy()])?;
+    let replaced = compare(lock);
+    let detached = lock.execute("detach backup", []);
+    replaced.and_then(|replaced| detached.map(|_| replaced))
+}
+
 /// Compares the database with the attached one.
 fn compare(lock: &Connection) -> rusqlite::Result<Replaced> {
     let mut replaced = Replaced::default();
@@ -387,16 +400,12 @@ fn damaged(place: &str) -> Error {
 
 /// Converts an error of the connection that holds the lock.
 fn failed(place: &str, error: rusqlite::Error) -> Error {
-    use rusqlite::ErrorCode;
     let (kind, text) = match error.sqlite_error_code() {
         Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => (
             ErrorKind::Busy,
             "stayed locked by another process: try again when it has ended",
         ),
-        // Without a code, a value has a wrong type. SQLite's general error is for a missing table or column.
-        Some(ErrorCode::DatabaseCorrupt | ErrorCode::Unknown) | None => {
-            return damaged(place).with_source(error);
-        }
+        Some(ErrorCode::DatabaseCorrupt) => return damaged(place).with_source(error),
         Some(ErrorCode::NotADatabase) => (
             ErrorKind::ForeignDatabase,
             "is not a database: move it away or give another path",
