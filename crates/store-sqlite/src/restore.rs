@@ -51,9 +51,11 @@ const LOST: &str = "select c.key, (select count(*) from main.message m
 ///
 /// Other conversations may have the same entry with its words. An entry of the backup keeps its words if the database has
 /// it with words at the same position of the same conversation, or anywhere in this conversation and erased nowhere in it.
-const ERASED: &str = "with erased as materialized (
-     select c.key, m.hash, e.at, e.reason, c.archived and c.title is null and c.meta is null
-        and not exists (select 1 from main.message w where w.conversation = c.no and w.body is not null) as whole
+const ERASED: &str = "with whole as materialized (
+     select c.no from main.conversation c where c.archived and c.title is null and c.meta is null and not exists (
+        select 1 from main.message m where m.body is not null and m.id between c.no << 32 and c.no << 32 | 0xffffffff)),
+   erased as materialized (
+     select c.key, m.hash, e.at, e.reason, c.no in (select no from whole) as whole
      from main.erasure e join main.conversation c on c.no = e.conversation
      join main.message m on m.id between e.conversation << 32 | e.first and e.conversation << 32 | e.last),
    kept as materialized (
