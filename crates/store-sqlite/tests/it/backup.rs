@@ -35,7 +35,7 @@ fn names(folder: &Path) -> Vec<String> {
 }
 
 /// Replaces the database by the backup, with the erasures that the backup lacks.
-async fn restore(backup: &Path, place: &Path) -> memory_store::Result<Replaced> {
+pub(crate) async fn restore(backup: &Path, place: &Path) -> memory_store::Result<Replaced> {
     let options = SqliteOptions::new().with_lock_timeout(Duration::from_millis(50));
     let mut restore = options.begin_restore(backup, place).await?;
     let replaced = restore.compare().await?;
@@ -44,7 +44,7 @@ async fn restore(backup: &Path, place: &Path) -> memory_store::Result<Replaced> 
 }
 
 /// Reads the texts of a conversation.
-async fn words(path: &Path, key: &str) -> Vec<String> {
+pub(crate) async fn words(path: &Path, key: &str) -> Vec<String> {
     let store = SqliteOptions::new().read_only().open(path).await.unwrap();
     let found = store.conversation(&ConversationRef::Key(key.into())).await;
     let texts = match found.unwrap() {
@@ -112,7 +112,7 @@ async fn a_backup_is_a_database_like_the_original_while_a_writer_goes_on() {
 }
 
 /// Creates a database with a backup that is older than its last entries.
-async fn with_backup() -> (tempfile::TempDir, SqliteStore, [PathBuf; 2]) {
+pub(crate) async fn with_backup() -> (tempfile::TempDir, SqliteStore, [PathBuf; 2]) {
     let (folder, store) = store().await;
     let paths = [
         folder.path().join("memory.db"),
