@@ -8,7 +8,7 @@ use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode};
 use sqlx::{ConnectOptions as _, Connection as _};
 
 use crate::error::{Result, failed};
-use crate::files::{self, FileStamps, beside, create_new};
+use crate::files::{self, FileStamps, beside, create_new, restore_copy};
 use crate::options::SqliteOptions;
 
 /// Suffix of a backup's file until it is complete.
@@ -32,11 +32,13 @@ impl SqliteOptions {
     /// truncated until the copy ends.
     ///
     /// The copy is a database that only its owner can read and write, without free pages. It is written as `to` with the
-    /// suffix `.part`, synced, and then renamed.
+    /// suffix `.part`, synced, and then renamed. A process that is killed leaves this file with all words of the database:
+    /// remove it, because no later erasure finds it.
     ///
     /// # Errors
     /// - `ForeignDatabase`, `NewerSchema` or `OlderSchema` if `from` cannot be opened for reading.
-    /// - `Io` if `to` exists or cannot be written.
+    /// - `Invalid` if `to` has the name of the copy that a restore makes next to `from`.
+    /// - `Io` if `to` exists or cannot be written. It is never overwritten.
     ///
     /// After an error there is no new file.
     pub async fn backup(
@@ -52,15 +54,19 @@ impl SqliteOptions {
         if to.symlink_metadata().is_ok() {
             return Err(exists());
         }
+        // An erasure and a restore remove a file of this name.
+        let database = std::fs::canonicalize(from);
+        if database.is_ok_and(|database| to.file_name() == restore_copy(&database).file_name()) {
+            let text = format!("{} is a name for restores: name another file", to.display());
+            return Err(Error::new(ErrorKind::Invalid, text));
+        }
         let reading = files::reading(from, self.connection())?;
         let part = beside(to, PART);
         copy(&reading.options, &part).await?;
         let finished = async {
             reading.still.as_ref().map_or(Ok(()), FileStamps::check)?;
             let report = report(&part).await?;
-            std::fs::rename(&part, to)
-                .and_then(|()| files::sync_folder_of(to))
-                .map_err(|error| unwritable(to, error))?;
+            rename(&part, to).map_err(|error| unwritable(to, error))?;
             Ok(report)
         };
         let finished = finished.await;
@@ -70,6 +76,24 @@ impl SqliteOptions {
         }
         finished
     }
+}
+
+/// Renames a complete file and syncs its folder. Fails if a file has the new name. After another error no file has it.
+fn rename(part: &Path, to: &Path) -> io::Result<()> {
+    let renamed = match std::fs::hard_link(part, to) {
+        Ok(()) => std::fs::remove_file(part),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => return Err(error),
+        // Not every file system has hard links. The new file keeps the name free from other processes' files.
+        Err(_) => {
+            create_new(to)?;
+            std::fs::rename(part, to)
+        }
+    };
+    let synced = renamed.and_then(|()| files::sync_folder_of(to));
+    if synced.is_err() {
+        let _ = std::fs::remove_file(to);
+    }
+    synced
 }
 
 /// Copies a database to a new file, which only its owner can read and write, and syncs it. Removes the file after an
@@ -135,4 +159,24 @@ fn unwritable(path: &Path, error: io::Error) -> Error {
         _ => format!("{path} cannot be written: check the folder and its permissions"),
     };
     Error::new(ErrorKind::Io, text).with_source(error)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_that_appears_meanwhile_is_not_overwritten() {
+        let folder = tempfile::tempdir().unwrap();
+        let [part, to] = ["part", "to"].map(|name| folder.path().join(name));
+        std::fs::write(&part, "backup").unwrap();
+        std::fs::write(&to, "precious").unwrap();
+        let error = rename(&part, &to).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::AlreadyExists);
+        assert_eq!(std::fs::read(&to).unwrap(), b"precious");
+        std::fs::remove_file(&to).unwrap();
+        rename(&part, &to).unwrap();
+        assert_eq!(std::fs::read(&to).unwrap(), b"backup");
+        assert!(!part.exists());
+    }
 }

@@ -211,7 +211,8 @@ impl Database for SqliteDatabase {
         check::check(&mut reader, &self.place).await
     }
 
-    /// Rewrites the database without free pages, and truncates the write-ahead log.
+    /// Rewrites the database without free pages, truncates the write-ahead log, and removes the copy that a killed restore
+    /// left. No restore runs meanwhile, because it would exclude the connection of the writer.
     async fn wipe(&self) -> Result<()> {
         let mut writer = self.write().await?;
         let gone = |error: memory_store::Error| match error.kind() {
@@ -219,15 +220,22 @@ impl Database for SqliteDatabase {
             _ => error,
         };
         writer.fixed("vacuum").await.map_err(gone)?;
-        if self.log.is_none() {
+        let Some((options, _)) = &self.log else {
             return Ok(());
-        }
+        };
         let answer = writer.fixed("pragma wal_checkpoint(truncate)").await;
         let answer = answer.map_err(gone)?;
         let busy = answer.first().map_or(Ok(0), |row| row.int(0))?;
-        match busy {
-            0 => Ok(()),
-            _ => Err(not_gone(&self.place)),
+        if busy != 0 {
+            return Err(not_gone(&self.place));
+        }
+        match std::fs::canonicalize(options.get_filename()) {
+            Ok(database) => {
+                let copy = files::restore_copy(&database);
+                files::remove(&copy).map_err(|error| error::copy_left(&copy, error))
+            }
+            // The database is not in the file system.
+            Err(_) => Ok(()),
         }
     }
 

@@ -1,5 +1,6 @@
 //! Conversion of the driver's errors into errors of a store.
 
+use std::path::Path;
 use std::time::Duration;
 
 use memory_store::{Error, ErrorKind};
@@ -134,6 +135,15 @@ pub(crate) fn not_gone(place: &str) -> Error {
             "{place}: the words are erased but still in the files, because another program reads the database: stop it and erase again"
         ),
     )
+}
+
+/// Returns the error for the copy of a killed restore that cannot be removed.
+pub(crate) fn copy_left(copy: &Path, error: std::io::Error) -> Error {
+    let copy = copy.display();
+    let text = format!(
+        "the words are erased, but the file {copy} of a killed restore may have them: remove it and erase again"
+    );
+    Error::new(ErrorKind::NotGone, text).with_source(error)
 }
 
 pub(crate) fn not_begun(place: &str) -> Error {

@@ -19,6 +19,26 @@ pub(crate) fn beside(database: &Path, suffix: &str) -> PathBuf {
     PathBuf::from(path)
 }
 
+/// Returns the copy of a backup that a restore creates next to a database, whose path has no links.
+pub(crate) fn restore_copy(database: &Path) -> PathBuf {
+    beside(database, "-restore")
+}
+
+/// Returns a database and the files that SQLite creates next to it.
+pub(crate) fn with_side_files(database: &Path) -> [PathBuf; 4] {
+    ["", "-wal", "-shm", "-journal"].map(|suffix| beside(database, suffix))
+}
+
+/// Removes a database and the files that SQLite creates next to it. Files that do not exist are no error.
+pub(crate) fn remove(database: &Path) -> io::Result<()> {
+    let removed = with_side_files(database).map(std::fs::remove_file);
+    let failed = |done: &io::Result<()>| {
+        let error = done.as_ref().err();
+        error.is_some_and(|error| error.kind() != IoKind::NotFound)
+    };
+    removed.into_iter().find(failed).unwrap_or(Ok(()))
+}
+
 /// Creates an empty database file that only its owner may read and write, unless the file exists. SQLite gives the same
 /// mode to the files next to it.
 ///

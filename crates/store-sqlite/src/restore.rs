@@ -11,7 +11,8 @@
 //! - **Kills and power cuts.** The backup is copied to a file next to the database, which nobody else opens. Then SQLite's
 //!   backup interface writes its pages to the write-ahead log, as one transaction. Until the commit the next opener
 //!   ignores them and finds the old database; after it, the new one. The copy that a killed process leaves is removed by the
-//!   next restore, which holds the lock by then.
+//!   next restore or erasure, which excludes a running restore by then. Kills are tested at system calls. Power cuts are
+//!   not: it is assumed that SQLite's backup interface commits as any other transaction does.
 //! - **A place without a database** is treated in the same way, as an empty database. A write-ahead log that is left of a
 //!   removed database is deleted by SQLite when it opens the empty file, and cannot be applied to the new one.
 
@@ -19,18 +20,15 @@ use std::path::{Path, PathBuf};
 
 use memory_model::{Seq, SeqRange, SessionKey, Timestamp};
 use memory_store::{ConversationRef, Erase, Error, ErrorKind, Maintain as _, Store as _, erase};
-use rusqlite::Connection;
 use rusqlite::backup::{Backup, StepResult};
+use rusqlite::{Connection, ErrorCode};
 
 use crate::backup::copy;
 use crate::db::open_database;
 use crate::error::{self, Result};
-use crate::files::{self, beside};
+use crate::files;
 use crate::open::SqliteStore;
 use crate::options::SqliteOptions;
-
-/// Suffix of the copy of the backup next to the database.
-const COPY: &str = "-restore";
 
 /// Statements that take the exclusive lock, also on a database with a damaged schema. The settings of the file have an
 /// effect only while it is empty.
@@ -50,14 +48,24 @@ const LOST: &str = "select c.key, (select count(*) from main.message m
 /// Entries of the backup that have words which the database has erased, with the erasures. Entries are compared by their
 /// hashes, which an erasure keeps, so that an erasure is found again in a log with other positions. The last erasure of an
 /// entry counts. The last column is whether the whole conversation was erased.
-const ERASED: &str = "with erased as materialized (
-     select m.hash, e.at, e.reason, c.archived and c.title is null and c.meta is null
-        and not exists (select 1 from main.message w where w.conversation = c.no and w.body is not null) as whole
+///
+/// Other conversations may have the same entry with its words. An entry of the backup keeps its words if the database has
+/// it with words at the same position of the same conversation, or anywhere in this conversation and erased nowhere in it.
+const ERASED: &str = "with whole as materialized (
+     select c.no from main.conversation c where c.archived and c.title is null and c.meta is null and not exists (
+        select 1 from main.message m where m.body is not null and m.id between c.no << 32 and c.no << 32 | 0xffffffff)),
+   erased as materialized (
+     select c.key, m.hash, e.at, e.reason, c.no in (select no from whole) as whole
      from main.erasure e join main.conversation c on c.no = e.conversation
-     join main.message m on m.id between e.conversation << 32 | e.first and e.conversation << 32 | e.last)
+     join main.message m on m.id between e.conversation << 32 | e.first and e.conversation << 32 | e.last),
+   kept as materialized (
+     select c.key, m.hash, m.seq from main.message m join main.conversation c on c.no = m.conversation
+     where m.body is not null and m.hash in (select hash from erased))
    select c.key, b.seq, max(e.at), e.reason, e.whole from erased e
    join backup.message b on b.hash = e.hash and b.body is not null
    join backup.conversation c on c.no = b.conversation
+   where not exists (select 1 from kept k where k.hash = b.hash and k.key = c.key and (k.seq = b.seq
+     or not exists (select 1 from erased o where o.hash = k.hash and o.key = k.key)))
    group by b.id order by b.id";
 
 /// A restore that has begun: it holds the lock on the database, and has a copy of the backup next to it. Dropping it
@@ -127,18 +135,7 @@ impl SqliteOptions {
         let (backup, path) = (backup.as_ref(), place.as_ref());
         let place = path.display().to_string();
         let unreadable = |error: std::io::Error| error::opening(&place, error.into());
-        let of_place = [path.to_owned(), beside(path, COPY)];
-        let is_of_place = std::fs::canonicalize(backup).is_ok_and(|backup| {
-            let mut files = of_place.iter().map(std::fs::canonicalize);
-            files.any(|file| file.is_ok_and(|file| file == backup))
-        });
-        if is_of_place {
-            let text = format!(
-                "{} is a file of {place}: give the backup another name or place",
-                backup.display()
-            );
-            return Err(Error::new(ErrorKind::Invalid, text));
-        }
+        refuse_file_of(path, backup)?;
         // Checked before the place is changed. The copy of an older schema is migrated later.
         match self.clone().read_only().open(backup).await {
             Ok(store) => store.close().await?,
@@ -155,6 +152,8 @@ impl SqliteOptions {
             }
         }
         files::create(path, self.durability).map_err(unreadable)?;
+        // Only now a link to a file that did not exist can be followed.
+        refuse_file_of(path, backup)?;
         let path = std::fs::canonicalize(path).map_err(unreadable)?;
         let timeout = self.lock_timeout;
         let opened = path.clone();
@@ -174,11 +173,12 @@ impl SqliteOptions {
         let (lock, page_size) = self.observed(&place, lock).await?;
         let restore = Restore {
             place,
-            copy: beside(&path, COPY),
+            copy: files::restore_copy(&path),
             lock: Some(lock),
             options: self,
         };
-        restore.remove_copy();
+        // A file that stays is reported when the copy is created.
+        let _ = files::remove(&restore.copy);
         // The pages of a database in WAL mode can only be replaced by pages of the same size.
         let reading = files::reading(backup, restore.options.connection())?;
         copy(&reading.options.page_size(page_size), &restore.copy).await?;
@@ -200,32 +200,29 @@ impl Restore {
     /// Compares the database with the backup.
     ///
     /// # Errors
-    /// `Corrupt` if the database cannot be read. The content that a restore would remove is unknown then.
+    /// - `Corrupt` if the database is damaged. The content that a restore would remove is unknown then.
+    /// - `Io` if a file cannot be read, or if there is no space for temporary files.
     pub async fn compare(&mut self) -> Result<Replaced> {
         let copy = self.copy.clone();
-        self.locked(move |lock| {
-            // A place without a database has no tables.
-            let is_empty = "select application_id = 0 and not exists (select 1 from sqlite_schema)
-               from pragma_application_id";
-            if lock.query_row(is_empty, [], |row| row.get(0))? {
-                return Ok(Replaced::default());
+        let compared = self
+            .locked(move |lock| Ok(compare_with(lock, &copy)))
+            .await?;
+        compared.map_err(|error| match error.sqlite_error_code() {
+            // Without a code, a value has a wrong type. SQLite's general error is for a missing table or column.
+            None
+            | Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase | ErrorCode::Unknown) => {
+                damaged(&self.place).with_source(error)
             }
-            lock.execute("attach ? as backup", [copy.to_string_lossy()])?;
-            let replaced = compare(lock);
-            lock.execute("detach backup", [])?;
-            replaced
-        })
-        .await
-        .map_err(|error| match error.kind() {
-            ErrorKind::Corrupt => error,
-            _ => damaged(&self.place).with_source(error),
+            // The disk is full, for example: the erasures are there, and must not be taken for unknown.
+            _ => failed(&self.place, error),
         })
     }
 
     /// Makes these erasures in the copy, and then replaces the content of the database by it.
     ///
     /// # Errors
-    /// `Io` if a file cannot be read or written. The database is unchanged after an error.
+    /// - `Io` if a file cannot be read or written. The database is unchanged.
+    /// - `NotGone` if the content is replaced, but the old content cannot be removed from the files.
     pub async fn finish(mut self, erasures: &[LaterErasure]) -> Result<()> {
         if !erasures.is_empty() {
             let store = self.open_copy().await?;
@@ -246,8 +243,6 @@ impl Restore {
         self.locked(move |lock| {
             let from = Connection::open(&copy)?;
             let done = Backup::new(&from, lock)?.step(-1)?;
-            // The commit is durable already. This removes the old content from the files.
-            lock.query_row("pragma wal_checkpoint(truncate)", [], |_| Ok(()))?;
             match done {
                 StepResult::Done => Ok(()),
                 _ => Err(rusqlite::Error::SqliteFailure(
@@ -256,7 +251,13 @@ impl Restore {
                 )),
             }
         })
-        .await
+        .await?;
+        // The commit is durable already. This removes the old content from the files.
+        let moved =
+            self.locked(|lock| lock.query_row("pragma wal_checkpoint(truncate)", [], |_| Ok(())));
+        moved
+            .await
+            .map_err(|error| old_words(&self.place).with_source(error))
     }
 
     /// Runs statements on the connection that holds the lock.
@@ -273,19 +274,31 @@ impl Restore {
         self.lock = Some(lock);
         done.map_err(|error| failed(&self.place, error))
     }
-
-    fn remove_copy(&self) {
-        for suffix in ["", "-wal", "-shm", "-journal"] {
-            // A file that stays is reported when the copy is created.
-            let _ = std::fs::remove_file(beside(&self.copy, suffix));
-        }
-    }
 }
 
 impl Drop for Restore {
     fn drop(&mut self) {
-        self.remove_copy();
+        let _ = files::remove(&self.copy);
     }
+}
+
+/// Refuses a backup that is the database at `path`, or a file that a restore removes.
+fn refuse_file_of(path: &Path, backup: &Path) -> Result<()> {
+    let (Ok(database), Ok(file)) = (std::fs::canonicalize(path), std::fs::canonicalize(backup))
+    else {
+        return Ok(());
+    };
+    let mut copies = files::with_side_files(&files::restore_copy(&database)).into_iter();
+    let is_copy = |copy: PathBuf| std::fs::canonicalize(copy).is_ok_and(|copy| copy == file);
+    if file != database && !copies.any(is_copy) {
+        return Ok(());
+    }
+    let text = format!(
+        "{} is a file of {}: give the backup another name or place",
+        backup.display(),
+        path.display()
+    );
+    Err(Error::new(ErrorKind::Invalid, text))
 }
 
 /// Runs blocking calls of SQLite on another thread.
@@ -296,6 +309,20 @@ async fn blocking<T: Send + 'static>(
         Ok(done) => done.map_err(|error| failed("the database", error)),
         Err(_) => Err(error::closed()),
     }
+}
+
+/// Attaches the copy of the backup, and compares the database with it.
+fn compare_with(lock: &Connection, copy: &Path) -> rusqlite::Result<Replaced> {
+    // A place without a database has no tables.
+    let is_empty = "select application_id = 0 and not exists (select 1 from sqlite_schema)
+       from pragma_application_id";
+    if lock.query_row(is_empty, [], |row| row.get(0))? {
+        return Ok(Replaced::default());
+    }
+    lock.execute("attach ? as backup", [copy.to_string_lossy()])?;
+    let replaced = compare(lock);
+    let detached = lock.execute("detach backup", []);
+    replaced.and_then(|replaced| detached.map(|_| replaced))
 }
 
 /// Compares the database with the attached one.
@@ -361,6 +388,13 @@ fn in_use(place: &str, seconds: f64) -> Error {
     Error::new(ErrorKind::Busy, text)
 }
 
+fn old_words(place: &str) -> Error {
+    let text = format!(
+        "{place} has the content of the backup, but words of the old one may still be in the files: check the disk and restore again"
+    );
+    Error::new(ErrorKind::NotGone, text)
+}
+
 fn damaged(place: &str) -> Error {
     let text = format!("{place} is damaged: its sessions and erasures are unknown");
     Error::new(ErrorKind::Corrupt, text)
@@ -368,7 +402,6 @@ fn damaged(place: &str) -> Error {
 
 /// Converts an error of the connection that holds the lock.
 fn failed(place: &str, error: rusqlite::Error) -> Error {
-    use rusqlite::ErrorCode;
     let (kind, text) = match error.sqlite_error_code() {
         Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => (
             ErrorKind::Busy,

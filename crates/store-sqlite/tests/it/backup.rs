@@ -35,7 +35,7 @@ fn names(folder: &Path) -> Vec<String> {
 }
 
 /// Replaces the database by the backup, with the erasures that the backup lacks.
-async fn restore(backup: &Path, place: &Path) -> memory_store::Result<Replaced> {
+pub(crate) async fn restore(backup: &Path, place: &Path) -> memory_store::Result<Replaced> {
     let options = SqliteOptions::new().with_lock_timeout(Duration::from_millis(50));
     let mut restore = options.begin_restore(backup, place).await?;
     let replaced = restore.compare().await?;
@@ -44,7 +44,7 @@ async fn restore(backup: &Path, place: &Path) -> memory_store::Result<Replaced> 
 }
 
 /// Reads the texts of a conversation.
-async fn words(path: &Path, key: &str) -> Vec<String> {
+pub(crate) async fn words(path: &Path, key: &str) -> Vec<String> {
     let store = SqliteOptions::new().read_only().open(path).await.unwrap();
     let found = store.conversation(&ConversationRef::Key(key.into())).await;
     let texts = match found.unwrap() {
@@ -112,7 +112,7 @@ async fn a_backup_is_a_database_like_the_original_while_a_writer_goes_on() {
 }
 
 /// Creates a database with a backup that is older than its last entries.
-async fn with_backup() -> (tempfile::TempDir, SqliteStore, [PathBuf; 2]) {
+pub(crate) async fn with_backup() -> (tempfile::TempDir, SqliteStore, [PathBuf; 2]) {
     let (folder, store) = store().await;
     let paths = [
         folder.path().join("memory.db"),
@@ -237,6 +237,57 @@ async fn erased_words_do_not_come_back_from_a_backup() {
     assert_eq!(words(&path, "a").await.len(), 20);
 }
 
+/// Erases one entry of a conversation.
+async fn erase_one(store: &SqliteStore, key: &str, seq: u32) {
+    let request = Erase::range(SeqRange::single(Seq(seq)), "wish", Timestamp(5));
+    erase(store, &ConversationRef::Key(key.into()), &request)
+        .await
+        .unwrap();
+}
+
+fn again(replaced: &Replaced) -> Vec<(&str, String)> {
+    let erasures = replaced.erasures.iter();
+    erasures
+        .map(|one| (one.key.as_str(), one.range.to_string()))
+        .collect()
+}
+
+#[tokio::test]
+async fn words_that_were_not_erased_are_kept() {
+    let (folder, store) = store().await;
+    let path = folder.path().join("memory.db");
+    let backup = folder.path().join("old.db");
+    let moved = folder.path().join("moved.db");
+    for key in ["a", "copy"] {
+        Chat::root(&store, key).await.append(texts(1, 3)).await;
+    }
+    let twice = ["same", "other", "same"].map(Message::user);
+    Chat::root(&store, "twice").await.append(twice).await;
+    SqliteOptions::new().backup(&path, &backup).await.unwrap();
+    erase_one(&store, "a", 2).await;
+    erase_one(&store, "twice", 1).await;
+    store.close().await.unwrap();
+    let expected = [("a", "2-2".to_owned()), ("twice", "1-1".to_owned())];
+    assert_eq!(again(&restore(&backup, &path).await.unwrap()), expected);
+    let kept = ["message 1", "message 2", "message 3"];
+    assert_eq!(words(&path, "copy").await, kept);
+    assert_eq!(words(&path, "twice").await[1..], ["other", "same"]);
+
+    // In a database that has the entries at other positions.
+    let store = SqliteStore::open(&moved).await.unwrap();
+    for key in ["a", "copy", "third"] {
+        let chat = Chat::root(&store, key).await;
+        chat.append(texts(9, 1).chain(texts(1, 3))).await;
+    }
+    erase_one(&store, "third", 2).await;
+    erase_one(&store, "a", 3).await;
+    store.close().await.unwrap();
+    let replaced = restore(&backup, &moved).await.unwrap();
+    let expected = [("a", "2-2".to_owned())];
+    assert_eq!(again(&replaced), expected);
+    assert_eq!(words(&moved, "copy").await, kept);
+}
+
 #[tokio::test]
 async fn a_database_that_is_open_elsewhere_is_not_replaced() {
     let (folder, store, [path, old]) = with_backup().await;
@@ -263,6 +314,8 @@ async fn a_database_that_is_open_elsewhere_is_not_replaced() {
     let restore = options().begin_restore(&old, &path).await.unwrap();
     let error = options().open(&path).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Busy);
+    // So no erasure removes the copy of a restore that runs.
+    assert!(folder.path().join("memory.db-restore").exists());
     let waiting = tokio::spawn(SqliteOptions::new().open(path.clone()));
     restore.finish(&[]).await.unwrap();
     let store = waiting.await.unwrap().unwrap();
@@ -317,8 +370,24 @@ async fn a_restore_refuses_what_it_cannot_use_and_changes_nothing() {
         assert_eq!(error.kind(), kind, "{error}");
         assert!(std::fs::read(place).unwrap() == bytes, "{error}");
     }
+    #[cfg(unix)]
+    for target in ["memory.db", "new.db"] {
+        let link = folder.path().join("link.db");
+        std::os::unix::fs::symlink(folder.path().join(target), &link).unwrap();
+        let copy = folder.path().join(format!("{target}-restore"));
+        std::fs::copy(&old, &copy).unwrap();
+        let error = restore(&copy, &link).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Invalid, "{error}");
+        assert!(std::fs::read(&copy).unwrap() == std::fs::read(&old).unwrap());
+        std::fs::remove_file(link).unwrap();
+    }
     assert_eq!(words(&path, "a").await, before);
     assert!(std::fs::read(&named).unwrap() == std::fs::read(&old).unwrap());
+    // No backup is made under the name.
+    std::fs::remove_file(&named).unwrap();
+    let refused = SqliteOptions::new().backup(&path, &named).await;
+    assert_eq!(refused.unwrap_err().kind(), ErrorKind::Invalid);
+    assert!(!named.exists());
 }
 
 #[tokio::test]
@@ -337,4 +406,33 @@ async fn a_damaged_database_is_replaced_without_a_comparison() {
     assert_eq!(error.kind(), ErrorKind::Corrupt, "{error}");
     restore.finish(&[]).await.unwrap();
     assert_eq!(words(&path, "a").await, words(&old, "a").await);
+
+    let mut other = SqliteConnectOptions::new()
+        .filename(&path)
+        .connect()
+        .await
+        .unwrap();
+    sqlx::raw_sql("drop table erasure")
+        .execute(&mut other)
+        .await
+        .unwrap();
+    other.close().await.unwrap();
+    let error = self::restore(&old, &path).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Corrupt, "{error}");
+}
+
+/// If the erasures cannot be read only now, a restore without them would bring erased words back.
+#[tokio::test]
+async fn a_failure_to_compare_is_no_damage() {
+    let (folder, store, [path, old]) = with_backup().await;
+    store.close().await.unwrap();
+    let mut restore = SqliteOptions::new()
+        .begin_restore(&old, &path)
+        .await
+        .unwrap();
+    let copy = folder.path().join("memory.db-restore");
+    std::fs::remove_file(&copy).unwrap();
+    std::fs::create_dir(&copy).unwrap();
+    let error = restore.compare().await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Io, "{error}");
 }

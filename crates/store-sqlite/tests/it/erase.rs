@@ -195,6 +195,45 @@ async fn an_erasure_that_was_cut_short_is_finished_by_the_next_writer() {
     }
 }
 
+/// Checks that an erasure, and the one who finishes it, removes the words from the copy that a killed restore left.
+#[tokio::test]
+async fn a_copy_that_a_killed_restore_left_is_removed() {
+    let (folder, store) = store().await;
+    let chat = Chat::root(&store, "a").await;
+    chat.append((0..12).map(said)).await;
+    let path = folder.path().join("memory.db");
+    let backup = folder.path().join("backup.db");
+    SqliteOptions::new().backup(&path, &backup).await.unwrap();
+    let copies =
+        ["memory.db-restore", "memory.db-restore-wal"].map(|name| folder.path().join(name));
+    for copy in &copies {
+        std::fs::copy(&backup, copy).unwrap();
+    }
+    std::fs::remove_file(&backup).unwrap();
+    assert!(everything(&folder).await.contains(&secret(3)));
+    erase(&store, chat.id, 1, 6).await.unwrap();
+    let after = everything(&folder).await;
+    for n in 0..12 {
+        assert_eq!(after.contains(&secret(n)), n >= 6, "entry {}", n + 1);
+    }
+
+    // A file that cannot be removed is named, and the erasure stays open.
+    std::fs::create_dir(&copies[0]).unwrap();
+    let refused = erase(&store, chat.id, 7, 12).await.unwrap_err();
+    assert_eq!(refused.kind(), ErrorKind::NotGone, "{refused}");
+    assert!(
+        refused.to_string().contains("memory.db-restore"),
+        "{refused}"
+    );
+    drop(store);
+    std::fs::remove_dir(&copies[0]).unwrap();
+    std::fs::write(&copies[0], secret(7)).unwrap();
+    let next = SqliteStore::open(&path).await.unwrap();
+    assert_eq!(next.pending_wipe().await.unwrap(), None);
+    next.close().await.unwrap();
+    assert!(!copies[0].exists());
+}
+
 /// Checks that no entry is lost if an open store packs and reads with facts that another process changes meanwhile.
 #[tokio::test]
 async fn an_erasure_during_other_writes_loses_no_entry() {

@@ -15,6 +15,7 @@ mod common;
 mod conformance;
 mod damage;
 mod erase;
+mod failing_calls;
 mod files;
 mod opening;
 mod plans;
