@@ -13,7 +13,7 @@ mod source;
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
-use memory_model::{ConversationId, RawJson, Seq, SeqRange, SessionKey};
+use memory_model::{ConversationId, EntryKind, RawJson, Seq, SeqRange, SessionKey};
 use memory_store::{
     Conversation, ConversationFilter, ConversationRef, Origin as StoredOrigin, read_conversations,
 };
@@ -363,11 +363,15 @@ impl Memory {
         is_first: bool,
     ) -> Result<usize> {
         let id_at = |place: &Place| place.id(family);
-        let last = places
-            .iter()
-            .rev()
+        let elsewhere = elsewhere(family, places);
+        // Generated ids tell where the branch left another one, of which entries were taken back.
+        let leaves = elsewhere.iter().any(|id| map.owners.contains_key(*id));
+        let known = |id: &&str| map.owners.contains_key(*id);
+        let latest = || places.iter().rev();
+        let last = latest()
             .filter_map(|place| own_id(&place.head(family)?))
-            .find(|id| map.owners.contains_key(*id));
+            .find(known)
+            .or_else(|| latest().filter(|_| leaves).filter_map(id_at).find(known));
         let key = &family
             .get(index)
             .map_or_else(|| map.key.clone(), |log| log.key.clone());
@@ -393,7 +397,11 @@ impl Memory {
             .get(index)
             .is_some_and(|log| log.copied_from.as_ref() == Some(&map.branch(branch).key));
         let is_end = behind.count() as u64 == u64::from(head.0.saturating_sub(at.0));
+        let is_left = elsewhere
+            .iter()
+            .any(|id| map.position(branch, id).is_some_and(|seq| seq > at));
         let is_end = !is_copy
+            && !is_left
             && (is_end
                 || match map.branch(branch).stored {
                     Some((id, stored)) if stored == head => {
@@ -488,6 +496,17 @@ impl Memory {
         }
         Ok((SessionKey::new(base), None))
     }
+}
+
+/// Returns the ids of the records that a source has in other branches alone. A note without an id belongs to no branch in
+/// particular.
+fn elsewhere<'a>(family: &[&'a SessionLog], places: &[Place]) -> Vec<&'a str> {
+    let shown: HashSet<&str> = places.iter().filter_map(|place| place.id(family)).collect();
+    let heads = family.iter().flat_map(|log| log.heads());
+    let others = heads.filter(|head| head.kind == EntryKind::Message || own_id(head).is_some());
+    others
+        .filter_map(|head| head.id.filter(|id| !shown.contains(id)))
+        .collect()
 }
 
 impl Session {

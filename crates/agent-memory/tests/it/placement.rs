@@ -230,6 +230,62 @@ async fn a_rewind_leaves_the_session_to_the_branch_in_use_where_the_store_allows
     assert_eq!(report.main.unwrap().as_str(), "main");
 }
 
+/// Returns a line of a Gemini CLI file.
+fn gemini(id: &str) -> String {
+    let kind = if id.starts_with('u') {
+        "user"
+    } else {
+        "gemini"
+    };
+    format!(
+        "{{\"id\":\"{id}\",\"timestamp\":\"2026-03-02T09:00:00.000Z\",\"type\":\"{kind}\",\"content\":\"says {id}\",\"model\":\"m\"}}\n"
+    )
+}
+
+/// Returns a line of a Codex file, whose messages have no ids.
+fn codex(text: &str) -> String {
+    let (role, kind) = match text.starts_with('u') {
+        true => ("user", "input_text"),
+        false => ("assistant", "output_text"),
+    };
+    format!(
+        "{{\"timestamp\":\"2026-03-02T09:00:00.000Z\",\"type\":\"response_item\",\"payload\":{{\"type\":\"message\",\
+         \"role\":\"{role}\",\"content\":[{{\"type\":\"{kind}\",\"text\":\"says {text}\"}}]}}}}\n"
+    )
+}
+
+/// Turns that were taken back are not in the session that goes on, also if they were stored before.
+#[tokio::test]
+async fn turns_that_were_taken_back_stay_in_their_branch() {
+    let lines = |line: fn(&str) -> String, ids: &str| ids.split(' ').map(line).collect::<String>();
+    let begin = "{\"sessionId\":\"main\",\"projectHash\":\"p\",\"startTime\":\"2026-03-02T09:00:00.000Z\",\"kind\":\"main\"}\n";
+    let before = begin.to_owned() + &lines(gemini, "u1 a1 u2 a2");
+    let after = before.clone() + "{\"$rewindTo\":\"u2\"}\n" + &lines(gemini, "u3 a3");
+    let more = after.clone() + &gemini("u4");
+    assert_eq!(
+        imported(&[&more]).await,
+        ["main: u1 a1 u3 a3 u4", "main/u2 (main 2): u1 a1 u2 a2"]
+    );
+    assert_eq!(
+        imported(&[&before, &after, &more]).await,
+        ["main: u1 a1 u2 a2", "main/fork-1 (main 2): u1 a1 u3 a3 u4"]
+    );
+
+    let begin = "{\"timestamp\":\"2026-03-02T09:00:00.000Z\",\"type\":\"session_meta\",\"payload\":{\"id\":\"main\",\"cwd\":\"/x\"}}\n";
+    let back = "{\"timestamp\":\"2026-03-02T09:00:00.000Z\",\"type\":\"event_msg\",\"payload\":{\"type\":\"thread_rolled_back\",\"num_turns\":1}}\n";
+    let before = begin.to_owned() + &lines(codex, "u1 a1 u2 a2");
+    let after = before.clone() + back + &lines(codex, "u3 a3");
+    let more = after.clone() + &codex("u4");
+    let whole = imported(&[&more]).await;
+    assert_eq!(whole[0], "main: u1 a1 u3 a3 u4", "{whole:?}");
+    let grown = imported(&[&before, &after, &more]).await;
+    assert_eq!(grown[0], "main: u1 a1 u2 a2", "{grown:?}");
+    assert!(grown[1].ends_with(": u1 a1 u3 a3 u4"), "{grown:?}");
+    let memory = memory().open().await.unwrap();
+    import(&memory, &before).await;
+    assert_eq!(import(&memory, &more).await.0.join(" "), "u1 a1 u3 a3 u4");
+}
+
 #[tokio::test]
 async fn what_older_programs_kept_in_line_stays_there() {
     let before = chain("u1 a1 u2 a2");
