@@ -28,7 +28,12 @@ pub(super) fn requests_of_clients() {
         );
         let value: Option<Value> = serde_json::from_str(&answer).ok();
         let is_stream = answer.starts_with("event: ");
-        assert!(value.is_some() || is_stream, "{status}: {answer}");
+        // The HTTP library refuses a route of more than 64 kB, without a text.
+        let is_long = [414, 431].contains(&status) && answer.is_empty();
+        assert!(
+            value.is_some() || is_stream || is_long,
+            "{status}: {answer}"
+        );
         let error = value.unwrap_or_default()["error"].clone();
         let text = error["message"].as_str().unwrap_or_default().to_owned();
         assert!(error.is_null() || !text.is_empty(), "{answer}");
