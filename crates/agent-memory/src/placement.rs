@@ -217,6 +217,7 @@ impl Memory {
         let gone = map.passed_over(family);
         let in_use = family.iter().position(|log| log.in_use).unwrap_or(0);
         let others = (0..family.len()).filter(|index| *index != in_use);
+        let records = ids_of(family);
         let mut rows: Vec<Row> = Vec::new();
         let mut told: HashSet<Place> = HashSet::new();
         for index in std::iter::once(in_use).chain(others) {
@@ -224,7 +225,7 @@ impl Memory {
             places.retain(|place| !gone.contains(place));
             let is_first = rows.is_empty() && !is_known;
             let target = self
-                .target(&mut map, family, index, &places, is_first)
+                .target(&mut map, (family, &records), index, &places, is_first)
                 .await?;
             let new: Vec<Place> = places
                 .into_iter()
@@ -354,24 +355,26 @@ impl Memory {
     }
 
     /// Returns the branch that continues one conversation of the source, and adds the conversation's new entries to it.
+    /// `records` are the ids of the source: see [`ids_of`].
     async fn target(
         &self,
         map: &mut Map,
-        family: &[&SessionLog],
+        (family, records): (&[&SessionLog], &HashSet<&str>),
         index: usize,
         places: &[Place],
         is_first: bool,
     ) -> Result<usize> {
         let id_at = |place: &Place| place.id(family);
-        let elsewhere = elsewhere(family, places);
-        // Generated ids tell where the branch left another one, of which entries were taken back.
-        let leaves = elsewhere.iter().any(|id| map.owners.contains_key(*id));
+        let shown: HashSet<&str> = places.iter().filter_map(id_at).collect();
         let known = |id: &&str| map.owners.contains_key(*id);
         let latest = || places.iter().rev();
-        let last = latest()
-            .filter_map(|place| own_id(&place.head(family)?))
-            .find(known)
-            .or_else(|| latest().filter(|_| leaves).filter_map(id_at).find(known));
+        let own = latest().filter_map(|place| own_id(&place.head(family)?));
+        let last = { own }.find(known).or_else(|| {
+            // Generated ids tell the place of a fork if the store has entries of another branch.
+            let mut others = records.iter().filter(|id| !shown.contains(*id));
+            let is_fork = others.any(known);
+            latest().filter(|_| is_fork).filter_map(id_at).find(known)
+        });
         let key = &family
             .get(index)
             .map_or_else(|| map.key.clone(), |log| log.key.clone());
@@ -397,9 +400,10 @@ impl Memory {
             .get(index)
             .is_some_and(|log| log.copied_from.as_ref() == Some(&map.branch(branch).key));
         let is_end = behind.count() as u64 == u64::from(head.0.saturating_sub(at.0));
-        let is_left = elsewhere
-            .iter()
-            .any(|id| map.position(branch, id).is_some_and(|seq| seq > at));
+        let is_left = map.branch(branch).own.iter().any(|(id, seq)| {
+            let id = id.as_str();
+            *seq > at && records.contains(id) && !shown.contains(id)
+        });
         let is_end = !is_copy
             && !is_left
             && (is_end
@@ -498,15 +502,11 @@ impl Memory {
     }
 }
 
-/// Returns the ids of the records that a source has in other branches alone. A note without an id belongs to no branch in
-/// particular.
-fn elsewhere<'a>(family: &[&'a SessionLog], places: &[Place]) -> Vec<&'a str> {
-    let shown: HashSet<&str> = places.iter().filter_map(|place| place.id(family)).collect();
+/// Returns the ids of a source's records. A note without an id belongs to no branch in particular, and is left out.
+fn ids_of<'a>(family: &[&'a SessionLog]) -> HashSet<&'a str> {
     let heads = family.iter().flat_map(|log| log.heads());
-    let others = heads.filter(|head| head.kind == EntryKind::Message || own_id(head).is_some());
-    others
-        .filter_map(|head| head.id.filter(|id| !shown.contains(id)))
-        .collect()
+    let records = heads.filter(|head| head.kind == EntryKind::Message || own_id(head).is_some());
+    records.filter_map(|head| head.id).collect()
 }
 
 impl Session {

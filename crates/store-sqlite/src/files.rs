@@ -19,7 +19,7 @@ pub(crate) fn beside(database: &Path, suffix: &str) -> PathBuf {
     PathBuf::from(path)
 }
 
-/// Returns the copy of a backup that a restore creates next to a database, whose path has no links.
+/// Returns the copy of a backup that a restore creates next to a database. The path may not have links.
 pub(crate) fn restore_copy(database: &Path) -> PathBuf {
     beside(database, "-restore")
 }

@@ -1,11 +1,11 @@
 //! Fuzzing: mutated inputs for anything that reads text or bytes.
 //!
-//! A test makes a [`Target`] and calls [`Target::run`] with a check, which asserts what holds for any input and returns the
-//! *shape* of the outcome: a few facts such as the kinds of what was read. An input with a new shape is kept while the run
+//! A test makes a [`Target`] and calls [`Target::run`] with a check, which asserts laws for any input and returns the
+//! *shape* of the outcome: a few facts such as the kinds of its messages. An input with a new shape is kept while the run
 //! lasts and mutated further. The same seed plays the same inputs.
 //!
 //! An input for which the check panics is a finding. It is made smaller and written to a file, which the panic of the run
-//! names. Once the bug is mended, the file belongs into the target's folder `found`, whose inputs every run plays first.
+//! names. Once the bug is mended, the file belongs into the target's folder `found`. Every run plays the inputs there first.
 //!
 //! `AGENT_MEMORY_FUZZ_SECONDS` sets how long a target runs; without it, a target plays a fixed number of inputs.
 //! `AGENT_MEMORY_FUZZ_SEED` sets the seed. `cargo xtask fuzz` sets both.
@@ -34,7 +34,7 @@ const ATTEMPTS: usize = 400;
 const MAX_KEPT: usize = 4_000;
 const MAX_BYTES: usize = 64 << 10;
 
-/// What is fuzzed, and from which inputs.
+/// A test with mutated inputs, and the inputs that are mutated.
 #[derive(Debug)]
 pub struct Target {
     name: &'static str,
@@ -84,7 +84,7 @@ impl Target {
         self
     }
 
-    /// Plays the kept findings, the seeds and mutated inputs. The check panics if an input breaks what it asserts.
+    /// Plays the kept findings, the seeds and mutated inputs. The check panics if an assertion fails.
     ///
     /// # Panics
     /// If there was a finding. The text names the files with the inputs.

@@ -1,4 +1,4 @@
-//! For tests and benches: a second opinion on what a transcript holds, generated transcripts, the providers' rules for
+//! For tests and benches: a second reading of transcripts, generated transcripts, the providers' rules for
 //! the messages of a request, and mutated inputs.
 
 pub mod fixtures;

@@ -156,7 +156,7 @@ impl Disk {
         self.replace(|files| Files::with(&files.after_cut(random)));
     }
 
-    /// Goes on after the death of all processes: all writes are there, and what was not durable is not.
+    /// Goes on after the death of all processes: all writes are there, but those that were not synced are not durable.
     pub fn kill(&self) {
         self.replace(Files::after_kill);
     }

@@ -233,8 +233,8 @@ impl Compared {
     }
 }
 
-/// Returns the JSON values of a text with their lines. `None` stands for a text that is no JSON, such as a torn line, which
-/// ends where the next line begins an object.
+/// Returns the JSON values of a text with their lines. `None` is for a text that is no JSON, such as a torn line, which
+/// ends before the next line that begins with `{`.
 fn values(text: &[u8]) -> impl Iterator<Item = (usize, Option<&RawValue>)> {
     let (mut rest, mut line) = (text, 1);
     std::iter::from_fn(move || {

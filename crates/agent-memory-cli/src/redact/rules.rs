@@ -1,4 +1,4 @@
-//! Kinds of secrets and personal data: the patterns that find them, and the tests of what was found.
+//! Kinds of secrets and personal data: the patterns that find them, and the tests of the found values.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
@@ -182,7 +182,7 @@ pub(super) struct Found<'t> {
 }
 
 impl<'t> Found<'t> {
-    /// Returns what a pattern found in a text.
+    /// Returns the match of a pattern in a text.
     pub(super) fn of(text: &'t str, groups: &Captures<'t>) -> Option<Self> {
         let quoted = groups.name("q");
         let value = quoted.or(groups.name("v")).or(groups.get(0))?;
@@ -226,7 +226,7 @@ fn has_base64(found: &Found<'_>) -> bool {
     runs.any(|run| run.len() >= 24)
 }
 
-/// Returns whether a text is a stand-in for a secret in an example.
+/// Returns whether a text is a placeholder of a secret, as in an example.
 fn is_placeholder(text: &str) -> bool {
     let lower = text.to_ascii_lowercase();
     let words = [
@@ -395,7 +395,7 @@ fn is_secret(found: &Found<'_>) -> bool {
         && is_literal(found)
 }
 
-/// Returns whether a name or password is no stand-in for one, and none that many have.
+/// Returns whether a name or password is neither a placeholder nor a common one.
 fn is_own(found: &Found<'_>) -> bool {
     !is_placeholder(found.value) && !is_reference(found.value) && !is_common_word(found.value)
 }

@@ -6,7 +6,7 @@ use std::ops::Range;
 #[derive(Debug, Clone)]
 pub(super) struct Value {
     pub(super) bytes: Range<usize>,
-    /// Where the value's key begins, if it is in an object.
+    /// Start of the value's key, if it is in an object.
     pub(super) key: Option<usize>,
 }
 
