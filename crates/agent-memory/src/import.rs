@@ -17,6 +17,9 @@ use crate::memory::Memory;
 use crate::session::Session;
 use crate::strategy::Strategy;
 
+/// Maximum number of attempts to import a transcript while other processes append to its sessions.
+const ATTEMPTS: u32 = 64;
+
 /// Report of importing one transcript: the sessions, and the lines that were skipped.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
@@ -83,10 +86,12 @@ impl Memory {
     /// [`Memory::import_summaries`].
     ///
     /// # Errors
-    /// `Invalid` if a session forks off a message that its parent does not have, and `Store` if the store fails.
-    /// Sessions that were imported before the error stay, and another import continues after them.
+    /// `Invalid` if a session forks off a message that its parent does not have, and `Store` if the store fails, or if
+    /// other processes appended to a session during each of 64 attempts. Sessions that were imported before the error
+    /// stay, and another import continues after them.
     pub async fn import(&self, transcript: &Transcript) -> Result<ImportReport> {
         let mut inserted: HashMap<SessionKey, u64> = HashMap::new();
+        let mut attempts = 0;
         loop {
             let placement = self.place(transcript).await?;
             let mut imported = ImportReport {
@@ -94,7 +99,7 @@ impl Memory {
                 main: placement.main,
                 skipped: transcript.report.skipped.clone(),
             };
-            let mut is_done = true;
+            let mut changed: Option<SessionKey> = None;
             for placed in &placement.logs {
                 let log = &*placed.log;
                 let session = self.open_log(log).await?;
@@ -112,15 +117,22 @@ impl Memory {
                 one.inserted += *earlier;
                 *earlier += new;
                 imported.sessions.push(one);
-                is_done &= is_all;
                 if !is_all {
+                    changed = Some(log.key.clone());
                     break;
                 }
             }
-            if is_done {
-                return Ok(imported);
-            }
             // Another process appended to a session, so the stored log may now differ from the transcript.
+            let Some(key) = changed else {
+                return Ok(imported);
+            };
+            attempts += 1;
+            if attempts == ATTEMPTS {
+                return Err(Error::new(
+                    ErrorKind::Store(memory_store::ErrorKind::HeadMoved),
+                    format!("another process appends to the session {key}: import again later"),
+                ));
+            }
         }
     }
 

@@ -213,19 +213,21 @@ impl Memory {
             None => Map::new(key.clone()),
             Some(stored) => self.map_of(family, key, stored).await?,
         };
-        let is_known = family.iter().any(|log| map.knows(log));
+        let source = Source {
+            family,
+            records: ids_of(family),
+            is_known: family.iter().any(|log| map.knows(log)),
+        };
         let gone = map.passed_over(family);
         let in_use = family.iter().position(|log| log.in_use).unwrap_or(0);
         let others = (0..family.len()).filter(|index| *index != in_use);
-        let records = ids_of(family);
         let mut rows: Vec<Row> = Vec::new();
         let mut told: HashSet<Place> = HashSet::new();
         for index in std::iter::once(in_use).chain(others) {
             let mut places = course(family, index);
             places.retain(|place| !gone.contains(place));
-            let is_first = rows.is_empty() && !is_known;
             let target = self
-                .target(&mut map, (family, &records), index, &places, is_first)
+                .target(&mut map, &source, index, &places, rows.is_empty())
                 .await?;
             let new: Vec<Place> = places
                 .into_iter()
@@ -355,25 +357,28 @@ impl Memory {
     }
 
     /// Returns the branch that continues one conversation of the source, and adds the conversation's new entries to it.
-    /// `records` are the ids of the source: see [`ids_of`].
     async fn target(
         &self,
         map: &mut Map,
-        (family, records): (&[&SessionLog], &HashSet<&str>),
+        source: &Source<'_>,
         index: usize,
         places: &[Place],
         is_first: bool,
     ) -> Result<usize> {
+        let Source {
+            family, records, ..
+        } = source;
         let id_at = |place: &Place| place.id(family);
         let shown: HashSet<&str> = places.iter().filter_map(id_at).collect();
         let known = |id: &&str| map.owners.contains_key(*id);
         let latest = || places.iter().rev();
         let own = latest().filter_map(|place| own_id(&place.head(family)?));
+        // Generated ids tell the place of a fork if another branch has entries in the store, or was placed before.
+        let mut others = records.iter().filter(|id| !shown.contains(*id));
+        let is_fork = !is_first || others.any(known);
         let last = { own }.find(known).or_else(|| {
-            // Generated ids tell the place of a fork if the store has entries of another branch.
-            let mut others = records.iter().filter(|id| !shown.contains(*id));
-            let is_fork = others.any(known);
-            latest().filter(|_| is_fork).filter_map(id_at).find(known)
+            let ids = latest().filter(|_| is_fork).filter_map(id_at);
+            { ids }.find(known)
         });
         let key = &family
             .get(index)
@@ -381,7 +386,9 @@ impl Memory {
         let (branch, at) = match last {
             Some(id) => map.owner(id, places, family, key),
             // A source that shares no entry with the session that it names continues that session.
-            None if is_first && !map.branches.is_empty() => (map.base, map.branch(map.base).head),
+            None if !is_fork && !source.is_known && !map.branches.is_empty() => {
+                (map.base, map.branch(map.base).head)
+            }
             None if map.branches.is_empty() => (map.add(Branch::root(map.key.clone())), Seq::NONE),
             None => (map.root_of(map.base), Seq::NONE),
         };
@@ -432,10 +439,13 @@ impl Memory {
                 })
             }
         };
-        let new = places.iter().filter(|place| is_new(map, target, place));
-        let new: Vec<String> = new.filter_map(id_at).map(str::to_owned).collect();
-        for id in new {
-            map.append(target, id);
+        // A damaged source may have an id twice; the second record is no entry.
+        for place in places {
+            if let Some(id) = id_at(place)
+                && is_new(map, target, place)
+            {
+                map.append(target, id.to_owned());
+            }
         }
         Ok(target)
     }
@@ -500,6 +510,15 @@ impl Memory {
         }
         Ok((SessionKey::new(base), None))
     }
+}
+
+/// A conversation of a source with its forks.
+struct Source<'a> {
+    family: &'a [&'a SessionLog],
+    /// Ids of the records: see [`ids_of`].
+    records: HashSet<&'a str>,
+    /// Whether the store has a record with an id of its own.
+    is_known: bool,
 }
 
 /// Returns the ids of a source's records. A note without an id belongs to no branch in particular, and is left out.

@@ -24,6 +24,7 @@ mod mutate;
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{DefaultHasher, Hash, Hasher as _};
 use std::path::{Path, PathBuf};
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
 /// Findings after which a run ends.
@@ -33,6 +34,8 @@ const ATTEMPTS: usize = 400;
 /// Inputs with new shapes that are kept, and the longest one.
 const MAX_KEPT: usize = 4_000;
 const MAX_BYTES: usize = 64 << 10;
+/// Time after which an input is reported that is still being checked.
+const LONG: Duration = Duration::from_secs(30);
 
 /// A test with mutated inputs, and the inputs that are mutated.
 #[derive(Debug)]
@@ -92,7 +95,11 @@ impl Target {
         let seed = number("AGENT_MEMORY_FUZZ_SEED").unwrap_or(1);
         let seconds = number("AGENT_MEMORY_FUZZ_SECONDS").filter(|seconds| *seconds > 0);
         let end = seconds.map(|seconds| Instant::now() + Duration::from_secs(seconds));
-        let check = |input: &[u8]| caught::call(|| hash(&check(input)));
+        let inputs = watch(self.name);
+        let check = |input: &[u8]| {
+            let _ = inputs.send(input.to_vec());
+            caught::call(|| hash(&check(input)))
+        };
         let mut run = Run::default();
         for input in files(&self.found).into_iter().chain(self.seeds) {
             run.play(self.name, input, &check);
@@ -173,6 +180,25 @@ impl Run {
             }
         }
     }
+}
+
+/// Starts a thread that gets each input before its check, and reports an input whose check does not end.
+fn watch(name: &'static str) -> Sender<Vec<u8>> {
+    let (sender, inputs) = channel::<Vec<u8>>();
+    std::thread::spawn(move || {
+        let mut last = Vec::new();
+        loop {
+            match inputs.recv_timeout(LONG) {
+                Ok(input) => last = input,
+                Err(RecvTimeoutError::Timeout) => {
+                    let (seconds, file) = (LONG.as_secs(), write(name, &last));
+                    println!("{name}: no end after {seconds} s: {}", file.display());
+                }
+                Err(RecvTimeoutError::Disconnected) => return,
+            }
+        }
+    });
+    sender
 }
 
 /// A value of an environment variable, if it is a number.

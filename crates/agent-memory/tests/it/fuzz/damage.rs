@@ -1,5 +1,6 @@
 //! Damaged bytes of a database: entries, summaries, the search index and vectors.
 
+use std::cell::Cell;
 use std::sync::Arc;
 
 use agent_memory::Session;
@@ -44,6 +45,8 @@ struct Database {
     connection: Mutex<SqliteConnection>,
     /// Table, column, row and bytes.
     cells: Vec<(&'static str, &'static str, i64, Vec<u8>)>,
+    /// Index of the cell that is damaged.
+    damaged: Cell<usize>,
 }
 
 impl Database {
@@ -94,6 +97,7 @@ impl Database {
                 session,
                 connection,
                 cells,
+                damaged: Cell::new(0),
             },
         )
     }
@@ -106,21 +110,20 @@ impl Database {
             .collect()
     }
 
-    /// Damages a cell, and returns its row in the table. Whoever damages it mends it.
+    /// Damages a cell after mending the last one. Returns its row in the table.
     async fn damage(&self, input: &[u8]) -> Option<(&'static str, i64)> {
+        let last = self.damaged.get();
+        self.put(last, &self.cells[last].3).await;
         let (at, bytes) = input.split_first()?;
-        let (table, column, row, _) = self.cells[usize::from(*at) % self.cells.len()];
-        self.put(table, column, row, bytes).await;
+        let at = usize::from(*at) % self.cells.len();
+        self.damaged.set(at);
+        self.put(at, bytes).await;
+        let (table, _, row, _) = self.cells[at];
         Some((table, row))
     }
 
-    async fn mend(&self) {
-        for (table, column, row, bytes) in &self.cells {
-            self.put(table, column, *row, bytes).await;
-        }
-    }
-
-    async fn put(&self, table: &str, column: &str, row: i64, bytes: &[u8]) {
+    async fn put(&self, cell: usize, bytes: &[u8]) {
+        let (table, column, row, _) = self.cells[cell];
         let id = if table == "message_vector" {
             "seq"
         } else {
@@ -170,7 +173,6 @@ pub(super) fn packs() {
             let damaged = database.damage(input).await;
             let read = database.session.entries().await;
             let verified = database.session.verify().await;
-            database.mend().await;
             let differs = match &read {
                 Ok(read) => {
                     let differs = read
@@ -232,41 +234,43 @@ pub(super) fn stored() {
         expected
     });
     assert!(expected.iter().any(|hits| hits.len() > 2));
-    target("stored", 40).seeds(database.seeds()).run(|input| {
-        block_on(async {
+    // The first byte of an input is for the query.
+    let seeds = database.seeds();
+    let seeds = (0u8..)
+        .zip(seeds)
+        .map(|(at, seed)| [&[at], &*seed].concat());
+    target("stored", 120).seeds(seeds).run(|input| {
+        let (&at, input) = input.split_first()?;
+        let at = usize::from(at) % queries.len();
+        let (query, expected) = (&queries[at], &expected[at]);
+        Some(block_on(async {
             let damaged = database.damage(input).await;
             // New ones, because a search keeps rows that it has read.
             let indexed = SegmentSearch::new(Arc::clone(store));
             let embedded = indexed.clone().with_embedder(embedder());
-            let mut shape = Vec::new();
-            for (query, expected) in queries.iter().zip(&expected) {
-                let (hits, is_damaged) = found(&indexed, query).await.unwrap();
-                assert_eq!(hits, *expected, "{query:?} with {damaged:?}");
-                shape.push(is_damaged);
-                // Vectors add hits, and remove none.
-                let hits = match found(&embedded, query).await {
-                    Ok((hits, _)) => hits,
-                    Err(error) => {
-                        let text = error.to_string();
-                        assert!(text.contains("the vector of message"), "{text}");
-                        continue;
-                    }
-                };
-                let is_there = |hit: &HitTarget| hits.contains(hit);
-                assert!(
-                    expected.iter().all(is_there) || hits.len() == query.limit,
+            let (hits, is_damaged) = found(&indexed, query).await.unwrap();
+            assert_eq!(hits, *expected, "{query:?} with {damaged:?}");
+            // Vectors add hits, and remove none.
+            let by_meaning = found(&embedded, query).await;
+            match &by_meaning {
+                Ok((hits, _)) => assert!(
+                    expected.iter().all(|hit| hits.contains(hit)) || hits.len() == query.limit,
                     "{query:?} with {damaged:?}"
-                );
+                ),
+                Err(error) => {
+                    let text = error.to_string();
+                    assert!(text.contains("the vector of message"), "{text}");
+                }
             }
-            let verified = session.verify().await;
+            let violations = session.verify().await.unwrap().violations;
+            assert_eq!(violations, [], "an index is no part of the guarantees");
             session.index().check().await.unwrap();
-            database.mend().await;
-            assert_eq!(
-                verified.unwrap().violations,
-                [],
-                "an index is no part of the guarantees"
-            );
-            (damaged.map(|(table, _)| table), shape)
-        })
+            (
+                damaged.map(|(table, _)| table),
+                at,
+                is_damaged,
+                by_meaning.is_ok(),
+            )
+        }))
     });
 }
