@@ -229,11 +229,19 @@ impl Memory {
             let target = self
                 .target(&mut map, &source, index, &places, rows.is_empty())
                 .await?;
-            let new: Vec<Place> = places
-                .into_iter()
-                .filter(|place| told.insert(*place))
-                .filter(|place| !map.has_elsewhere(target, place, family))
-                .collect();
+            let mut new: Vec<Place> = Vec::new();
+            for place in places {
+                if !told.insert(place) || map.has_elsewhere(target, &place, family) {
+                    continue;
+                }
+                // A damaged source may have an id twice; the second record is no entry.
+                if let Some(id) = place.id(family)
+                    && map.position(target, id).is_none()
+                {
+                    map.append(target, id.to_owned());
+                }
+                new.push(place);
+            }
             match rows.iter_mut().find(|row| row.target == target) {
                 Some(row) => {
                     row.places.extend(new);
@@ -356,7 +364,7 @@ impl Memory {
         Ok(map)
     }
 
-    /// Returns the branch that continues one conversation of the source, and adds the conversation's new entries to it.
+    /// Returns the branch that continues one conversation of the source, a new one if there is none.
     async fn target(
         &self,
         map: &mut Map,
@@ -376,14 +384,14 @@ impl Memory {
         // Generated ids tell the place of a fork if another branch has entries in the store, or was placed before.
         let mut others = records.iter().filter(|id| !shown.contains(*id));
         let is_fork = !is_first || others.any(known);
-        let last = { own }.find(known).or_else(|| {
+        let mut last = { own }.find(known).or_else(|| {
             let ids = latest().filter(|_| is_fork).filter_map(id_at);
             { ids }.find(known)
         });
         let key = &family
             .get(index)
             .map_or_else(|| map.key.clone(), |log| log.key.clone());
-        let (branch, at) = match last {
+        let (mut branch, mut at) = match last {
             Some(id) => map.owner(id, places, family, key),
             // A source that shares no entry with the session that it names continues that session.
             None if !is_fork && !source.is_known && !map.branches.is_empty() => {
@@ -392,6 +400,15 @@ impl Memory {
             None if map.branches.is_empty() => (map.add(Branch::root(map.key.clone())), Seq::NONE),
             None => (map.root_of(map.base), Seq::NONE),
         };
+        // Records with generated ids may follow the last known record.
+        let known = last;
+        let behind = places.iter().filter_map(id_at);
+        for id in behind.skip_while(|id| Some(*id) != known).skip(1) {
+            let Some(next) = map.follower((branch, at), id) else {
+                break;
+            };
+            (branch, at, last) = (next, at.next(), Some(id));
+        }
         let is_new = |map: &Map, branch: usize, place: &Place| {
             id_at(place).is_some_and(|id| map.position(branch, id).is_none())
                 && !map.has_elsewhere(branch, place, family)
@@ -439,14 +456,6 @@ impl Memory {
                 })
             }
         };
-        // A damaged source may have an id twice; the second record is no entry.
-        for place in places {
-            if let Some(id) = id_at(place)
-                && is_new(map, target, place)
-            {
-                map.append(target, id.to_owned());
-            }
-        }
         Ok(target)
     }
 

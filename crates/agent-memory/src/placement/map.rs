@@ -240,6 +240,13 @@ impl Map {
         (best, self.position(best, id).unwrap_or(Seq::NONE))
     }
 
+    /// Returns the branch that has an entry directly after a position of a branch: that branch itself, or a fork there.
+    pub(super) fn follower(&self, (branch, at): (usize, Seq), id: &str) -> Option<usize> {
+        let owners = self.owners.get(id)?.iter().copied();
+        let mut owners = owners.filter(|owner| self.position(*owner, id) == Some(at.next()));
+        owners.find(|owner| *owner == branch || self.branch(*owner).parent == Some((branch, at)))
+    }
+
     pub(super) fn is_empty_fork(&self, stored: &Conversation, branch: usize, at: Seq) -> bool {
         let parent = self.branch(branch).stored.map(|(id, _)| id);
         let begins = match stored.origin {

@@ -5,10 +5,14 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use agent_memory::testing::memory;
-use agent_memory::{Memory, Message, Session, model::EntryKind, store::ConversationFilter};
-use memory_store::{InMemoryStore, Origin};
+use agent_memory::{
+    ErrorKind, Memory, Message, Session, model::EntryKind, store::ConversationFilter,
+};
+use async_trait::async_trait;
+use memory_store::{FullStore, InMemoryStore, Origin};
 use message_formats::{ReadOptions, Transcript, read};
 use proptest::prelude::*;
+use store_conformance::{Layer, Layered};
 
 fn parse(source: &str) -> Transcript {
     read(source.as_bytes(), &ReadOptions::default()).unwrap()
@@ -727,4 +731,50 @@ proptest! {
             }
         });
     }
+}
+
+/// A store in which another process appends to the session `main` before each write.
+#[derive(Debug)]
+struct Overtaken {
+    store: Arc<InMemoryStore>,
+    other: Memory,
+}
+
+#[async_trait]
+impl Layer for Overtaken {
+    fn inner(&self) -> &dyn FullStore {
+        &*self.store
+    }
+
+    async fn before_write(&self) -> memory_store::Result<Option<memory_store::Error>> {
+        let session = self.other.session("main").await.unwrap();
+        let number = session.entries().await.unwrap().len();
+        let message = Message::user(format!("message {number}"));
+        session.ingest(message).await.unwrap();
+        Ok(None)
+    }
+}
+
+#[tokio::test]
+async fn an_import_gives_up_if_another_process_always_appends_first() {
+    let store = Arc::new(InMemoryStore::new());
+    let other = memory().store(Arc::clone(&store) as Arc<dyn FullStore>);
+    let other = other.open().await.unwrap();
+    let session = other.session("main").await.unwrap();
+    let overtaken = Layered(Overtaken { store, other });
+    let overtaken = memory().store(Arc::new(overtaken) as Arc<dyn FullStore>);
+    let overtaken = overtaken.open().await.unwrap();
+    let transcript = parse(&chain("u1 a1"));
+    let error = overtaken.import(&transcript).await.unwrap_err();
+    assert!(error.is_retryable(), "{error}");
+    let moved = memory_store::ErrorKind::HeadMoved;
+    assert_eq!(error.kind(), ErrorKind::Store(moved));
+    assert!(error.to_string().contains("session main"), "{error}");
+    // Nothing of the transcript is stored.
+    let texts = session.entries().await.unwrap();
+    assert!(
+        texts
+            .iter()
+            .all(|entry| entry.text().starts_with("message"))
+    );
 }
