@@ -2,6 +2,7 @@
 //!
 //! The mutations belong to the laws of `docs/promises.md`, which names them. They are applied to a copy of the checkout.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::time::Instant;
@@ -125,7 +126,11 @@ pub(crate) fn run(names: &[&str], check: bool) -> anyhow::Result<()> {
     copy(&checkout)?;
     let named = |mutation: &&Mutation| names.is_empty() || names.contains(&mutation.name.as_str());
     // A test that fails without a mutation proves nothing.
+    let mut tests = BTreeSet::new();
     for mutation in all.iter().filter(named) {
+        if !tests.insert((&mutation.test, &mutation.env)) {
+            continue;
+        }
         let failure = mutation.test(&checkout)?;
         ensure!(
             failure.is_none(),

@@ -109,7 +109,8 @@ impl TestName {
                 return Ok(&["--test", "it"]);
             }
         }
-        Ok(&["--lib"])
+        let is_library = folder.join("src/lib.rs").is_file();
+        Ok(if is_library { &["--lib"] } else { &["--bins"] })
     }
 }
 
