@@ -364,7 +364,8 @@ impl Memory {
         Ok(map)
     }
 
-    /// Returns the branch that continues one conversation of the source, a new one if there is none.
+    /// Returns the branch that continues one conversation of the source, a new one if there is none. `is_first` is whether
+    /// no other conversation of the source was placed before.
     async fn target(
         &self,
         map: &mut Map,
@@ -373,42 +374,12 @@ impl Memory {
         places: &[Place],
         is_first: bool,
     ) -> Result<usize> {
+        let (branch, at, last) = source.past(map, index, places, is_first);
         let Source {
             family, records, ..
         } = source;
         let id_at = |place: &Place| place.id(family);
         let shown: HashSet<&str> = places.iter().filter_map(id_at).collect();
-        let known = |id: &&str| map.owners.contains_key(*id);
-        let latest = || places.iter().rev();
-        let own = latest().filter_map(|place| own_id(&place.head(family)?));
-        // Generated ids tell the place of a fork if another branch has entries in the store, or was placed before.
-        let mut others = records.iter().filter(|id| !shown.contains(*id));
-        let is_fork = !is_first || others.any(known);
-        let mut last = { own }.find(known).or_else(|| {
-            let ids = latest().filter(|_| is_fork).filter_map(id_at);
-            { ids }.find(known)
-        });
-        let key = &family
-            .get(index)
-            .map_or_else(|| map.key.clone(), |log| log.key.clone());
-        let (mut branch, mut at) = match last {
-            Some(id) => map.owner(id, places, family, key),
-            // A source that shares no entry with the session that it names continues that session.
-            None if !is_fork && !source.is_known && !map.branches.is_empty() => {
-                (map.base, map.branch(map.base).head)
-            }
-            None if map.branches.is_empty() => (map.add(Branch::root(map.key.clone())), Seq::NONE),
-            None => (map.root_of(map.base), Seq::NONE),
-        };
-        // Records with generated ids may follow the last known record.
-        let known = last;
-        let behind = places.iter().filter_map(id_at);
-        for id in behind.skip_while(|id| Some(*id) != known).skip(1) {
-            let Some(next) = map.follower((branch, at), id) else {
-                break;
-            };
-            (branch, at, last) = (next, at.next(), Some(id));
-        }
         let is_new = |map: &Map, branch: usize, place: &Place| {
             id_at(place).is_some_and(|id| map.position(branch, id).is_none())
                 && !map.has_elsewhere(branch, place, family)
@@ -441,22 +412,19 @@ impl Memory {
                     }
                     _ => false,
                 });
-        let target = match is_end {
-            true => branch,
-            false => {
-                let (key, stored) = self
-                    .fork_key(map, family, index, places, (branch, at))
-                    .await?;
-                map.add(Branch {
-                    parent: Some((branch, at)),
-                    after: last.filter(|_| at > Seq::NONE).map(str::to_owned),
-                    head: at,
-                    stored: stored.map(|stored| (stored.id, stored.head)),
-                    ..Branch::root(key)
-                })
-            }
-        };
-        Ok(target)
+        if is_end {
+            return Ok(branch);
+        }
+        let (key, stored) = self
+            .fork_key(map, family, index, places, (branch, at))
+            .await?;
+        Ok(map.add(Branch {
+            parent: Some((branch, at)),
+            after: last.filter(|_| at > Seq::NONE).map(str::to_owned),
+            head: at,
+            stored: stored.map(|stored| (stored.id, stored.head)),
+            ..Branch::root(key)
+        }))
     }
 
     /// Returns a key for a fork after position `at` of a branch, and the stored conversation with that key if it is an
@@ -528,6 +496,52 @@ struct Source<'a> {
     records: HashSet<&'a str>,
     /// Whether the store has a record with an id of its own.
     is_known: bool,
+}
+
+impl<'a> Source<'a> {
+    /// Returns the branch with the last known record of a conversation, the record's position, and its id. Without a known
+    /// record, the position is the end of the session that the conversation continues, or the beginning of a root.
+    fn past(
+        &self,
+        map: &mut Map,
+        index: usize,
+        places: &[Place],
+        is_first: bool,
+    ) -> (usize, Seq, Option<&'a str>) {
+        let id_at = |place: &Place| place.id(self.family);
+        let shown: HashSet<&str> = places.iter().filter_map(id_at).collect();
+        let known = |id: &&str| map.owners.contains_key(*id);
+        let latest = || places.iter().rev();
+        let own = latest().filter_map(|place| own_id(&place.head(self.family)?));
+        // Generated ids tell the place of a fork if another branch has entries in the store, or was placed before.
+        let mut others = self.records.iter().filter(|id| !shown.contains(*id));
+        let is_fork = !is_first || others.any(known);
+        let found = { own }.find(known).or_else(|| {
+            let ids = latest().filter(|_| is_fork).filter_map(id_at);
+            { ids }.find(known)
+        });
+        let Some(found) = found else {
+            let (branch, at) = match map.branches.is_empty() {
+                true => (map.add(Branch::root(map.key.clone())), Seq::NONE),
+                false if is_fork || self.is_known => (map.root_of(map.base), Seq::NONE),
+                // A source that shares no entry with the session that it names continues that session.
+                false => (map.base, map.branch(map.base).head),
+            };
+            return (branch, at, None);
+        };
+        let key = self.family.get(index).map_or(&map.key, |log| &log.key);
+        let (mut branch, mut at) = map.owner(found, places, self.family, key);
+        // Records with generated ids may follow the last known record.
+        let mut last = found;
+        let behind = places.iter().filter_map(id_at);
+        for id in behind.skip_while(|id| *id != found).skip(1) {
+            let Some(next) = map.follower((branch, at), id) else {
+                break;
+            };
+            (branch, at, last) = (next, at.next(), id);
+        }
+        (branch, at, Some(last))
+    }
 }
 
 /// Returns the ids of a source's records. A note without an id belongs to no branch in particular, and is left out.
