@@ -16,8 +16,9 @@ def recorded(memory, base, command):
     if not shutil.which("cc"):
         leave_out("it needs a C compiler")
     library = memory.folder + "/recorder.so"
-    source = os.path.join(os.path.dirname(__file__), "recorder.c")
-    subprocess.run(["cc", "-shared", "-fPIC", "-o", library, source, "-ldl"], check=True)
+    if not os.path.exists(library):
+        source = os.path.join(os.path.dirname(__file__), "recorder.c")
+        subprocess.run(["cc", "-shared", "-fPIC", "-o", library, source, "-ldl"], check=True)
     memory.copy_of(base)
     record = memory.folder + "/record"
     settings = {"LD_PRELOAD": library, "RECORDED": memory.store, "RECORD": record}
