@@ -82,7 +82,8 @@ usage: cargo xtask <task> [--check | --dry-run]
   layering               permitted dependencies of each crate, checked with `cargo tree`
   licences               the licences of all dependencies, checked with deny.toml
   parity                 the tests that docs/parity.md and docs/promises.md name; fails if one does not exist
-  mutate [NAME ...]      breaks the code in the ways of xtask/mutations.toml, and fails if the test of a law (docs/promises.md)
+  mutate [--part K --parts N] [NAME ...]
+                         breaks the code in the ways of xtask/mutations.toml, and fails if the test of a law (docs/promises.md)
                          does not notice; --check only checks that the ways fit the code
   postgres [COMMAND ...] runs a command with the URL of a new PostgreSQL server in AGENT_MEMORY_TEST_POSTGRES_URL; without
                          one, prints the URL and waits. The server is in a temporary folder and ends with the task;
@@ -105,9 +106,9 @@ usage: cargo xtask <task> [--check | --dry-run]
   fuzz [--minutes N] [--seed N] [TARGET]
                          mutated inputs for everything that reads text or bytes, 1 minute by default, shared by the targets;
                          each prints its number of inputs, their different outcomes, and findings
-  simulate [--cuts N] [--seed N] [TEST]
-                         power cuts on a simulated disk (10,000 by default), and kills and failures at every call; --keep SEED
-                         adds a seed to those that the tests always play
+  simulate [--cuts N] [--seed N] [--part K --parts N] [TEST]
+                         power cuts on a simulated disk (10,000 by default), and kills and failures at every call, or at one of
+                         N parts of them; --keep SEED adds a seed to those that the tests always play
   size [FOLDER] [--items]
                          code lines, crates, packages, the size of the program, of this checkout or another; public items
   links                  checks that relative links of the pages lead to files
@@ -148,6 +149,9 @@ fn main() -> anyhow::Result<()> {
     if let ["simulate", rest @ ..] = words.as_slice() {
         return simulate::run(&flags, rest);
     }
+    if let ["mutate", rest @ ..] = words.as_slice() {
+        return mutate::run(&flags, rest);
+    }
     if let ["size", rest @ ..] = words.as_slice() {
         return size::run(&flags, rest);
     }
@@ -161,7 +165,6 @@ fn main() -> anyhow::Result<()> {
         ["layering"] => layering::run(),
         ["licences"] => licences::run(),
         ["links"] => links::run(),
-        ["mutate", names @ ..] => mutate::run(names, mode == Mode::Check),
         ["parity"] => parity::run(),
         ["mcp-client", program @ ..] => mcp_client::run(program),
         ["provider-types", folder @ ..] => provider_types::run(folder),

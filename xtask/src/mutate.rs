@@ -11,9 +11,11 @@ use anyhow::{Context as _, ensure};
 use serde::Deserialize;
 
 use crate::mode::{root, target_folder};
+use crate::options::Options;
 use crate::parity::{PROMISES, TestName};
 
 const MUTATIONS: &str = "xtask/mutations.toml";
+const USAGE: &str = "usage: cargo xtask mutate [--check | --part K --parts N | NAME ...]";
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -94,9 +96,16 @@ impl Mutation {
     }
 }
 
-/// Checks that all mutations can be applied and are named by the page, or also runs the named ones; all of them if none
-/// is named.
-pub(crate) fn run(names: &[&str], check: bool) -> anyhow::Result<()> {
+/// Checks that all mutations can be applied and are named by the page, or also runs the named ones; if none is named, all of
+/// them, or one of several parts.
+pub(crate) fn run(flags: &[String], words: &[&str]) -> anyhow::Result<()> {
+    let options = Options::read(flags, words, (&["--part", "--parts"], &["--check"]), USAGE)?;
+    let (names, check) = (options.words.as_slice(), options.has("--check"));
+    let [part, parts] = ["--part", "--parts"].map(|name| options.get(name).unwrap_or(1));
+    ensure!(
+        (1..=parts).contains(&part),
+        "there is no part {part} of {parts}\n{USAGE}"
+    );
     let text = std::fs::read_to_string(root().join(MUTATIONS))
         .with_context(|| format!("read {MUTATIONS}"))?;
     let Mutations { mutation: all } =
@@ -124,10 +133,22 @@ pub(crate) fn run(names: &[&str], check: bool) -> anyhow::Result<()> {
     }
     let checkout = target_folder().join("mutate/checkout");
     copy(&checkout)?;
-    let named = |mutation: &&Mutation| names.is_empty() || names.contains(&mutation.name.as_str());
+    // Neighbours break the same crates, so a part is a run of neighbours: less is compiled.
+    let (first, end) = (
+        (part - 1) * all.len() as u64 / parts,
+        part * all.len() as u64 / parts,
+    );
+    let chosen: Vec<&Mutation> = (0_u64..)
+        .zip(&all)
+        .filter(|(index, mutation)| match names {
+            [] => (first..end).contains(index),
+            names => names.contains(&mutation.name.as_str()),
+        })
+        .map(|(_, mutation)| mutation)
+        .collect();
     // A test that fails without a mutation proves nothing.
     let mut tests = BTreeSet::new();
-    for mutation in all.iter().filter(named) {
+    for mutation in &chosen {
         if !tests.insert((&mutation.test, &mutation.env)) {
             continue;
         }
@@ -140,7 +161,7 @@ pub(crate) fn run(names: &[&str], check: bool) -> anyhow::Result<()> {
         );
     }
     let (mut run, mut unnoticed) = (0, Vec::new());
-    for mutation in all.iter().filter(named) {
+    for mutation in chosen {
         let path = checkout.join(&mutation.file);
         let whole = std::fs::read_to_string(&path)?;
         std::fs::write(&path, mutation.apply(&checkout)?)?;

@@ -8,19 +8,25 @@ use anyhow::{Context as _, bail, ensure};
 use crate::mode::root;
 use crate::options::Options;
 
-const USAGE: &str = "usage: cargo xtask simulate [--cuts N] [--seed N] [TEST] | --keep SEED";
+const USAGE: &str =
+    "usage: cargo xtask simulate [--cuts N] [--seed N] [--part K --parts N] [TEST] | --keep SEED";
 const SEEDS: &str = "crates/agent-memory/tests/it/simulated/seeds.txt";
 
-/// Runs the tests with many seeds for power cuts, and with a kill and a failure at every call. With `--keep`, adds a seed to
-/// the list of seeds that the tests always run.
+/// Runs the tests with many seeds for power cuts, and with a kill and a failure at every call, or at those of one of several
+/// parts. With `--keep`, adds a seed to the list of seeds that the tests always run.
 pub(crate) fn run(flags: &[String], words: &[&str]) -> anyhow::Result<()> {
-    let numbers = ["--cuts", "--seed", "--keep"];
+    let numbers = ["--cuts", "--seed", "--part", "--parts", "--keep"];
     let options = Options::read(flags, words, (&numbers, &[]), USAGE)?;
     if let Some(seed) = options.get("--keep") {
         return keep(seed);
     }
     let cuts = options.get("--cuts").unwrap_or(10_000);
     let seed = options.get("--seed").unwrap_or(1);
+    let [part, parts] = ["--part", "--parts"].map(|name| options.get(name).unwrap_or(1));
+    ensure!(
+        (1..=parts).contains(&part),
+        "there is no part {part} of {parts}\n{USAGE}"
+    );
     let tests = match options.words.as_slice() {
         [] => "simulated::".to_owned(),
         [test] => format!("simulated::{test}"),
@@ -37,6 +43,8 @@ pub(crate) fn run(flags: &[String], words: &[&str]) -> anyhow::Result<()> {
         .env("AGENT_MEMORY_SIMULATED_SEED", seed.to_string())
         .env("AGENT_MEMORY_SIMULATED_CASES", cuts.to_string())
         .env("AGENT_MEMORY_SIMULATED_ALL", "1")
+        .env("AGENT_MEMORY_SIMULATED_PART", part.to_string())
+        .env("AGENT_MEMORY_SIMULATED_PARTS", parts.to_string())
         .status()
         .context("run cargo test")?;
     ensure!(

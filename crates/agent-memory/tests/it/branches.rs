@@ -7,6 +7,7 @@ use agent_memory::{DagPolicy, Memory, Mode, compaction::FreshTail};
 use store_sqlite::{SqliteOptions, SqliteStore};
 
 use crate::branched::{Branched, SHAPES, Shape, TRUNK};
+use crate::corpus::is_deep;
 
 /// Numbers of statements for importing and for verifying.
 #[derive(Debug, PartialEq, Eq)]
@@ -70,7 +71,8 @@ async fn statements(shape: Shape, forks: usize) -> Statements {
 async fn statements_grow_linearly_with_forks() {
     for shape in SHAPES {
         let mut all = Vec::new();
-        for forks in 1..=40 {
+        let most = if is_deep() { 40 } else { 12 };
+        for forks in 1..=most {
             all.push(statements(shape, forks).await);
         }
         for (what, of) in [

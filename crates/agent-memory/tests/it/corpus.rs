@@ -28,6 +28,15 @@ pub(crate) fn corpus() -> Option<PathBuf> {
     }
 }
 
+/// Bytes of the largest transcript that the tests read in their short form.
+const SHORT: u64 = 1_200_000;
+
+/// Returns whether the tests take their long form: more cases, and the largest transcripts too.
+pub(crate) fn is_deep() -> bool {
+    std::env::var_os("AGENT_MEMORY_DEEP").is_some()
+}
+
+/// Returns the transcripts that a test reads: all of them, or in the short form those that are not the largest.
 pub(crate) fn transcripts(corpus: &Path) -> Vec<PathBuf> {
     let mut files: Vec<PathBuf> = ["claude-code", "pi"]
         .iter()
@@ -41,6 +50,9 @@ pub(crate) fn transcripts(corpus: &Path) -> Vec<PathBuf> {
         "the corpus has {} transcripts",
         files.len()
     );
+    if !is_deep() {
+        files.retain(|path| path.metadata().unwrap().len() <= SHORT);
+    }
     files
 }
 

@@ -77,7 +77,7 @@ fn assert_reads_back(home: &Home, lines: &[String], erased: &BTreeSet<usize>, af
 
 #[test]
 fn erasures_between_imports_and_compactions() {
-    cases(20, |rng| {
+    cases(|rng| {
         let endpoint = Endpoint::start(|request| repeats(&request.body));
         let compact = [
             "compact",

@@ -87,7 +87,7 @@ fn a_failing_write_or_sync_is_never_exit_code_0() {
     if !has_strace() {
         return;
     }
-    cases(2, |rng| {
+    cases(|rng| {
         let lines = transcript(rng, 300);
         let expected = undisturbed(&lines);
         for verb in ["import", "compact"] {

@@ -35,7 +35,7 @@ fn import(ran: &Ran, whole_lines: usize) {
 
 #[test]
 fn a_file_that_grows_between_imports() {
-    cases(6, |rng| {
+    cases(|rng| {
         let lines = transcript(rng, 200);
         let expected = undisturbed(&lines);
         let whole = lines.concat().into_bytes();
@@ -67,7 +67,7 @@ fn a_file_that_grows_while_it_is_read() {
     if !has_strace() {
         return;
     }
-    cases(3, |rng| {
+    cases(|rng| {
         let lines = transcript(rng, 120);
         let expected = undisturbed(&lines);
         let whole = lines.concat().into_bytes();

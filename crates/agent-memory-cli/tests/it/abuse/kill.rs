@@ -9,7 +9,7 @@ use crate::endpoint::{Answer, Endpoint};
 
 #[test]
 fn import_killed_while_it_writes() {
-    cases(3, |rng| {
+    cases(|rng| {
         let lines = transcript(rng, 800);
         let expected = undisturbed(&lines);
         let (home, file) = home_with(&lines);
@@ -90,12 +90,12 @@ fn killed_at_a_request(rng: &mut fastrand::Rng, redo: bool) {
 
 #[test]
 fn compact_killed_while_a_model_writes() {
-    cases(3, |rng| killed_at_a_request(rng, false));
+    cases(|rng| killed_at_a_request(rng, false));
 }
 
 #[test]
 fn redo_killed_while_a_model_writes() {
-    cases(3, |rng| killed_at_a_request(rng, true));
+    cases(|rng| killed_at_a_request(rng, true));
 }
 
 #[test]
@@ -103,7 +103,7 @@ fn killed_at_a_system_call() {
     if !has_strace() {
         return;
     }
-    cases(4, |rng| {
+    cases(|rng| {
         let lines = transcript(rng, 300);
         let expected = undisturbed(&lines);
         for verb in ["import", "compact"] {
@@ -129,7 +129,7 @@ fn restore_killed_at_a_system_call() {
     if !has_strace() {
         return;
     }
-    cases(2, |rng| {
+    cases(|rng| {
         let lines = transcript(rng, 300);
         let (old, new) = (undisturbed(&lines[..200]), undisturbed(&lines));
         let prepared = || {

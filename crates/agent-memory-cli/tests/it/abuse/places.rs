@@ -28,7 +28,7 @@ fn a_full_disk() {
     if !has_unshare(&["--mount"]) {
         return;
     }
-    cases(4, |rng| {
+    cases(|rng| {
         let lines = transcript(rng, 300);
         let expected = undisturbed(&lines);
         let (home, file) = home_with(&lines);
@@ -78,7 +78,7 @@ fn a_full_disk() {
 
 #[test]
 fn a_limit_on_file_sizes() {
-    cases(2, |rng| {
+    cases(|rng| {
         let lines = transcript(rng, 300);
         let expected = undisturbed(&lines);
         let (home, file) = home_with(&lines);
@@ -120,7 +120,7 @@ fn a_write_ahead_log_on_a_read_only_file_system_is_never_skipped() {
     if !has_unshare(&["--mount"]) {
         return;
     }
-    cases(2, |rng| {
+    cases(|rng| {
         let lines = transcript(rng, 1_000);
         let (home, file) = home_with(&lines);
         let mut import = start(command(&home, &["import", &file]));

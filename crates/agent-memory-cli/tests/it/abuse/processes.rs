@@ -25,7 +25,7 @@ fn done_or_held(ran: &Ran) {
 
 #[test]
 fn many_imports_of_one_file() {
-    cases(2, |rng| {
+    cases(|rng| {
         let lines = transcript(rng, 600);
         let expected = undisturbed(&lines);
         let (home, file) = home_with(&lines);
@@ -42,7 +42,7 @@ fn many_imports_of_one_file() {
 
 #[test]
 fn imports_compactions_and_readers() {
-    cases(2, |rng| {
+    cases(|rng| {
         let lines = transcript(rng, 400);
         let expected = undisturbed(&lines);
         let (home, file) = home_with(&lines);
@@ -111,7 +111,7 @@ fn compacting_together(rng: &mut fastrand::Rng, process: &dyn Fn(&Home, &[String
 
 #[test]
 fn many_compactions_pay_each_call_once() {
-    cases(1, |rng| compacting_together(rng, &command));
+    cases(|rng| compacting_together(rng, &command));
 }
 
 #[test]
@@ -120,7 +120,7 @@ fn processes_with_equal_ids_in_namespaces_of_their_own_pay_each_call_once() {
     if !has_unshare(&namespace[1..]) {
         return;
     }
-    cases(1, |rng| {
+    cases(|rng| {
         compacting_together(rng, &|home, arguments| under(home, &namespace, arguments));
     });
 }

@@ -55,10 +55,10 @@ fn test_of<F>(_: &F) -> String {
     name.trim_end_matches("::{{closure}}").to_owned()
 }
 
-/// Runs the cases of the calling test: `default` cases, or the number in `AGENT_MEMORY_ABUSE_CASES`.
-pub fn cases(default: u64, play: impl Fn(&mut Rng)) {
+/// Runs the cases of the calling test: one, or the number in `AGENT_MEMORY_ABUSE_CASES`.
+pub fn cases(play: impl Fn(&mut Rng)) {
     let first = first_seed();
-    let count = number("AGENT_MEMORY_ABUSE_CASES").unwrap_or(default);
+    let count = number("AGENT_MEMORY_ABUSE_CASES").unwrap_or(1);
     let test = test_of(&play);
     for seed in first..first + count {
         let case = Case {

@@ -5,8 +5,9 @@
 //! has one of these contents, and not one from before the last step that returned.
 //!
 //! `AGENT_MEMORY_SIMULATED_SEED` and `AGENT_MEMORY_SIMULATED_CASES` set the first seed and the number of power cuts, and
-//! with `AGENT_MEMORY_SIMULATED_ALL=1` every call fails instead of a sample. `cargo xtask simulate` sets them. Seeds in
-//! `seeds.txt` are always played.
+//! with `AGENT_MEMORY_SIMULATED_ALL=1` every call fails instead of a sample; of `AGENT_MEMORY_SIMULATED_PARTS` parts of
+//! these calls `AGENT_MEMORY_SIMULATED_PART` is played, from 1. `cargo xtask simulate` sets them. Seeds in `seeds.txt` are
+//! always played.
 
 mod database;
 mod operation;
@@ -20,7 +21,7 @@ use database::Database;
 use operation::{History, Operation};
 
 /// Number of power cuts without `AGENT_MEMORY_SIMULATED_CASES`.
-const CASES: u64 = 300;
+const CASES: u64 = 100;
 /// One of so many calls fails without `AGENT_MEMORY_SIMULATED_ALL`; the second number is for the frequent reads and writes.
 const SAMPLE: [u64; 2] = [5, 41];
 
@@ -31,6 +32,17 @@ fn number(name: &str, default: u64) -> u64 {
 
 fn all() -> bool {
     number("AGENT_MEMORY_SIMULATED_ALL", 0) == 1
+}
+
+/// The played part of all calls, from 1, and the number of parts.
+fn part() -> (u64, u64) {
+    let part = number("AGENT_MEMORY_SIMULATED_PART", 1);
+    let parts = number("AGENT_MEMORY_SIMULATED_PARTS", 1);
+    assert!(
+        (1..=parts).contains(&part),
+        "there is no part {part} of {parts}"
+    );
+    (part, parts)
 }
 
 fn kept_seeds() -> impl Iterator<Item = u64> {
@@ -115,7 +127,11 @@ async fn a_power_cut_at_any_call_loses_nothing() {
 /// The contents between transactions are recorded from kills before every call, so that this also tests kills.
 #[tokio::test]
 async fn a_kill_at_any_call_leaves_whole_transactions() {
-    for operation in Operation::ALL {
+    let (part, parts) = part();
+    for (index, operation) in (0..).zip(Operation::ALL) {
+        if index % parts != part - 1 {
+            continue;
+        }
         for durability in [Durability::Process, Durability::Power] {
             let history = History::record(*operation, durability, all()).await;
             println!(
@@ -150,7 +166,7 @@ const FAULTS: &[(&[Call], Fault)] = &[
 
 #[tokio::test]
 async fn a_failure_of_any_call_is_reported_and_leaves_whole_transactions() {
-    let all = all();
+    let (all, (part, parts)) = (all(), part());
     let mut random = fastrand::Rng::with_seed(number("AGENT_MEMORY_SIMULATED_SEED", 1));
     let mut counts: BTreeMap<Operation, u64> = BTreeMap::new();
     for operation in Operation::ALL {
@@ -162,15 +178,19 @@ async fn a_failure_of_any_call_is_reported_and_leaves_whole_transactions() {
         let history = History::record(*operation, durability, false).await;
         for (calls, fault) in FAULTS {
             let sample = match calls {
-                _ if all => 1,
+                _ if all => parts,
                 [Call::Read | Call::Write] => SAMPLE[1],
                 _ => SAMPLE[0],
             };
             for lasting in [false, true] {
-                let mut nth = random.u64(1..=sample);
+                let mut nth = if all { part } else { random.u64(1..=sample) };
                 while fail(&history, calls, *fault, nth, lasting, &mut random).await {
                     *counts.entry(*operation).or_default() += 1;
-                    nth += random.u64(1..=(2 * sample - 1));
+                    nth += if all {
+                        parts
+                    } else {
+                        random.u64(1..=(2 * sample - 1))
+                    };
                 }
             }
         }
