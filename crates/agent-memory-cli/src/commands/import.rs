@@ -242,9 +242,9 @@ fn warnings(file: &str, transcript: &Transcript) -> Vec<String> {
     let hidden: u64 = transcript.sessions.iter().map(hidden).sum();
     if hidden > 0 {
         lines.push(format!(
-            "warning: {} of {file} between the markers of agent-memory, which agent-memory may not have written: no search \
-             and no context has them",
-            count(hidden, "message of the user is", "messages of the user are"),
+            "warning: {file} has {} of the user between the markers of agent-memory, which agent-memory may not have \
+             written: no search and no context has them",
+            count(hidden, "message", "messages"),
         ));
     }
     lines

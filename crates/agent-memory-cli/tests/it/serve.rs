@@ -951,3 +951,50 @@ fn a_client_writes_no_notes() {
         }
     }
 }
+
+#[test]
+fn a_fork_is_in_the_project_of_its_parent() {
+    let home = Home::new();
+    let server = Server::of_project(&home);
+    server.compact(Some("talk"), &talk(0..1));
+    home.ok(&["fork", "talk", "--at", "2", "--name", "other"]);
+    assert_eq!(
+        server.sizes(),
+        [("other".to_owned(), 2), ("talk".to_owned(), 4)]
+    );
+}
+
+#[test]
+fn new_sessions_have_usual_keys() {
+    let home = Home::new();
+    let server = Server::of_all(&home, &[]);
+    let said = json!({"messages": [{"role": "user", "content": "hello"}]});
+    for (key, status) in [
+        ("a b\u{e9}/1".to_owned(), 200),
+        ("k".repeat(512), 200),
+        ("k".repeat(513), 400),
+        (" ".to_owned(), 400),
+        ("a\nb".to_owned(), 400),
+        ("a\tb".to_owned(), 400),
+        ("a\u{1b}[31m".to_owned(), 400),
+        ("a\u{9b}31m".to_owned(), 400),
+        ("a\u{202e}b".to_owned(), 400),
+    ] {
+        let escaped: String = key.bytes().map(|byte| format!("%{byte:02X}")).collect();
+        let path = format!("/v1/sessions/{escaped}/messages");
+        assert_eq!(server.post(&path, &said).0, status, "{key:?}");
+        let body = json!({"prompt_cache_key": format!("{key}2"), "input": talk(0..1)});
+        let status = if key.len() == 512 { 400 } else { status };
+        if key != " " {
+            assert_eq!(
+                server.post("/v1/responses/compact", &body).0,
+                status,
+                "{key:?}"
+            );
+        }
+    }
+    // A session that has another key is still served.
+    home.file("odd.jsonl", "{\"role\":\"user\",\"content\":\"hello\"}\n");
+    home.ok(&["import", "odd.jsonl", "--session", "a\tb"]);
+    assert_eq!(server.get("/v1/sessions/a%09b/context").0, 200);
+}

@@ -492,7 +492,7 @@ async fn a_note_is_written_by_its_tools_alone() {
     };
     assert_eq!(
         read(tools.clone(), "rules.md").await.text,
-        "rules.md has 1 line:\n     1\ta true rule\n"
+        "rules.md has 1 lines:\n     1\ta true rule\n"
     );
     assert!(read(tools.clone(), "other.md").await.is_error);
     // The tools go on after them.
