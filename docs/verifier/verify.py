@@ -109,8 +109,14 @@ def point(data):
 BASE = point((4 * pow(5, P - 2, P) % P).to_bytes(32, 'little'))
 
 
+def strong(data):
+    """The point of 32 bytes, or None if they are no point, or one of a small order, which signs any text."""
+    found = point(data)
+    return None if found is None or same(times(8, found), (0, 1, 1, 0)) else found
+
+
 def is_signed(key, text, signature):
-    a, r, s = point(key), point(signature[:32]), int.from_bytes(signature[32:], 'little')
+    a, r, s = strong(key), strong(signature[:32]), int.from_bytes(signature[32:], 'little')
     if a is None or r is None or len(signature) != 64 or s >= ORDER:
         return False
     h = int.from_bytes(hashlib.sha512(signature[:32] + key + text).digest(), 'little') % ORDER
@@ -295,7 +301,7 @@ class Export:
         if log['chains'][receipt['head']] != receipt['hash']:
             self.say(f'{key}: entries 1-{receipt["head"]} are not those of the receipt')
         erased = {seq for first, last in log['erased'] for seq in range(first, last + 1)}
-        gone = all(erased.issuperset(range(one['first'], one['last'] + 1)) for one in receipt['erased'])
+        gone = all(seq in erased for one in receipt['erased'] for seq in range(one['first'], one['last'] + 1))
         if log['erasures'] < receipt['erasures'] or not gone:
             self.say(f'{key}: an erasure is missing')
 
@@ -338,21 +344,39 @@ class Export:
             self.say(f'{key}: the view costs {cost} tokens, more than the certified budget')
 
 
+def once(pairs):
+    """The object of these members. A reader of a repeated name may see another value than the one that is signed."""
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise ValueError('an object has a name twice')
+    return found
+
+
 def values(path):
-    """The JSON values of a file."""
+    """The JSON values of a file, of which there must be one."""
     text, at = open(path, encoding='utf-8').read(), 0
+    decoder = json.JSONDecoder(object_pairs_hook=once)
     while text[at:].strip():
         at += len(text[at:]) - len(text[at:].lstrip())
-        value, at = json.JSONDecoder().raw_decode(text, at)
+        value, at = decoder.raw_decode(text, at)
         yield value
+    if not at:
+        raise ValueError('it is empty')
 
 
 def main(arguments):
     signer = None
     if '--signer' in arguments:
         at = arguments.index('--signer')
-        signer = arguments[at + 1].lower()
+        signer = ''.join(arguments[at + 1:at + 2]).lower()
         arguments = arguments[:at] + arguments[at + 2:]
+        try:
+            key = strong(bytes.fromhex(signer))
+        except ValueError:
+            key = None
+        if key is None or not arguments:
+            print('wrong: --signer is no Ed25519 public key of 64 hex digits, or a weak one')
+            return 2
     try:
         export = Export(arguments[0])
     except (LookupError, TypeError, ValueError, sqlite3.Error) as error:
@@ -367,7 +391,7 @@ def main(arguments):
                     export.check_certificate(value, signer)
                 else:
                     export.say(f'{path}: its format is not known')
-        except (AttributeError, LookupError, TypeError, ValueError) as error:
+        except (ArithmeticError, AttributeError, LookupError, OSError, RecursionError, TypeError, ValueError) as error:
             export.say(f'{path}: it is no receipt or certificate: {error!r}')
     if signer and not export.certificates:
         export.say('no file is a certificate, as a signer needs')

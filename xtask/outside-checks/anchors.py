@@ -604,7 +604,13 @@ def check(work):
     for name, changed in (('a changed certificate behind another', texts[2] + json.dumps({**certificate, 'version': 1})),
                           ('a changed receipt behind a certificate', texts[1] + texts[0].replace('"head":', '"head":1')),
                           ('a torn receipt behind a certificate', texts[1] + lines[0][:60]),
-                          ('a receipt torn before others', lines[0] + lines[0][:60] + ''.join(lines[1:]))):
+                          ('a receipt torn before others', lines[0] + lines[0][:60] + ''.join(lines[1:])),
+                          ('nothing', '\n'),
+                          ('a certificate with a name twice', texts[2].replace('{', '{"view": "other", ', 1)),
+                          ('a value of 100,000 levels', '{"format": "agent-memory receipt 1", "at": ' + '[' * 100_000),
+                          # R is the neutral element and S is 0, which holds for any text if the key is that element too.
+                          ('a signature by a key of order 1', json.dumps({
+                              **certificate, 'public_key': '01' + '00' * 31, 'signature': '01' + '00' * 63}))):
         path = work.new('together.json')
         with open(path, 'w', encoding='utf-8') as file:
             file.write(changed)

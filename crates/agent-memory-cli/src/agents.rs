@@ -150,6 +150,8 @@ impl Part {
 pub(crate) struct Program {
     words: Vec<String>,
     store: Option<String>,
+    /// Whether the server of the database needs a password that `store` does not have.
+    needs_password: bool,
 }
 
 impl Program {
@@ -170,12 +172,24 @@ impl Program {
                     .hint("move the program, since configurations name its path"));
             }
         };
-        let store = app.named_store()?;
+        let (store, needs_password) = app.named_store()?.unzip();
         let mut words = vec![path];
         if let Some(store) = &store {
             words.extend(["--store".to_owned(), store.clone()]);
         }
-        Ok(Self { words, store })
+        Ok(Self {
+            words,
+            store,
+            needs_password: needs_password.unwrap_or(false),
+        })
+    }
+
+    /// Returns the steps about the database that are left to the person.
+    pub(crate) fn steps(&self) -> Option<&'static str> {
+        self.needs_password.then_some(
+            "the password of the database is in no file of the agent: put HOST:PORT:DATABASE:USER:PASSWORD into \
+             ~/.pgpass with mode 0600, or start the agent with PGPASSWORD",
+        )
     }
 
     pub(crate) fn path(&self) -> &str {

@@ -17,7 +17,7 @@ use agent_memory::{
 
 use crate::error::{Failure, Kind, is_older};
 use crate::output::{Output, note, quoted};
-use crate::place::{Location, Place};
+use crate::place::{self, Location, Place};
 use crate::progress::Progress;
 #[cfg(any(feature = "mcp", feature = "serve"))]
 use crate::scope::Project;
@@ -26,6 +26,9 @@ use crate::table::Table;
 
 /// Maximum number of sessions that an error about an ambiguous name lists.
 const CANDIDATES: usize = 10;
+
+/// Variable of the environment that names the database.
+const STORE: &str = "AGENT_MEMORY_STORE";
 
 /// Minimum length of a prefix that names a session for an erasure, in characters.
 const LEAST_BEGINNING: usize = 4;
@@ -84,7 +87,9 @@ impl App {
             json,
             stop: Stop::default(),
             // An empty variable counts as no variable. An empty argument is a mistake, which `place` reports.
-            store: store.filter(|store| !store.is_empty() || given()),
+            store: store
+                .filter(|store| !store.is_empty() || given())
+                .map(|store| place::with_password(store, std::env::var(STORE).ok())),
             lock_timeout,
             opened: RefCell::default(),
             warned: Cell::default(),
@@ -170,12 +175,13 @@ impl App {
         Place::find(self.store.as_deref())
     }
 
-    /// Returns the location of the database, for another process, if an option or the environment names it.
-    pub(crate) fn named_store(&self) -> Result<Option<String>, Failure> {
+    /// Returns the location of the database for a configuration file, if an option or the environment names it, and
+    /// whether a password was left out.
+    pub(crate) fn named_store(&self) -> Result<Option<(String, bool)>, Failure> {
         let Some(store) = &self.store else {
             return Ok(None);
         };
-        Ok(Some(Place::find(Some(store))?.absolute()))
+        Ok(Some(Place::find(Some(store))?.without_password()))
     }
 
     /// Opens the existing database for reading. Does not create a database.
@@ -364,17 +370,17 @@ impl App {
         ))
     }
 
-    /// Returns the options of this run that a second process of the program needs.
-    pub(crate) fn global_arguments(&self) -> Vec<String> {
-        let mut options = vec![
-            "--lock-timeout".to_owned(),
-            self.lock_timeout.as_secs_f64().to_string(),
-        ];
-        // The second process has the same environment, and other users can read a command line.
-        if let Some(store) = self.store.as_ref().filter(|_| given()) {
-            options.extend(["--store".to_owned(), store.clone()]);
+    /// Gives a second process of the program the settings of this run. A password is in its environment alone, because
+    /// other users can read a command line.
+    pub(crate) fn pass_on(&self, command: &mut std::process::Command) {
+        let seconds = self.lock_timeout.as_secs_f64().to_string();
+        command.args(["--lock-timeout", &seconds]);
+        if let Some(store) = self.store.as_ref() {
+            command.env(STORE, store);
+            if given() {
+                command.args(["--store", &shown(store)]);
+            }
         }
-        options
     }
 
     /// Returns a command to paste into a shell. It uses this run's database, the given options, and the arguments
@@ -469,4 +475,24 @@ fn program() -> String {
     let here = std::env::current_dir().unwrap_or_default();
     let short = called.strip_prefix(here).unwrap_or(called);
     quoted(&short.to_string_lossy()).into_owned()
+}
+
+#[cfg(all(test, feature = "postgres"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_second_process_gets_the_password_by_its_environment() {
+        let url = "postgres://me:cret@h/d?password=cret";
+        let app = App::new(Some(url.to_owned()), Duration::from_secs(5), false);
+        let mut command = std::process::Command::new("agent-memory");
+        app.pass_on(&mut command);
+        assert!(
+            command
+                .get_args()
+                .all(|word| !word.to_string_lossy().contains("cret"))
+        );
+        let mut given = command.get_envs().filter_map(|(_, value)| value);
+        assert!(given.any(|value| value == url));
+    }
 }

@@ -5,7 +5,7 @@
 //! The command never fails: it exits with 0 and prints nothing if it has no answer. Each event leaves a line in a log
 //! next to the database.
 
-mod answer;
+pub(crate) mod answer;
 mod appended;
 mod claude;
 mod door;
@@ -98,7 +98,7 @@ fn within<T: Send + 'static>(
 /// Starts the process that does the work. It belongs to no terminal and goes on when this process ends.
 fn start(app: &App, args: &Hook) -> std::io::Result<Child> {
     let mut command = Command::new(std::env::current_exe()?);
-    command.args(app.global_arguments());
+    app.pass_on(&mut command);
     command.args(["hook", "--worker", "--budget", &args.budget.to_string()]);
     for (option, value) in [
         ("--transcript-days", args.transcript_days),

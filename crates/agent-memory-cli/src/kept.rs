@@ -13,6 +13,7 @@ use agent_memory::store::{Conversation, ConversationFilter, read_conversations};
 use agent_memory::{Memory, Session, SessionKey};
 
 use crate::app::App;
+use crate::files;
 use crate::output::short_hash;
 
 /// The copies next to a database.
@@ -78,19 +79,20 @@ impl KeptTranscripts {
             return Ok(());
         }
         let folder = self.folder(session.key());
-        private(&folder)?;
+        files::create_folder(&self.folder)?;
+        files::create_folder(&folder)?;
         let mut copy = folder.join(name);
         for number in 2.. {
-            let Ok(meta) = std::fs::metadata(&copy) else {
+            let Ok(meta) = std::fs::symlink_metadata(&copy) else {
                 break;
             };
-            if is_same(path, &meta)? || continues(path, &copy)? {
+            if meta.is_file() && (is_same(path, &meta)? || continues(path, &copy)?) {
                 break;
             }
             // The agent has begun another file with this name.
             copy = folder.join(format!("{number}-{}", name.to_string_lossy()));
         }
-        match std::fs::metadata(&copy) {
+        match std::fs::symlink_metadata(&copy) {
             Ok(meta) if is_same(path, &meta)? => return Ok(()),
             // A file that the agent has written anew, or a copy on another file system.
             Ok(_) => replace(path, &copy)?,
@@ -101,7 +103,10 @@ impl KeptTranscripts {
 
     /// Returns the copies of a session, by name.
     pub(crate) fn of_session(&self, key: &SessionKey) -> io::Result<Vec<Copy>> {
-        copies(&self.folder(key))
+        match files::is_folder(&self.folder) {
+            true => copies(&self.folder(key)),
+            false => Ok(Vec::new()),
+        }
     }
 
     /// Returns all copies, those that were written to last first.
@@ -124,8 +129,8 @@ impl KeptTranscripts {
         let mut removed = 0;
         for one in family(memory, session).await? {
             let folder = self.folder(&one.key);
-            removed += copies(&folder)?.len() as u64;
-            if folder.is_dir() {
+            removed += self.of_session(&one.key)?.len() as u64;
+            if files::is_folder(&self.folder) && files::is_folder(&folder) {
                 std::fs::remove_dir_all(folder)?;
             }
         }
@@ -157,7 +162,11 @@ async fn family(memory: &Memory, session: &Conversation) -> anyhow::Result<Vec<C
     Ok(read_conversations(&**memory.store(), &filter).await?)
 }
 
+/// Returns the paths in a folder. None if there is no such folder, or a link in its place.
 fn entries(folder: &Path) -> io::Result<Vec<PathBuf>> {
+    if folder.is_symlink() {
+        return Ok(Vec::new());
+    }
     let entries = match std::fs::read_dir(folder) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
         entries => entries?,
@@ -173,7 +182,7 @@ fn entries(folder: &Path) -> io::Result<Vec<PathBuf>> {
 fn copies(folder: &Path) -> io::Result<Vec<Copy>> {
     let mut found = Vec::new();
     for path in entries(folder)? {
-        let meta = std::fs::metadata(&path)?;
+        let meta = std::fs::symlink_metadata(&path)?;
         if meta.is_file() {
             found.push(Copy::new(path, &meta));
         }
@@ -196,7 +205,7 @@ fn is_same(path: &Path, copy: &Metadata) -> io::Result<bool> {
 
 /// Returns whether a transcript begins with all bytes of a copy.
 fn continues(path: &Path, copy: &Path) -> io::Result<bool> {
-    let (mut one, mut other) = (std::fs::File::open(path)?, std::fs::File::open(copy)?);
+    let (mut one, mut other) = (files::open(path)?, files::open(copy)?);
     let (mut left, mut right) = (vec![0; 1 << 16], vec![0; 1 << 16]);
     loop {
         let read = io::Read::read(&mut other, &mut right)?;
@@ -230,19 +239,11 @@ fn link(path: &Path, copy: &Path) -> io::Result<()> {
 fn replace(path: &Path, copy: &Path) -> io::Result<()> {
     let folder = copy.parent().unwrap_or(Path::new("."));
     let mut new = tempfile::NamedTempFile::new_in(folder)?;
-    let mut file = std::fs::File::open(path)?;
+    let mut file = files::open(path)?;
     io::copy(&mut file, &mut new)?;
     new.flush()?;
+    files::keep_private(new.as_file())?;
     new.as_file().set_modified(file.metadata()?.modified()?)?;
     new.persist(copy)?;
     Ok(())
-}
-
-/// Creates a folder that only the user may read.
-fn private(folder: &Path) -> io::Result<()> {
-    let mut builder = std::fs::DirBuilder::new();
-    builder.recursive(true);
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(folder)
 }

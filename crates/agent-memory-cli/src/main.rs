@@ -6,6 +6,7 @@ mod args;
 mod commands;
 mod config;
 mod error;
+mod files;
 mod hook;
 mod kept;
 mod output;

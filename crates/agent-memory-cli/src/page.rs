@@ -24,7 +24,8 @@ use serde::Serialize;
 use sha2::{Digest as _, Sha256};
 
 use crate::error::{Failure, Kind};
-use crate::output::{bytes, clip};
+use crate::files;
+use crate::output::{bytes, clip, escaped_json};
 use crate::redact::{self, Redactor};
 
 const PAGE: &str = include_str!("page/page.html");
@@ -291,6 +292,7 @@ pub(crate) fn save(html: &[u8], path: &Path) -> Result<(), Failure> {
         .filter(|folder| !folder.as_os_str().is_empty());
     let mut file =
         tempfile::NamedTempFile::new_in(folder.unwrap_or(Path::new("."))).map_err(failed)?;
+    files::keep_private(file.as_file()).map_err(failed)?;
     file.write_all(html).map_err(failed)?;
     file.persist_noclobber(path)
         .map_err(|error| failed(error.error))?;
@@ -350,9 +352,9 @@ fn policy(script: &str, style: &str) -> String {
 
 /// Escapes a text for an element of HTML.
 pub(crate) fn escaped(text: &str) -> String {
-    text.replace('&', "&amp;")
-        .replace('<', "&lt;")
-        .replace('\0', "\u{fffd}")
+    let text = text.replace('&', "&amp;").replace('<', "&lt;");
+    let is_raw = |c: char| c == '\0' || ('\u{7f}'..='\u{9f}').contains(&c);
+    text.replace(is_raw, "\u{fffd}")
 }
 
 /// Appends an element with a value as JSON. `<` occurs only in strings, and is escaped there, so that no text can end the
@@ -362,6 +364,7 @@ fn element(out: &mut Vec<u8>, attributes: &str, value: &impl Serialize) -> anyho
     let json = json
         .replace('\u{2028}', "\\u2028")
         .replace('\u{2029}', "\\u2029");
+    let json = escaped_json(&json);
     writeln!(
         out,
         "<script type=\"application/json\" {attributes}>{json}</script>"

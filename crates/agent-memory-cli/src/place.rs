@@ -76,6 +76,20 @@ impl Place {
         }
     }
 
+    /// Returns the location for a configuration file, which may be read by others: an absolute path, or the URL without
+    /// its password. The second value is whether the URL has one.
+    pub(crate) fn without_password(&self) -> (String, bool) {
+        match &self.location {
+            Location::File(_) => (self.absolute(), false),
+            #[cfg(feature = "postgres")]
+            Location::Server(url) => {
+                let open = without_password(url);
+                let is_shorter = open != *url;
+                (open, is_shorter)
+            }
+        }
+    }
+
     /// Returns the path of a file or folder of this machine that belongs to the database: next to its file, or in the
     /// platform's data directory for a server.
     pub(crate) fn beside(&self, suffix: &str) -> PathBuf {
@@ -165,27 +179,69 @@ fn environment(name: &str) -> Option<PathBuf> {
     std::env::var_os(name).map(PathBuf::from)
 }
 
-/// Returns a URL without its password.
+/// Returns a location, with the password of `other` if both are otherwise the same URL.
+pub(crate) fn with_password(store: String, other: Option<String>) -> String {
+    #[cfg(feature = "postgres")]
+    if let Some(other) = other
+        && matches!(parse(&other), Ok(Location::Server(_)))
+        && without_password(&other) == store
+    {
+        return other;
+    }
+    #[cfg(not(feature = "postgres"))]
+    drop(other);
+    store
+}
+
+/// Parameters of a URL that are not secret. Others are a password, or mistyped names of one.
+#[cfg(feature = "postgres")]
+const PARAMETERS: [&str; 19] = [
+    "schema",
+    "partitions",
+    "sslmode",
+    "ssl-mode",
+    "sslrootcert",
+    "ssl-root-cert",
+    "ssl-ca",
+    "sslcert",
+    "ssl-cert",
+    "sslkey",
+    "ssl-key",
+    "statement-cache-capacity",
+    "host",
+    "hostaddr",
+    "port",
+    "dbname",
+    "user",
+    "application_name",
+    "options",
+];
+
+/// Returns a URL without its password, also if the password has characters that the URL should have escaped. Parameters
+/// that are not known are left out.
 #[cfg(feature = "postgres")]
 fn without_password(url: &str) -> String {
     let (scheme, rest) = url.split_once("://").unwrap_or(("postgres", url));
-    let end = rest.find(['/', '?']).unwrap_or(rest.len());
-    let (authority, path) = rest.split_at(end);
-    let authority = match authority.rsplit_once('@') {
-        Some((user, host)) => {
-            let user = user.split(':').next().unwrap_or_default();
-            format!("{user}@{host}")
-        }
-        None => authority.to_owned(),
+    let (before, query) = rest.split_once('?').unwrap_or((rest, ""));
+    let (user, place) = match before.rsplit_once('@') {
+        Some((user, place)) => (user.split(':').next(), place),
+        None => (None, before),
     };
-    let (path, query) = path.split_once('?').unwrap_or((path, ""));
-    let query: Vec<&str> = query
-        .split('&')
-        .filter(|pair| !pair.is_empty() && !pair.starts_with("password="))
-        .collect();
+    let (host, path) = place.split_at(place.find('/').unwrap_or(place.len()));
+    let host = match host.rsplit_once(':') {
+        // Not an address in brackets.
+        Some((name, port)) if !port.ends_with(']') && port.parse::<u16>().is_err() => name,
+        _ => host,
+    };
+    let user = user.map(|user| format!("{user}@")).unwrap_or_default();
+    let is_open = |pair: &&str| {
+        let name = pair.split_once('=').map(|(name, _)| name);
+        name.is_some_and(|name| PARAMETERS.contains(&name) || name.starts_with("options["))
+    };
+    let query: Vec<&str> = query.split('&').filter(is_open).collect();
     match query.is_empty() {
-        true => format!("{scheme}://{authority}{path}"),
-        false => format!("{scheme}://{authority}{path}?{}", query.join("&")),
+        true => format!("{scheme}://{user}{host}{path}"),
+        false => format!("{scheme}://{user}{host}{path}?{}", query.join("&")),
     }
 }
 
@@ -221,6 +277,14 @@ fn parse(store: &str) -> Result<Location, Failure> {
             "give --store sqlite:PATH, postgres://…, or just a path; without --store it is the default database",
         )
     };
+    // A path would be repeated in errors, with its password.
+    let begins = |scheme: &str| {
+        let begin = store.get(..scheme.len());
+        begin.is_some_and(|begin| begin.eq_ignore_ascii_case(scheme))
+    };
+    if begins("postgres") && !store.contains("://") && store.contains(':') {
+        return Err(usage("the address of a server has another form".to_owned()));
+    }
     let path = match store.strip_prefix("sqlite:") {
         Some(path) => path.strip_prefix("//").unwrap_or(path),
         None => match store.split_once("://") {
@@ -293,8 +357,64 @@ mod tests {
         assert!(place.absolute().contains("cret") && place.exists() && place.bytes() == 0);
         let path = place.beside("-hook.log");
         assert!(!path.to_string_lossy().contains("cret"), "{path:?}");
-        let plain = Place::find(Some("postgresql:///d")).unwrap();
-        assert_eq!(plain.name(), "postgresql:///d");
+        for (url, open) in [
+            ("postgresql:///d", "postgresql:///d"),
+            ("postgres://h:5432/d", "postgres://h:5432/d"),
+            ("postgres://[::1]/d", "postgres://[::1]/d"),
+            ("postgres://me@h/d", "postgres://me@h/d"),
+            ("postgres://me:cr/et@h/d", "postgres://me@h/d"),
+            ("postgres://me:cr@et@h/d", "postgres://me@h/d"),
+            ("postgres://me:cr?et@h/d", "postgres://me"),
+            ("postgres://h/d?sslpassword=cret", "postgres://h/d"),
+            (
+                "postgres://h/d?cret&sslmode=require&Password=cret",
+                "postgres://h/d?sslmode=require",
+            ),
+            (
+                "postgres://h/d?options[search_path]=x",
+                "postgres://h/d?options[search_path]=x",
+            ),
+        ] {
+            assert_eq!(Place::find(Some(url)).unwrap().name(), open, "{url}");
+        }
+    }
+
+    #[cfg(feature = "postgres")]
+    #[test]
+    fn an_address_takes_its_password_from_the_environment() {
+        let whole = "postgres://me:cret@h/d?sslmode=require";
+        for (store, completed) in [
+            ("postgres://me@h/d?sslmode=require", whole),
+            ("postgres://me@h/other", "postgres://me@h/other"),
+            (
+                "postgres://me:own@h/d?sslmode=require",
+                "postgres://me:own@h/d?sslmode=require",
+            ),
+            ("a.db", "a.db"),
+        ] {
+            let found = with_password(store.to_owned(), Some(whole.to_owned()));
+            assert_eq!(found, completed);
+        }
+    }
+
+    #[test]
+    fn a_mistyped_address_is_not_repeated() {
+        for store in [
+            "postgres:me:cret@h/d",
+            "postgresql:me:cret@h/d",
+            "postgres:/me:cret@h/d",
+            "postgres//me:cret@h/d",
+            "Postgres:me:cret@h/d",
+            "postgre://me:cret@h/d",
+        ] {
+            let failure = parse(store).unwrap_err();
+            let told = format!("{failure:?}");
+            assert!(
+                failure.kind == Kind::Usage && !told.contains("cret"),
+                "{told}"
+            );
+        }
+        assert!(parse("postgres.db").is_ok() && parse("postgres/a.db").is_ok());
     }
 
     #[cfg(unix)]

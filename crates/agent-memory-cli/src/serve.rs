@@ -22,6 +22,7 @@ use crate::args::Serve;
 use crate::progress::Progress;
 use crate::token::access_token;
 use metrics::Metrics;
+use routes::BLOCKS;
 use server::{MOST_CALLS, Server};
 use visible::Visible;
 
@@ -37,6 +38,7 @@ pub(crate) async fn run(app: &mut App, args: &Serve) -> anyhow::Result<()> {
         budget: args.budget,
         time_limit: Duration::from_secs(args.time_limit),
         call_slots: Arc::new(Semaphore::new(MOST_CALLS)),
+        bodies: Arc::new(Semaphore::new(BLOCKS)),
         placing: tokio::sync::Mutex::default(),
         app: Mutex::new(app.twin()),
     });

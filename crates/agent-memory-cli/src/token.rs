@@ -24,15 +24,22 @@ pub(crate) fn access_token() -> Result<AccessToken, Failure> {
         ));
         return Ok(token);
     }
-    let mut bytes = [0; 32];
-    getrandom::fill(&mut bytes).map_err(|error| {
-        let text = format!("the system gives no random bytes for a token ({error})");
-        Failure::new(Kind::Other, text).hint(format!("set {VARIABLE} to a token of your own"))
-    })?;
+    let bytes = random_bytes()
+        .map_err(|failure| failure.hint(format!("set {VARIABLE} to a token of your own")))?;
     let token = AccessToken::from_random(bytes);
     note(&format!(
         "clients send this header, new with each start unless {VARIABLE} is set: Authorization: Bearer {}",
         token.as_str()
     ));
     Ok(token)
+}
+
+/// Returns random bytes for a secret.
+pub(crate) fn random_bytes() -> Result<[u8; 32], Failure> {
+    let mut bytes = [0; 32];
+    getrandom::fill(&mut bytes).map_err(|error| {
+        let text = format!("the system gives no random bytes for a secret ({error})");
+        Failure::new(Kind::Other, text).hint("try again")
+    })?;
+    Ok(bytes)
 }

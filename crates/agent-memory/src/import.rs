@@ -86,7 +86,8 @@ impl Memory {
     /// [`Memory::import_summaries`].
     ///
     /// # Errors
-    /// `Invalid` if a session forks off a message that its parent does not have, and `Store` if the store fails, or if
+    /// `Invalid` if a session forks off a message that its parent does not have, or if the transcript names a session
+    /// with a [reserved](SessionKey::RESERVED) key, of which nothing is stored then; and `Store` if the store fails, or if
     /// other processes appended to a session during each of 64 attempts. Sessions that were imported before the error
     /// stay, and another import continues after them.
     pub async fn import(&self, transcript: &Transcript) -> Result<ImportReport> {

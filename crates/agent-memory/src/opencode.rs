@@ -4,6 +4,8 @@
 //! written as a document of the export in memory, which [`OpenCode`](message_formats::OpenCode) reads: a session has the
 //! same messages and ids whether it was exported or not.
 
+mod lengths;
+
 use std::io::Cursor;
 use std::path::Path;
 
@@ -64,9 +66,19 @@ impl Format for OpenCodeDatabase {
         // A database that nobody has open needs no files beside it.
         let mut log = path.clone().into_os_string();
         log.push("-wal");
+        let most = u64::try_from(options.max_line_bytes).unwrap_or(u64::MAX);
         let documents = loop {
             let is_open = Path::new(&log).exists();
-            let documents = documents(&path, is_open).map_err(failed);
+            let lengths = lengths::check(&path, is_open, most);
+            let documents = match lengths {
+                Ok(()) => documents(&path, is_open).map_err(failed),
+                Err(reason) => Err(Error::invalid(
+                    &options.name,
+                    format!(
+                        "{reason}, and none of it was read: give the sessions one by one, as `opencode export` writes them"
+                    ),
+                )),
+            };
             // opencode may have been started meanwhile.
             if is_open || !Path::new(&log).exists() {
                 break documents?;

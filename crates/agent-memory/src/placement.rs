@@ -19,7 +19,7 @@ use memory_store::{
 };
 use message_formats::{Origin, SessionLog, Transcript};
 
-use crate::error::Result;
+use crate::error::{Error, ErrorKind, Result};
 use crate::memory::Memory;
 use crate::session::Session;
 use map::{Branch, Map, Moves, Row};
@@ -57,6 +57,7 @@ impl Memory {
     /// Returns the placement of a transcript's conversations. Does not write to the store.
     pub(crate) async fn place<'a>(&self, transcript: &'a Transcript) -> Result<Placement<'a>> {
         let logs = &transcript.sessions;
+        refuse_reserved(logs)?;
         let mut placed = Vec::with_capacity(logs.len());
         let mut main = None;
         let mut moved = Moves::default();
@@ -486,6 +487,30 @@ impl Memory {
             wanted.push(SessionKey::new(format!("{base}-{number}")));
         }
         Ok((SessionKey::new(base), None))
+    }
+}
+
+/// Fails if a transcript names a session that only the memory writes to, in any place of a conversation.
+fn refuse_reserved(logs: &[SessionLog]) -> Result<()> {
+    let named = logs.iter().flat_map(|log| {
+        let parent = match &log.origin {
+            Origin::Fork { parent, .. } | Origin::Spawn { parent, .. } => Some(parent),
+            _ => None,
+        };
+        let later = log.later_keys.iter().map(|(_, key)| key);
+        let others = parent.into_iter().chain(&log.copied_from).chain(later);
+        std::iter::once(&log.key).chain(others)
+    });
+    match { named }.find(|key| key.is_reserved()) {
+        None => Ok(()),
+        Some(key) => Err(Error::new(
+            ErrorKind::Invalid,
+            format!(
+                "the transcript names the session {key}: keys that begin with {} are the memory's own, so give it \
+                 another name",
+                SessionKey::RESERVED
+            ),
+        )),
     }
 }
 

@@ -239,15 +239,21 @@ impl Session {
     /// If a fork with the same key and position exists, it is opened.
     ///
     /// # Errors
-    /// `Invalid` if the log ends before `at`, or if the key belongs to another session.
+    /// `Invalid` if the log ends before `at`, or if the key belongs to another session or is
+    /// [reserved](SessionKey::RESERVED).
     pub async fn fork(&self, at: Seq, key: impl Into<SessionKey>) -> Result<Session> {
+        let key = key.into();
+        if key.is_reserved() {
+            let message = format!("the key {key} is the memory's own: choose another name");
+            return Err(Error::new(ErrorKind::Invalid, message));
+        }
         let origin = Origin::Fork {
             parent: self.id,
             at,
         };
         // The fork keeps the estimator, because the shared messages are already counted with it.
         let estimator = self.accounting.estimator_id();
-        let created = self.memory.create(key.into(), origin.clone(), estimator);
+        let created = self.memory.create(key, origin.clone(), estimator);
         let conversation = created.await?;
         if conversation.origin != origin {
             return Err(Error::new(

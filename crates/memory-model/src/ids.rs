@@ -54,6 +54,17 @@ string_id! {
     /// Name that the calling program gives a conversation, such as `telegram:42` or a transcript's session id.
     SessionKey
 }
+impl SessionKey {
+    /// Beginning of the keys of sessions that the memory itself keeps, such as the notes of a model. No source of
+    /// messages may name such a session.
+    pub const RESERVED: &'static str = "agent-memory:";
+
+    /// Returns whether the key begins with [`RESERVED`](Self::RESERVED).
+    pub fn is_reserved(&self) -> bool {
+        self.0.starts_with(Self::RESERVED)
+    }
+}
+
 string_id! {
     /// Id of a summary: `sum_` and 16 hex digits of the summary's hash.
     SummaryId

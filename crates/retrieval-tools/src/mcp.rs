@@ -14,6 +14,8 @@
 //! ends early if the client cancels it or closes the connection.
 
 #[cfg(feature = "mcp-http")]
+pub mod connections;
+#[cfg(feature = "mcp-http")]
 mod http;
 mod lines;
 mod request;

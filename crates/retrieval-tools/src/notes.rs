@@ -1,14 +1,17 @@
 //! Notes: small text files that a model writes for later, kept in the log of a session.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use memory_model::{
-    Accounting, Clock as _, ConversationId, LogEntry, Message, Seq, SeqRange, SystemClock,
+    Accounting, Clock as _, ConversationId, FieldHasher, Hash, LogEntry, Message, RawJson, Seq,
+    SeqRange, SystemClock,
 };
 use memory_store::{
     Append, AppendAt, ConversationRef, ERASED, ErrorKind as StoreErrorKind, LogRead, Store,
 };
+use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::text::short;
@@ -41,17 +44,23 @@ pub enum ToolNames {
 /// Notes of a model: text files with paths such as `plans/first.md`.
 ///
 /// They are kept in the log of a session that has no other purpose. Every change appends an entry, so old versions stay
-/// in the log. The external id of the entry is its position, the kind of the change and the path, such as
-/// `12 write plan.md`; its text is the text that was written. An erasure keeps external ids. An erased entry therefore
-/// removes the note, or the text that it added, and no older version comes back.
+/// in the log. The external id of the entry is its position, the kind of the change with a mark, and the path, such as
+/// `12 write/91b7c0de42a6f835 plan.md`; its text is the text that was written. An erasure keeps external ids. An erased
+/// entry therefore removes the note, or the text that it added, and no older version comes back.
+///
+/// The mark is a hash over the id and a secret that is stored beside the session, and in no entry. A message from
+/// elsewhere that has the form of a note therefore changes none. Earlier versions wrote no marks: the entries that a
+/// session had when it got its secret need none.
 ///
 /// Several processes can change the notes of a database at once. A change is computed from the current notes and
 /// repeated if another process was faster.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct Notes {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) session: ConversationId,
     pub(crate) accounting: Arc<dyn Accounting>,
+    /// The secret of a session that has none yet.
+    pub(crate) random: [u8; 32],
     /// The notes at the latest known position, so that a call reads only newer entries.
     pub(crate) known: Arc<Mutex<Known>>,
 }
@@ -65,6 +74,44 @@ pub(crate) struct Known {
     head: Seq,
     erasures: u64,
     texts: Texts,
+    secret: Option<Secret>,
+}
+
+/// Key of the secret among the small values of the session.
+const SECRET: &str = "notes";
+
+/// The secret of a session's notes.
+#[derive(Clone, Serialize, Deserialize)]
+struct Secret {
+    /// Last entry that needs no mark.
+    unmarked: Seq,
+    secret: Hash,
+}
+
+impl Secret {
+    /// Returns the mark of a change at a position.
+    fn mark(&self, seq: Seq, kind: &str, path: &str) -> String {
+        let mut hasher = FieldHasher::new("agent-memory note");
+        hasher.hash(self.secret);
+        hasher.number(i64::from(seq.0));
+        hasher.bytes(kind.as_bytes());
+        hasher.bytes(path.as_bytes());
+        let mut mark = hasher.finish().to_string();
+        mark.truncate(16);
+        mark
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Secret {{ unmarked: {} }}", self.unmarked)
+    }
+}
+
+impl fmt::Debug for Notes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Notes {{ session: {} }}", self.session)
+    }
 }
 
 /// A change of one note.
@@ -77,9 +124,13 @@ pub(crate) enum Change {
 
 impl Change {
     /// Returns the change that an entry of the log records. `None` for any other entry.
-    fn of(entry: &LogEntry) -> Option<Self> {
+    fn of(entry: &LogEntry, secret: &Secret) -> Option<Self> {
         let mut words = entry.message.external_id.as_deref()?.splitn(3, ' ');
         let (seq, kind, path) = (words.next()?, words.next()?, words.next()?.to_owned());
+        let (kind, mark) = kind.split_once('/').unwrap_or((kind, ""));
+        if entry.seq > secret.unmarked && mark != secret.mark(entry.seq, kind, &path) {
+            return None;
+        }
         let text = Some(entry.message.text());
         let text = text.filter(|text| text != ERASED && !entry.message.parts.is_empty());
         match kind {
@@ -95,13 +146,14 @@ impl Change {
     }
 
     /// Returns the entry that records the change at a position of the log.
-    fn entry(&self, seq: Seq) -> Message {
+    fn entry(&self, seq: Seq, secret: &Secret) -> Message {
         let (kind, path, text) = match self {
             Self::Write(path, text) => ("write", path, text.as_str()),
             Self::Append(path, text) => ("append", path, text.as_str()),
             Self::Delete(path) => ("delete", path, ""),
         };
-        Message::assistant(text).with_external_id(format!("{seq} {kind} {path}"))
+        let mark = secret.mark(seq, kind, path);
+        Message::assistant(text).with_external_id(format!("{seq} {kind}/{mark} {path}"))
     }
 
     fn apply(self, texts: &mut Texts) {
@@ -119,6 +171,36 @@ impl Notes {
         Ok(self.read().await?.texts)
     }
 
+    /// Returns the secret of the session, which may have the entries up to `head`. Stores the secret if there is none.
+    async fn secret(&self, head: Seq) -> Result<Secret> {
+        let new = Secret {
+            unmarked: head,
+            secret: Hash(self.random),
+        };
+        let unreadable = |error: &dyn fmt::Display| {
+            Error::new(
+                ErrorKind::Corrupt,
+                format!("the secret of the notes: {error}"),
+            )
+        };
+        loop {
+            if let Some(stored) = self.store.state(self.session, SECRET).await? {
+                return serde_json::from_str(stored.value.as_str())
+                    .map_err(|error| unreadable(&error));
+            }
+            let value = RawJson::from_value(&new).map_err(|error| unreadable(&error))?;
+            match self
+                .store
+                .put_state(self.session, SECRET, 0, Some(&value))
+                .await
+            {
+                // Another process has stored one.
+                Err(error) if error.kind() == StoreErrorKind::Stale => {}
+                stored => return stored.map(|_| new).map_err(Error::from),
+            }
+        }
+    }
+
     async fn read(&self) -> Result<Known> {
         let session = ConversationRef::Id(self.session);
         let info = self.store.conversation(&session).await?.ok_or_else(|| {
@@ -130,18 +212,28 @@ impl Notes {
         if known.erasures != info.erasures || known.head > info.head {
             known = Known {
                 erasures: info.erasures,
+                secret: known.secret,
                 ..Known::default()
             };
         }
+        let secret = match known.secret.take() {
+            Some(secret) => secret,
+            None => self.secret(info.head).await?,
+        };
         let mut rest = SeqRange::new(known.head.next(), info.head);
         while let Some(range) = rest {
             let page = self.store.read(self.session, &LogRead::new(range)).await?;
-            for change in page.items.iter().filter_map(Change::of) {
+            for change in page
+                .items
+                .iter()
+                .filter_map(|entry| Change::of(entry, &secret))
+            {
                 change.apply(&mut known.texts);
             }
             rest = page.next;
         }
         known.head = info.head;
+        known.secret = Some(secret);
         lock().clone_from(&known);
         Ok(known)
     }
@@ -154,11 +246,16 @@ impl Notes {
     ) -> Result<String> {
         for _ in 0..ATTEMPTS {
             let known = self.read().await?;
+            let secret = match known.secret {
+                Some(secret) => secret,
+                None => self.secret(known.head).await?,
+            };
             let (changes, answer) = plan(&known.texts)?;
             let places = (1..).map(|ahead| Seq(known.head.0.saturating_add(ahead)));
             let now = SystemClock.now();
             let entries = changes.iter().zip(places);
-            let entries = entries.map(|(change, seq)| change.entry(seq).with_created_at(now));
+            let entries =
+                entries.map(|(change, seq)| change.entry(seq, &secret).with_created_at(now));
             let mut append = Append::messages(entries, self.accounting.estimator(), now);
             append.at = AppendAt::Head(known.head);
             let mut texts = known.texts;

@@ -10,9 +10,12 @@ use crate::room::{Room, longest};
 use crate::text::visible;
 
 impl Notes {
-    /// Creates notes that are kept in the session of these tools. The session must have no other purpose.
-    pub fn new(session: &Retrieval) -> Self {
+    /// Creates notes that are kept in the session of these tools. The session must have no other purpose. `random` is a
+    /// secret of 32 random bytes, which is stored beside the notes if they have none yet. Only entries that were marked
+    /// with it count as notes, and the entries that were there before it.
+    pub fn new(session: &Retrieval, random: [u8; 32]) -> Self {
         Self {
+            random,
             store: Arc::clone(&session.store),
             session: session.conversation,
             accounting: Arc::clone(&session.accounting),

@@ -1,6 +1,6 @@
 //! Checks that only the database itself can make.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use memory_store::{ErrorKind, Result, Violation, ViolationKind};
 use sqlx::sqlite::SqliteRow;
@@ -168,6 +168,14 @@ fn compare_objects(is: &Objects, should: &Objects, found: &mut Vec<Violation>) {
             "the {kind} {name} does not belong to the schema"
         )));
     }
+}
+
+/// Returns the kinds and names of the schema's tables and views.
+pub(crate) async fn tables_and_views(place: &str) -> Result<BTreeSet<(String, String)>> {
+    let objects = expected(place).await?.into_keys();
+    Ok(objects
+        .filter(|(kind, _)| kind == "table" || kind == "view")
+        .collect())
 }
 
 /// Runs a query and returns its rows. If the database is too damaged to answer, adds a violation and returns no rows.

@@ -21,9 +21,10 @@ use std::path::{Path, PathBuf};
 use memory_model::{Seq, SeqRange, SessionKey, Timestamp};
 use memory_store::{ConversationRef, Erase, Error, ErrorKind, Maintain as _, Store as _, erase};
 use rusqlite::backup::{Backup, StepResult};
-use rusqlite::{Connection, ErrorCode};
+use rusqlite::{Connection, ErrorCode, OpenFlags};
 
 use crate::backup::copy;
+use crate::check;
 use crate::db::open_database;
 use crate::error::{self, Result};
 use crate::files;
@@ -125,7 +126,8 @@ impl SqliteOptions {
     /// # Errors
     /// - `Busy` if another process has the database open for longer than the lock time-out.
     /// - `ForeignDatabase` or `NewerSchema` if one of the two cannot be used by this program.
-    /// - `Invalid` if both are the same file, or if the backup has the name of the copy next to the database.
+    /// - `Invalid` if both are the same file, if the backup has the name of the copy next to the database, or if it has
+    ///   tables or views that do not belong to the schema.
     /// - `Io` if a file cannot be read or written.
     pub async fn begin_restore(
         self,
@@ -184,6 +186,7 @@ impl SqliteOptions {
         copy(&reading.options.page_size(page_size), &restore.copy).await?;
         let (database, _) = open_database(&restore.copy, restore.options.clone()).await?;
         store_sql::Database::close(&database).await?;
+        refuse_added(&restore.copy, &backup.display().to_string()).await?;
         Ok(restore)
     }
 }
@@ -378,6 +381,35 @@ impl LaterErasure {
         };
         let range = SeqRange::new(last.range.first, self.range.last)?;
         (is_next && rest(self) == rest(last)).then_some(range)
+    }
+}
+
+/// Refuses a backup, of which `copy` is a copy, with tables or views that do not belong to the schema: a database that
+/// others made may have them, and the program would keep them.
+async fn refuse_added(copy: &Path, backup: &str) -> Result<()> {
+    let known = check::tables_and_views(backup).await?;
+    let copy = copy.to_owned();
+    let found = blocking(move || {
+        let connection = Connection::open_with_flags(copy, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
+        let objects = "select type, name from sqlite_schema where type in ('table', 'view')
+            and name not like 'sqlite\\_%' escape '\\' order by name";
+        let mut objects = connection.prepare(objects)?;
+        let objects = objects.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;
+        objects.collect::<rusqlite::Result<Vec<(String, String)>>>()
+    });
+    match found
+        .await?
+        .into_iter()
+        .find(|object| !known.contains(object))
+    {
+        None => Ok(()),
+        Some((kind, name)) => {
+            let text = format!(
+                "{backup} has the {kind} {name}, which does not belong to agent-memory: drop it in a copy of the backup, and \
+                 restore that"
+            );
+            Err(Error::new(ErrorKind::Invalid, text))
+        }
     }
 }
 

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 
 use crate::error::{Failure, Kind, unreadable};
+use crate::files;
 
 /// A file, and its new text.
 #[derive(Debug)]
@@ -118,8 +119,11 @@ impl File {
     }
 }
 
+/// Maximum size of a configuration, in bytes.
+const MOST_BYTES: u64 = 16 << 20;
+
 fn read(path: &Path) -> Result<Option<String>, Failure> {
-    match std::fs::read_to_string(path) {
+    match files::read_text(path, MOST_BYTES) {
         Ok(text) => Ok(Some(text)),
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
         Err(error) => {
@@ -132,11 +136,12 @@ fn read(path: &Path) -> Result<Option<String>, Failure> {
 /// Replaces a file as a whole, with the permissions of the file `like` if it exists.
 fn replace(path: &Path, text: &str, like: &Path) -> std::io::Result<()> {
     let folder = path.parent().unwrap_or(Path::new("."));
-    std::fs::create_dir_all(folder)?;
+    files::create_folders(folder)?;
     let mut file = tempfile::NamedTempFile::new_in(folder)?;
     file.write_all(text.as_bytes())?;
-    if let Ok(meta) = std::fs::metadata(like) {
-        file.as_file().set_permissions(meta.permissions())?;
+    match std::fs::metadata(like) {
+        Ok(meta) => file.as_file().set_permissions(meta.permissions())?,
+        Err(_) => files::keep_private(file.as_file())?,
     }
     file.as_file().sync_all()?;
     file.persist(path)?;

@@ -48,7 +48,7 @@ pub(crate) async fn run(app: &mut App, args: &Export) -> anyhow::Result<()> {
                     None => app.out.json_line(&entry.to_export())?,
                     Some(redactor) => {
                         let line = serde_json::to_string(&entry.to_export())? + "\n";
-                        app.out.raw(redactor.text(&line).as_bytes())?;
+                        app.out.json_text(&redactor.text(&line))?;
                     }
                 }
             }
@@ -73,7 +73,7 @@ fn transcript(app: &mut App, session: &Session) -> anyhow::Result<()> {
     for copy in copies.iter().rev().skip(1) {
         note(&format!("another transcript: {}", copy.path.display()));
     }
-    let mut file = std::fs::File::open(&last.path)?;
+    let mut file = crate::files::open(&last.path)?;
     let mut bytes = vec![0; 1 << 16];
     loop {
         match std::io::Read::read(&mut file, &mut bytes)? {

@@ -7,6 +7,7 @@ use super::sessions::{ViewSize, views};
 use crate::app::App;
 use crate::args::Fork;
 use crate::output::{count, number};
+use crate::scope;
 
 #[derive(Debug, Serialize)]
 struct ForkReport {
@@ -28,6 +29,10 @@ pub(crate) async fn run(app: &mut App, args: &Fork) -> anyhow::Result<()> {
     };
     let created = memory.find_session(key.as_str()).await?.is_none();
     let session = parent.fork(Seq(args.at), key.as_str()).await?;
+    // It belongs to the project of its parent.
+    if let Some(folder) = scope::folder(&parent.info().await?.conversation) {
+        scope::set_folder(&session, &folder).await?;
+    }
     let info = session.info().await?;
     let answer = ForkReport {
         session: session.key().to_string(),

@@ -4,9 +4,12 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use agent_memory::transcripts::{AgentHome, Formats, OpenCodeDatabase, ReadOptions, Transcript};
+use agent_memory::model::EntryKind;
+use agent_memory::transcripts::{
+    AgentHome, Formats, OpenCodeDatabase, ReadOptions, SessionLog, Transcript,
+};
 use agent_memory::{
-    Memory, SessionKey,
+    Memory, Message, Role, SessionKey,
     transcripts::{ImportReport, SessionImport, SummaryImport},
 };
 use serde::Serialize;
@@ -14,6 +17,7 @@ use serde::Serialize;
 use crate::app::App;
 use crate::args::Import;
 use crate::error::{Failure, Kind, from_format};
+use crate::hook::answer::WORD_FOR_WORD;
 use crate::kept::KeptTranscripts;
 use crate::output::{clip, count, note, number, one_line, table};
 use crate::progress::Progress;
@@ -235,7 +239,32 @@ fn warnings(file: &str, transcript: &Transcript) -> Vec<String> {
     if let Some(more @ 1..) = transcript.report.warnings.len().checked_sub(NAMED) {
         lines.push(format!("warning: {more} more lines of {file}"));
     }
+    let hidden: u64 = transcript.sessions.iter().map(hidden).sum();
+    if hidden > 0 {
+        lines.push(format!(
+            "warning: {file} has {} of the user between the markers of agent-memory, which agent-memory may not have \
+             written: no search and no context has them",
+            count(hidden, "message", "messages"),
+        ));
+    }
     lines
+}
+
+/// Returns the number of the user's messages that are notes because they are between the markers of agent-memory, in a
+/// session in which none has the sentence that begins each of its texts about a session.
+fn hidden(log: &SessionLog) -> u64 {
+    let is_marked = |message: &&Message| {
+        let is_note = message.kind == EntryKind::Note && message.role == Role::User;
+        is_note && message.text().trim_start().starts_with("<agent-memory>")
+    };
+    let marked: Vec<&Message> = log.messages.iter().filter(is_marked).collect();
+    match marked
+        .iter()
+        .any(|message| message.text().contains(WORD_FOR_WORD))
+    {
+        true => 0,
+        false => marked.len() as u64,
+    }
 }
 
 /// Returns whether a path is a regular file, which can be read twice. A pipe can be read only once.

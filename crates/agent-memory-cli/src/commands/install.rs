@@ -16,7 +16,7 @@ struct Installed<'a> {
     dry_run: bool,
     files: Vec<InstalledFile<'a>>,
     /// Steps that are left to the person.
-    steps: &'static [&'static str],
+    steps: Vec<&'static str>,
 }
 
 #[derive(Debug, Serialize)]
@@ -31,7 +31,8 @@ pub(crate) fn run(app: &mut App, args: &Install) -> anyhow::Result<()> {
     if install {
         agent.must_be_there()?;
     }
-    let parts = agent.parts(&Program::of(app)?);
+    let program = Program::of(app)?;
+    let parts = agent.parts(&program);
     let files = files(&parts, install)?;
     for file in &files {
         file.check()?;
@@ -55,7 +56,14 @@ pub(crate) fn run(app: &mut App, args: &Install) -> anyhow::Result<()> {
                 change: file.change(),
             })
             .collect(),
-        steps: if install { agent.steps() } else { &[] },
+        steps: match install {
+            true => program
+                .steps()
+                .into_iter()
+                .chain(agent.steps().iter().copied())
+                .collect(),
+            false => Vec::new(),
+        },
     };
     if app.json {
         return Ok(app.out.json(&answer)?);
@@ -71,7 +79,7 @@ pub(crate) fn run(app: &mut App, args: &Install) -> anyhow::Result<()> {
         (true, false) => "removed",
     };
     app.out.line(&format!("{}: {done}", agent.name()))?;
-    for step in answer.steps {
+    for step in &answer.steps {
         app.out.line(&format!("next: {step}"))?;
     }
     if install {

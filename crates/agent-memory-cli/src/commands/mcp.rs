@@ -17,7 +17,7 @@ use crate::args::{Mcp, Names};
 use crate::output::note;
 use crate::progress::Progress;
 use crate::scope::{NOTES, Project};
-use crate::token::access_token;
+use crate::token::{access_token, random_bytes};
 
 /// The sessions that clients may see.
 #[derive(Debug)]
@@ -144,7 +144,7 @@ async fn names(
         };
         session.update(&patch).await?;
     }
-    let notes = Notes::new(&session.retrieval());
+    let notes = Notes::new(&session.retrieval(), random_bytes()?);
     Ok(Some((names, session, notes)))
 }
 

@@ -186,9 +186,8 @@ impl Compared {
             return Ok(());
         }
         let bytes = |hex: &Option<String>| unhex(hex.as_deref().unwrap_or_default());
-        let public = UnparsedPublicKey::new(&ED25519, bytes(key));
         let text = certificate.signed_text()?;
-        let is_valid = public.verify(text.as_bytes(), &bytes(signature)).is_ok();
+        let is_valid = is_signed(&bytes(key), text.as_bytes(), &bytes(signature));
         let session = &certificate.log.session;
         let message = match signer {
             _ if !is_valid => {
@@ -231,6 +230,65 @@ impl Compared {
         };
         format!("compared with {}: {of}", self.file)
     }
+}
+
+/// Numbers of points of Ed25519 that sign any text: of the order 1, 2, 4 and 8. A point is 32 bytes of a number, the lowest
+/// first, and of a sign, which is the highest bit.
+const SMALL_ORDERS: [[u8; 32]; 5] = [
+    [0; 32],
+    ending(1, 0, 0),
+    ending(0xec, 0xff, 0x7f),
+    [
+        0x26, 0xe8, 0x95, 0x8f, 0xc2, 0xb2, 0x27, 0xb0, 0x45, 0xc3, 0xf4, 0x89, 0xf2, 0xef, 0x98,
+        0xf0, 0xd5, 0xdf, 0xac, 0x05, 0xd3, 0xc6, 0x33, 0x39, 0xb1, 0x38, 0x02, 0x88, 0x6d, 0x53,
+        0xfc, 0x05,
+    ],
+    [
+        0xc7, 0x17, 0x6a, 0x70, 0x3d, 0x4d, 0xd8, 0x4f, 0xba, 0x3c, 0x0b, 0x76, 0x0d, 0x10, 0x67,
+        0x0f, 0x2a, 0x20, 0x53, 0xfa, 0x2c, 0x39, 0xcc, 0xc6, 0x4e, 0xc7, 0xfd, 0x77, 0x92, 0xac,
+        0x03, 0x7a,
+    ],
+];
+
+/// Returns 32 bytes with this first and last byte.
+const fn ending(first: u8, between: u8, last: u8) -> [u8; 32] {
+    let mut bytes = [between; 32];
+    bytes[0] = first;
+    bytes[31] = last;
+    bytes
+}
+
+/// Returns whether a point is written in the only permitted way, and is not of a small order.
+fn is_strong(point: &[u8]) -> bool {
+    let Ok(mut number) = <[u8; 32]>::try_from(point) else {
+        return false;
+    };
+    number[31] &= 0x7f;
+    // The prime 2^255 − 19, from which on numbers repeat.
+    let is_reduced = number
+        .iter()
+        .rev()
+        .lt(ending(0xed, 0xff, 0x7f).iter().rev());
+    is_reduced && !SMALL_ORDERS.contains(&number)
+}
+
+/// Returns whether a text has an Ed25519 signature by a key. A key that signs any text has signed none.
+fn is_signed(key: &[u8], text: &[u8], signature: &[u8]) -> bool {
+    let is_strong = is_strong(key) && signature.get(..32).is_some_and(is_strong);
+    is_strong
+        && UnparsedPublicKey::new(&ED25519, key)
+            .verify(text, signature)
+            .is_ok()
+}
+
+/// Fails for a key that cannot be the only one to have signed something.
+pub(super) fn check_signer(signer: &str) -> Result<(), Failure> {
+    if is_strong(&unhex(signer)) {
+        return Ok(());
+    }
+    let text = "--signer is no Ed25519 public key, or a weak one, which signs any text";
+    Err(Failure::new(Kind::Usage, text)
+        .hint("give the 64 hex digits under public_key in a certificate of the signer"))
 }
 
 /// Returns the JSON values of a text with their lines. `None` is for a text that is no JSON, such as a torn line, which
@@ -321,4 +379,36 @@ fn unhex(text: &str) -> Vec<u8> {
     let pairs = text.as_bytes().chunks(2);
     let bytes = pairs.map(|pair| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok());
     bytes.collect::<Option<_>>().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn weak_keys_sign_nothing() {
+        let mut weak: Vec<[u8; 32]> = SMALL_ORDERS.to_vec();
+        // The same numbers, written in another way, and numbers that are too large.
+        weak.extend([0xed, 0xee, 0xff].map(|first| ending(first, 0xff, 0x7f)));
+        for mut key in weak {
+            for sign in [0, 0x80] {
+                key[31] |= sign;
+                assert!(!is_strong(&key), "{}", hex(&key));
+                assert!(check_signer(&hex(&key)).is_err());
+                // R = A and s = 0 hold for a key of the order 1.
+                let signature = [&key[..], &[0; 32]].concat();
+                assert!(!is_signed(&key, b"text", &signature));
+            }
+        }
+        for odd in ["", "d75a", "zz", &"d7".repeat(33)] {
+            assert!(check_signer(odd).is_err(), "{odd}");
+        }
+        // Test 1 of RFC 8032, section 7.1.
+        let key = "d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a";
+        let signature = "e5564300c360ac729086e2cc806e828a84877f1eb8e5d974d873e065224901555fb8821590a33bacc61e39701cf9b46bd\
+                         25bf5f0595bbe24655141438e7a100b";
+        assert!(check_signer(key).is_ok());
+        assert!(is_signed(&unhex(key), b"", &unhex(signature)));
+        assert!(!is_signed(&unhex(key), b"x", &unhex(signature)));
+    }
 }

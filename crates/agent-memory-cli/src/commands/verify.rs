@@ -6,7 +6,7 @@ use agent_memory::{
 };
 use serde::Serialize;
 
-use super::proof::{Anchors, Compared};
+use super::proof::{Anchors, Compared, check_signer};
 use crate::app::App;
 use crate::args::Verify;
 use crate::error::{Failure, Kind};
@@ -63,6 +63,9 @@ struct DatabaseReport {
 }
 
 pub(crate) async fn run(app: &mut App, args: &Verify) -> anyhow::Result<()> {
+    if let Some(signer) = &args.signer {
+        check_signer(signer)?;
+    }
     let memory = app.open().await?;
     let pending_wipe = memory.store().pending_wipe().await?;
     let session = match &args.session {

@@ -105,7 +105,9 @@ pub(crate) async fn run(app: &mut App, args: &Work) -> anyhow::Result<()> {
         let (counts, cancel) = (Arc::clone(&worker.counts), worker.cancel.clone());
         let answer = axum::routing::get(move || async move { counts.text() });
         let router = axum::Router::new().route("/metrics", answer);
-        tokio::spawn(async move { crate::serve::http::accept(listener, router, &cancel).await });
+        tokio::spawn(
+            async move { crate::serve::http::serve_openly(listener, router, &cancel).await },
+        );
     }
     worker.work(args).await?;
     if app.json {

@@ -8,17 +8,21 @@ use agent_memory::view::ViewAtVersion;
 
 use crate::app::App;
 use crate::commands::show;
+use crate::output::without_markers;
 
 /// Maximum size of an outline, in bytes. Claude Code moves a longer one to a file.
 const MOST_BYTES: usize = 9_500;
+
+/// Sentence in the first text that an agent gets about a session.
+pub(crate) const WORD_FOR_WORD: &str =
+    "Every message is kept word for word, also those that were compacted.";
 
 /// Maximum sizes of the state in an outline, in tokens. The first that keeps the outline within its bytes is used.
 const STATES: [u64; 5] = [1_800, 1_200, 800, 400, 200];
 
 /// Puts a text between the markers. Markers in the text itself lose their meaning.
 pub(super) fn marked(text: &str) -> String {
-    let text = text.replace("<agent-memory>", "<agent memory>");
-    let text = text.replace("</agent-memory>", "</agent memory>");
+    let text = without_markers(text);
     format!("<agent-memory>\n{}\n</agent-memory>", text.trim_end())
 }
 
@@ -48,9 +52,7 @@ pub(super) async fn card(app: &App, session: &Session) -> anyhow::Result<Option<
 /// Returns sentences about how to search a session, with commands.
 pub(super) async fn search(app: &App, view: &ViewAtVersion) -> anyhow::Result<String> {
     let key = view.session().key().as_str();
-    let mut text = String::from(
-        "Every message is kept word for word, also those that were compacted. To look something up:\n",
-    );
+    let mut text = format!("{WORD_FOR_WORD} To look something up:\n");
     let mut add = |options: &[&str], about: &[&str]| {
         text.push_str(&format!("  {}\n", app.command(options, about)));
     };

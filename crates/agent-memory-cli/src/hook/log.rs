@@ -1,7 +1,6 @@
 //! The log of the events, one JSON object a line, for people and for `doctor`.
 
-use std::fs::OpenOptions;
-use std::io::Write as _;
+use std::io::{Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -11,9 +10,13 @@ use serde_json::json;
 use super::door::now;
 use super::event::Event;
 use crate::app::App;
+use crate::files;
 
 /// Size above which a log becomes the old log, in bytes.
 const MOST_BYTES: u64 = 1 << 20;
+
+/// Maximum size of the part of a log that is read, in bytes.
+const MOST_READ: u64 = 16 * MOST_BYTES;
 
 /// The log next to a database.
 #[derive(Debug, Clone)]
@@ -60,9 +63,11 @@ impl Log {
     /// Returns the lines of the old log and of the log, in their order. Lines that cannot be read are left out.
     pub(crate) fn lines(&self) -> Vec<Line> {
         let logs = [beside(&self.path, ".1"), self.path.clone()];
-        let texts = logs
-            .iter()
-            .filter_map(|log| std::fs::read_to_string(log).ok());
+        let texts = logs.iter().filter_map(|log| {
+            let mut text = String::new();
+            let log = files::open(log).ok()?.take(MOST_READ);
+            { log }.read_to_string(&mut text).ok().map(|_| text)
+        });
         let lines = texts.flat_map(|text| {
             let lines = text.lines().map(serde_json::from_str);
             lines.filter_map(Result::ok).collect::<Vec<Line>>()
@@ -86,14 +91,11 @@ impl Log {
             "result": result,
             "detail": detail,
         });
-        if std::fs::metadata(&self.path).is_ok_and(|meta| meta.len() > MOST_BYTES) {
+        let meta = std::fs::symlink_metadata(&self.path);
+        if meta.is_ok_and(|meta| meta.is_file() && meta.len() > MOST_BYTES) {
             let _ = std::fs::rename(&self.path, beside(&self.path, ".1"));
         }
-        let mut options = OpenOptions::new();
-        options.create(true).append(true);
-        #[cfg(unix)]
-        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        if let Ok(mut file) = options.open(&self.path) {
+        if let Ok(mut file) = files::open_private(&self.path) {
             // One write, so that lines of several processes do not mix.
             let _ = file.write_all(format!("{line}\n").as_bytes());
         }

@@ -18,6 +18,7 @@ use super::{appended, claude, opencode, pi};
 use crate::app::App;
 use crate::args::Hook;
 use crate::commands::import;
+use crate::files;
 use crate::kept::KeptTranscripts;
 use crate::progress::Progress;
 
@@ -49,8 +50,12 @@ pub(super) async fn run(app: &mut App, args: &Hook) {
 async fn work(app: &mut App, args: &Hook, event: &Event, began: Instant) -> anyhow::Result<String> {
     let place = app.place()?;
     place.prepare()?;
-    let lock = File::create(place.beside("-hook.lock"))?;
-    let is_locked = locked(&lock, SHORT_WAIT).await;
+    // The lock only saves work, so an event goes on without it.
+    let (lock, no_lock) = match files::open_private(&place.beside("-hook.lock")) {
+        Ok(lock) => (Some(lock), None),
+        Err(error) => (None, Some(error)),
+    };
+    let is_locked = locked(lock.as_ref(), SHORT_WAIT).await;
     let progress = Arc::new(Progress::new(true));
     let memory = app.open_for_writing(&progress, |builder| builder).await?;
     let answered = match event.name.as_str() {
@@ -81,7 +86,7 @@ async fn work(app: &mut App, args: &Hook, event: &Event, began: Instant) -> anyh
     let _ = app.out.flush();
     answered?;
     if !is_locked {
-        locked(&lock, LONG_WAIT).await;
+        locked(lock.as_ref(), LONG_WAIT).await;
     }
     // The last answer of a turn is in no request until the next turn.
     if matches!(
@@ -93,8 +98,13 @@ async fn work(app: &mut App, args: &Hook, event: &Event, began: Instant) -> anyh
     let sub_agents = import_sub_agents(app, &memory, event).await;
     let kept = keep(app, &memory, event, args).await?;
     // Compactions of several processes share their work without this lock.
-    lock.unlock()?;
+    if let Some(lock) = lock {
+        lock.unlock()?;
+    }
     let mut detail = format!("answered in {took} ms with {} bytes", text.len());
+    if let Some(error) = no_lock {
+        detail.push_str(&format!("; without a lock: {error}"));
+    }
     if let Some(kept) = kept {
         detail.push_str(&format!("; {kept}"));
     }
@@ -136,7 +146,10 @@ async fn keep(
 }
 
 /// Waits for the lock, up to a limit. The lock only saves work: without it, two imports store the same entries once.
-async fn locked(file: &File, limit: Duration) -> bool {
+async fn locked(file: Option<&File>, limit: Duration) -> bool {
+    let Some(file) = file else {
+        return true;
+    };
     let until = Instant::now() + limit;
     loop {
         match file.try_lock() {
@@ -180,12 +193,14 @@ async fn import_sub_agents(app: &App, memory: &Memory, event: &Event) -> anyhow:
 }
 
 /// Returns the transcripts of a session's sub-agents, which Claude Code keeps in a folder next to the session's own.
+/// Links and pipes, of which nobody may ever write to the other end, are left out.
 fn sub_agents(path: &Path) -> Vec<PathBuf> {
     let folder = path.with_extension("").join("subagents");
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
     let paths = entries.map(|entry| entry.path());
     paths
         .filter(|path| path.extension().is_some_and(|end| end == "jsonl"))
+        .filter(|path| files::is_regular(path))
         .collect()
 }
 

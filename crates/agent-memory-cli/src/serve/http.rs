@@ -1,21 +1,16 @@
 //! Connections and the admission of requests. The limits are the same as for `mcp --http`.
 
-use std::net::Ipv4Addr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use agent_memory::compaction::CancellationToken;
+use agent_memory::retrieval::mcp::connections::{self, Connection, is_local};
 use axum::Router;
 use axum::extract::{MatchedPath, Request, State};
 use axum::http::{HeaderMap, StatusCode, header};
-use axum::middleware::{Next, from_fn_with_state};
+use axum::middleware::{Next, from_fn, from_fn_with_state};
 use axum::response::{IntoResponse as _, Response};
-use hyper::server::conn::http1;
-use hyper_util::rt::{TokioIo, TokioTimer};
-use hyper_util::server::graceful::GracefulShutdown;
-use hyper_util::service::TowerToHyperService;
 use tokio::net::TcpListener;
-use tokio::sync::Semaphore;
 use tokio::time::Instant;
 use tracing::{Instrument as _, field};
 
@@ -28,15 +23,6 @@ use crate::stop::Stop;
 
 /// Target of the spans of requests.
 pub(super) const TARGET: &str = "agent_memory::serve";
-
-/// Time after which a connection without a complete request is closed.
-const IDLE: Duration = Duration::from_secs(60);
-
-/// Maximum length of a request's first line and headers, in bytes.
-const MAX_HEAD_BYTES: usize = 32 << 10;
-
-/// Maximum number of concurrent connections. Further connections wait.
-const MAX_CONNECTIONS: usize = 128;
 
 /// Interval at which the server looks whether a signal came.
 const LOOKING: Duration = Duration::from_millis(50);
@@ -58,48 +44,44 @@ pub(crate) async fn bind(port: u16) -> Result<(TcpListener, String), Failure> {
         let text = format!("cannot listen at port {port} ({error})");
         Failure::new(Kind::Other, text).hint("give another port, or 0")
     };
-    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await;
+    let listener = connections::listen(port).await;
     let listener = listener.map_err(failed)?;
     let address = listener.local_addr().map_err(failed)?;
     Ok((listener, format!("http://{address}")))
 }
 
 /// Serves clients until the token is cancelled, and then the requests that have begun.
-pub(crate) async fn accept(listener: TcpListener, router: Router, cancelled: &CancellationToken) {
-    let free = Arc::new(Semaphore::new(MAX_CONNECTIONS));
-    let graceful = GracefulShutdown::new();
+async fn accept(listener: TcpListener, router: Router, cancelled: &CancellationToken) {
     let signalled = async {
         while !cancelled.is_cancelled() {
             tokio::time::sleep(LOOKING).await;
         }
     };
-    let accepting = async {
-        while let Ok(place) = Arc::clone(&free).acquire_owned().await {
-            let Ok((stream, _)) = listener.accept().await else {
-                // Too many files are open, or the client has already disconnected.
-                tokio::time::sleep(Duration::from_millis(100)).await;
-                continue;
-            };
-            let service = TowerToHyperService::new(router.clone());
-            let mut http = http1::Builder::new();
-            http.timer(TokioTimer::new())
-                .header_read_timeout(IDLE)
-                .max_buf_size(MAX_HEAD_BYTES);
-            let connection = graceful.watch(http.serve_connection(TokioIo::new(stream), service));
-            tokio::spawn(async move {
-                // Nobody receives the error of a connection.
-                let _ = connection.await;
-                drop(place);
-            });
-        }
-    };
-    tokio::select! {
-        () = signalled => {}
-        () = accepting => {}
+    connections::accept(listener, router, signalled, WRITING).await;
+}
+
+/// Serves what needs no token to every program of this machine, until the token is cancelled.
+pub(crate) async fn serve_openly(
+    listener: TcpListener,
+    router: Router,
+    cancelled: &CancellationToken,
+) {
+    accept(listener, router.layer(from_fn(admitted_openly)), cancelled).await;
+}
+
+async fn admitted_openly(request: Request, next: Next) -> Response {
+    match local(request.headers()) {
+        Ok(()) => pass(request, next).await,
+        Err(refusal) => refusal.into_response(),
     }
-    drop(listener);
-    // A request that still runs then has taken its whole time.
-    let _ = tokio::time::timeout(WRITING, graceful.shutdown()).await;
+}
+
+/// Answers a request that is admitted.
+async fn pass(request: Request, next: Next) -> Response {
+    if let Some(connection) = request.extensions().get::<Connection>() {
+        connection.admit().await;
+    }
+    next.run(request).await
 }
 
 /// Counts a request, and passes it on if it may be answered.
@@ -112,7 +94,7 @@ async fn admitted(State(server): State<Arc<Server>>, request: Request, next: Nex
     let span = tracing::info_span!(target: TARGET, "request", route, status = field::Empty);
     let answered = async {
         match admission(&server, request.headers()) {
-            Ok(()) => next.run(request).await,
+            Ok(()) => pass(request, next).await,
             Err(refusal) => refusal.into_response(),
         }
     };
@@ -132,15 +114,14 @@ fn admission(server: &Server, headers: &HeaderMap) -> Result<(), Refusal> {
         let text = "Unauthorized: send the server's token as `Authorization: Bearer TOKEN`";
         return Err(Refusal::new(StatusCode::UNAUTHORIZED, "unauthorized", text));
     }
-    let host = headers
-        .get(header::HOST)
-        .and_then(|host| host.to_str().ok());
-    let host = host.and_then(|host| host.parse::<axum::http::uri::Authority>().ok());
-    let is_own =
-        host.is_some_and(|host| ["127.0.0.1", "localhost", "[::1]"].contains(&host.host()));
-    if !is_own || headers.contains_key(header::ORIGIN) {
-        let text = "Forbidden: the server answers neither web pages nor other host names";
-        return Err(Refusal::new(StatusCode::FORBIDDEN, "forbidden", text));
+    local(headers)
+}
+
+/// Refuses a request that comes from a web page, or by another host name.
+fn local(headers: &HeaderMap) -> Result<(), Refusal> {
+    if is_local(headers) {
+        return Ok(());
     }
-    Ok(())
+    let text = "Forbidden: the server answers neither web pages nor other host names";
+    Err(Refusal::new(StatusCode::FORBIDDEN, "forbidden", text))
 }

@@ -20,9 +20,6 @@ use super::server::Server;
 /// Name of the format of requests, and the beginning of the names of their sessions.
 const FORMAT: &str = "responses";
 
-/// Maximum length of a session's key, in bytes.
-const LONGEST_KEY: usize = 512;
-
 /// A request. Fields that only a model needs are ignored.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub(super) struct Request {
@@ -39,14 +36,14 @@ pub(super) struct Request {
 }
 
 impl Request {
-    /// Returns the items, and whether the last one was a trigger, which is no part of the conversation.
-    pub(super) fn items(&self) -> Result<(Vec<Value>, bool), Refusal> {
-        let mut items = match &self.input {
+    /// Takes the items, and whether the last one was a trigger, which is no part of the conversation.
+    pub(super) fn take_items(&mut self) -> Result<(Vec<Value>, bool), Refusal> {
+        let mut items = match self.input.take() {
             None | Some(Value::Null) => Vec::new(),
             Some(Value::String(text)) => {
                 vec![json!({"type": "message", "role": "user", "content": text})]
             }
-            Some(Value::Array(items)) => items.clone(),
+            Some(Value::Array(items)) => items,
             Some(_) => {
                 return Err(Refusal::invalid(
                     "input is neither a text nor a list of items",
@@ -108,7 +105,6 @@ pub(super) async fn place(
         None => unnamed(server, &mut transcript, last.as_deref()).await?,
     };
     let session = server.visible.open(&server.memory, &key).await?;
-    let session = session.ok_or_else(|| Refusal::no_session(&key))?;
     for log in &mut transcript.sessions {
         (log.key, log.named) = (session.key().clone(), true);
     }
@@ -182,11 +178,6 @@ async fn course(server: &Server, request: &Request, items: &[Value]) -> Result<C
         .as_deref()
         .filter(|key| !key.is_empty())
     {
-        Some(key) if key.len() > LONGEST_KEY => {
-            return Err(Refusal::invalid(format!(
-                "prompt_cache_key has more than {LONGEST_KEY} bytes"
-            )));
-        }
         Some(key) => Some(key.to_owned()),
         None => server.visible.only().map(SessionKey::to_string),
     };

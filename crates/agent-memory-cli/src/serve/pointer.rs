@@ -13,6 +13,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
+use crate::output::without_markers;
+
 /// Markers of text that agent-memory gave to an agent. Readers of transcripts keep such text as a note.
 const BEGIN: &str = "<agent-memory> ";
 const END: &str = "\n</agent-memory>";
@@ -44,8 +46,7 @@ impl Pointer {
     pub(super) fn mark(&self, text: &str) -> Result<String, serde_json::Error> {
         // No letters of a key can end the line or the marker.
         let header = serde_json::to_string(self)?.replace('<', "\\u003c");
-        let text = text.replace("<agent-memory>", "<agent memory>");
-        let text = text.replace("</agent-memory>", "</agent memory>");
+        let text = without_markers(text);
         Ok(format!("{BEGIN}{header}\n{}{END}", text.trim_end()))
     }
 

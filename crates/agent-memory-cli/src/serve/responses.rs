@@ -20,8 +20,9 @@ use crate::hook::rendering;
 
 /// Answers `/v1/responses`.
 pub(super) async fn respond(server: Arc<Server>, app: &App, call: Call) -> Result<Answer, Refusal> {
-    let request: Request = serde_json::from_slice(&call.body)?;
-    let (items, has_trigger) = request.items()?;
+    let mut request: Request = serde_json::from_slice(&call.body)?;
+    drop(call);
+    let (items, has_trigger) = request.take_items()?;
     if !has_trigger {
         let text = "this server has no model: it answers compactions alone";
         let refusal = Refusal::new(StatusCode::BAD_REQUEST, "no_model", text);
@@ -34,8 +35,9 @@ pub(super) async fn respond(server: Arc<Server>, app: &App, call: Call) -> Resul
 
 /// Answers `/v1/responses/compact`.
 pub(super) async fn compact(server: Arc<Server>, app: &App, call: Call) -> Result<Answer, Refusal> {
-    let request: Request = serde_json::from_slice(&call.body)?;
-    let (items, _) = request.items()?;
+    let mut request: Request = serde_json::from_slice(&call.body)?;
+    drop(call);
+    let (items, _) = request.take_items()?;
     answer(&server, app, &request, &items, "response.compaction").await
 }
 

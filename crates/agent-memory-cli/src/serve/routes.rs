@@ -6,12 +6,13 @@ use std::time::Duration;
 
 use agent_memory::search::SearchStop;
 use axum::Router;
-use axum::body::to_bytes;
+use axum::body::{HttpBody as _, to_bytes};
 use axum::extract::rejection::{PathRejection, QueryRejection};
 use axum::extract::{Path, Query, Request, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
+use tokio::sync::OwnedSemaphorePermit;
 
 use super::refusal::Refusal;
 use super::server::{Answer, Call, Route, Server};
@@ -27,6 +28,12 @@ const SMALL: usize = 4 << 20;
 
 /// Maximum size of the body of a call that stores messages, in bytes. They may have pictures.
 const LARGE: usize = 64 << 20;
+
+/// Maximum size of the bodies of all calls at once, in blocks. The values in a body take several times its bytes.
+pub(super) const BLOCKS: usize = 2 * LARGE / BLOCK;
+
+/// Size of a block, in bytes.
+const BLOCK: usize = 1 << 10;
 
 const METRICS: &str = "/metrics";
 
@@ -182,11 +189,12 @@ async fn handle(
         true => LARGE,
         false => SMALL,
     };
+    let (body, _room) = body(&server, request, most).await?;
     let call = Call {
         route,
         key: path.remove("key"),
         query,
-        body: body(request, most).await?,
+        body,
         stop: SearchStop::new(|| false),
     };
     // Counts are answered even if all threads are in use.
@@ -203,22 +211,32 @@ fn metrics(server: &Server) -> Answer {
     }
 }
 
-/// Returns the body of a request.
-async fn body(request: Request, most: usize) -> Result<Vec<u8>, Refusal> {
-    match tokio::time::timeout(ARRIVAL, to_bytes(request.into_body(), most)).await {
-        Ok(Ok(body)) => Ok(body.into()),
-        Ok(Err(_)) => {
-            let text = format!("the body cannot be read, or has more than {most} bytes");
-            Err(Refusal::new(
-                StatusCode::PAYLOAD_TOO_LARGE,
-                "too_large",
-                text,
-            ))
-        }
-        Err(_) => Err(Refusal::new(
-            StatusCode::REQUEST_TIMEOUT,
-            "timeout",
-            "the body did not arrive in time",
-        )),
+/// Returns the body of a request, and its share of the memory for all bodies, for which it waits.
+async fn body(
+    server: &Server,
+    request: Request,
+    most: usize,
+) -> Result<(Vec<u8>, OwnedSemaphorePermit), Refusal> {
+    let too_large = || {
+        let text = format!("the body cannot be read, or has more than {most} bytes");
+        Refusal::new(StatusCode::PAYLOAD_TOO_LARGE, "too_large", text)
+    };
+    let late = || {
+        let text = "the body did not arrive in time";
+        Refusal::new(StatusCode::REQUEST_TIMEOUT, "timeout", text)
+    };
+    let body = request.into_body();
+    let size = body.size_hint().upper();
+    let size = size.map_or(most, |size| usize::try_from(size).unwrap_or(usize::MAX));
+    if size > most {
+        return Err(too_large());
     }
+    let arrived = async {
+        let blocks = u32::try_from(size.div_ceil(BLOCK)).unwrap_or(u32::MAX);
+        let room = Arc::clone(&server.bodies).acquire_many_owned(blocks).await;
+        let bytes = to_bytes(body, most).await;
+        Some((Vec::from(bytes.ok()?), room.ok()?))
+    };
+    let arrived = tokio::time::timeout(ARRIVAL, arrived).await;
+    arrived.map_err(|_| late())?.ok_or_else(too_large)
 }

@@ -42,6 +42,8 @@ pub(super) struct Server {
     pub(super) budget: u64,
     pub(super) time_limit: Duration,
     pub(super) call_slots: Arc<Semaphore>,
+    /// Blocks of memory for the bodies of calls.
+    pub(super) bodies: Arc<Semaphore>,
     /// Held while a request is placed, so that equal requests find the same session.
     pub(super) placing: tokio::sync::Mutex<()>,
     pub(super) app: Mutex<App>,

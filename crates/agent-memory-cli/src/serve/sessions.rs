@@ -62,7 +62,6 @@ pub(super) async fn store(server: Arc<Server>, call: Call) -> Result<Answer, Ref
     let messages: Result<Vec<Message>, Refusal> = given.messages.into_iter().map(read).collect();
     let messages = messages?;
     let session = server.visible.open(&server.memory, call.key()).await?;
-    let session = session.ok_or_else(|| Refusal::no_session(call.key()))?;
     let report = session.ingest_batch(messages).await?;
     server
         .metrics

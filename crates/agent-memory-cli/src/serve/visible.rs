@@ -7,8 +7,32 @@ use agent_memory::store::ConversationFilter;
 use agent_memory::store::{Conversation, Origin, SessionInfo};
 use agent_memory::{Memory, Session, SessionKey};
 
+use super::refusal::Refusal;
 use crate::app::App;
+use crate::output::one_line;
 use crate::scope::{self, Project};
+
+/// Maximum length of the key of a new session, in bytes.
+const LONGEST_KEY: usize = 512;
+
+/// Fails for a key that a new session should not have.
+fn check_key(key: &str) -> Result<(), Refusal> {
+    let refused = |text: String| {
+        Err(Refusal::invalid(text).hint("name it with letters, digits and signs on one line"))
+    };
+    if key.trim().is_empty() {
+        return refused("the key of the session is empty".to_owned());
+    }
+    if key.len() > LONGEST_KEY {
+        return refused(format!(
+            "the key of the session has more than {LONGEST_KEY} bytes"
+        ));
+    }
+    match key != one_line(key) {
+        true => refused("the key of the session has control characters".to_owned()),
+        false => Ok(()),
+    }
+}
 
 /// The sessions that clients can use: the named ones and their forks, or all of a project.
 pub(super) struct Visible {
@@ -36,8 +60,10 @@ impl Visible {
 
     /// Returns whether clients can use a session. `by_id` finds the session that a fork was made of.
     async fn has(&self, memory: &Memory, session: &Conversation) -> anyhow::Result<bool> {
+        if session.key.is_reserved() {
+            return Ok(false);
+        }
         if self.named.is_empty() {
-            // The notes of other tools are archived.
             return Ok(!session.archived && self.project.has(session));
         }
         let mut one = session.clone();
@@ -87,17 +113,20 @@ impl Visible {
         Ok(all)
     }
 
-    /// Returns the session with this key. Creates it if no session has the key and clients can use new sessions.
-    /// `None` if clients cannot use it.
-    pub(super) async fn open(&self, memory: &Memory, key: &str) -> anyhow::Result<Option<Session>> {
-        if memory.find_session(key).await?.is_some() || !self.named.is_empty() {
-            return self.find(memory, key).await;
+    /// Returns the session with this key. Creates it if no session has the key and clients can use new sessions. Fails if
+    /// clients cannot use it.
+    pub(super) async fn open(&self, memory: &Memory, key: &str) -> Result<Session, Refusal> {
+        let is_known = memory.find_session(key).await?.is_some();
+        if is_known || !self.named.is_empty() || SessionKey::from(key).is_reserved() {
+            let found = self.find(memory, key).await?;
+            return found.ok_or_else(|| Refusal::no_session(key));
         }
+        check_key(key)?;
         let session = memory.session(key).await?;
         if let Some(folder) = self.project.folder() {
             scope::set_folder(&session, folder).await?;
         }
-        Ok(Some(session))
+        Ok(session)
     }
 
     /// Returns the key of the only session that clients can use by name.

@@ -181,3 +181,30 @@ fn a_server_has_backups_of_its_own() {
     }
     assert!(!home.path().join("x.db").exists());
 }
+
+/// A backup from elsewhere may have tables and views beside those of the program.
+#[test]
+fn a_backup_with_other_tables_or_views_is_refused() {
+    for (statement, name) in [
+        ("create table visitors (name)", "the table visitors"),
+        ("create view visitors as select 1", "the view visitors"),
+        (
+            "create virtual table visitors using fts5(name)",
+            "the table visitors",
+        ),
+        (
+            "create view conversations as select * from message",
+            "the view conversations",
+        ),
+    ] {
+        let home = home();
+        let before = exported(&home, "chat");
+        sql(&home.path().join("old.db"), statement).close();
+        let refused = home.fails(&["restore", "old.db", "--replace"], 4);
+        refused.says(name);
+        assert_eq!(exported(&home, "chat"), before);
+        // What a database of the user's own has is left alone.
+        sql(&home.database(), statement).close();
+        home.ok(&["verify"]);
+    }
+}

@@ -8,6 +8,8 @@ use std::process::{Child, Stdio};
 use serde_json::{Value, json};
 
 use crate::support::{Home, Ran, fixture, program, tells};
+#[cfg(target_os = "linux")]
+use crate::support::{PATIENCE, mode, pipe, with_umask};
 
 const RELEASE: &str = "claude-code/release-week";
 
@@ -718,4 +720,156 @@ fn claude_codes_mod_is_answered_from_the_newest_transcript_of_the_session() {
             "{session}"
         );
     }
+}
+
+/// Does the work of an event, and waits for its end.
+#[cfg(target_os = "linux")]
+fn work(home: &Home, event: &Value) {
+    let mut worker = home.command(&["hook", "--worker"]);
+    worker.timeout(PATIENCE).write_stdin(event.to_string());
+    worker.assert().code(0);
+}
+
+/// Returns the bytes in all files of a folder, by name.
+#[cfg(target_os = "linux")]
+fn contents(folder: &Path) -> Vec<(PathBuf, Vec<u8>)> {
+    let entries = std::fs::read_dir(folder).unwrap();
+    let mut paths: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
+    paths.sort();
+    let read = |path: PathBuf| {
+        let bytes = std::fs::read(&path).unwrap_or_default();
+        (path, bytes)
+    };
+    paths.into_iter().map(read).collect()
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn what_others_put_beside_the_database_is_left_alone() {
+    let text = line("s", "u1", None, "One.") + &line("s", "a1", Some("u1"), "Two.");
+    for suffix in ["-hook.lock", "-hook.log", "-hook.log.1", "-transcripts"] {
+        for kind in ["link", "dangling", "folder", "pipe", "device"] {
+            let home = Home::new();
+            let path = home.file("s.jsonl", &text);
+            home.file("victim/words", "words of another");
+            // The log becomes the old log when it is long.
+            let victim = home.path().join("victim");
+            if suffix == "-hook.log.1" {
+                let long = "x".repeat(2 << 20);
+                home.file("agent-memory/memory.db-hook.log", long);
+            }
+            std::fs::create_dir_all(home.database().parent().unwrap()).unwrap();
+            let name = format!("memory.db{suffix}");
+            let place = home.database().with_file_name(name);
+            match (kind, suffix) {
+                ("link", "-transcripts") => std::os::unix::fs::symlink(&victim, &place).unwrap(),
+                ("link", _) => std::os::unix::fs::symlink(victim.join("words"), &place).unwrap(),
+                ("dangling", _) => std::os::unix::fs::symlink(victim.join("new"), &place).unwrap(),
+                ("device", _) => std::os::unix::fs::symlink("/dev/zero", &place).unwrap(),
+                ("folder", "-transcripts") => continue,
+                ("folder", _) => std::fs::create_dir(&place).unwrap(),
+                (_, _) => pipe(&place),
+            }
+            let before = contents(&victim);
+            for name in ["Stop", "SessionEnd"] {
+                work(&home, &event(name, &path, "s"));
+            }
+            assert_eq!(contents(&victim), before, "{suffix} {kind}");
+            home.ok(&["grep", "s", "Two."]).shows("Two.");
+            home.ok(&["doctor"]);
+            if suffix == "-transcripts" {
+                home.fails(&["export", "s", "--transcript"], 3);
+            }
+            home.ok(&["erase", "s", "--from", "1", "--reason", "test"]);
+            assert_eq!(contents(&victim), before, "{suffix} {kind}");
+        }
+    }
+}
+
+/// A link in the folder of a session's kept transcripts is neither read nor written.
+#[cfg(target_os = "linux")]
+#[test]
+fn links_among_kept_transcripts_are_left_alone() {
+    let home = Home::new();
+    let text = line("s", "u1", None, "One.");
+    let path = home.file("s.jsonl", &text);
+    work(&home, &event("Stop", &path, "s"));
+    let folder = home.database().with_file_name("memory.db-transcripts");
+    let folder = std::fs::read_dir(folder)
+        .unwrap()
+        .next()
+        .unwrap()
+        .unwrap()
+        .path();
+    let copy = folder.join("s.jsonl");
+    std::fs::remove_file(&copy).unwrap();
+    let victim = home.file("victim", "words of another");
+    std::os::unix::fs::symlink(&victim, &copy).unwrap();
+    pipe(&folder.join("2-s.jsonl"));
+    home.file("s.jsonl", text + &line("s", "a1", Some("u1"), "Two."));
+    work(&home, &event("SessionEnd", &path, "s"));
+    assert_eq!(std::fs::read_to_string(victim).unwrap(), "words of another");
+    home.ok(&["export", "s", "--transcript"]).shows("Two.");
+    home.ok(&["doctor"]);
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn what_an_event_leaves_is_private_for_any_umask() {
+    for umask in ["000", "022", "777"] {
+        let home = Home::new();
+        let path = home.file("s.jsonl", line("s", "u1", None, "One."));
+        let mut worker = with_umask(&home, umask, &["hook", "--worker"]);
+        worker.write_stdin(event("Stop", &path, "s").to_string());
+        worker.timeout(PATIENCE).assert().code(0);
+        let mut folders = vec![home.database().parent().unwrap().to_owned()];
+        let mut seen = BTreeSet::new();
+        while let Some(folder) = folders.pop() {
+            assert_eq!(mode(&folder), 0o700, "{umask} {folder:?}");
+            for entry in std::fs::read_dir(folder).unwrap() {
+                let path = entry.unwrap().path();
+                let name = path.file_name().unwrap().to_string_lossy().into_owned();
+                match path.is_dir() {
+                    true => folders.push(path),
+                    // The agent's own file has the rights that the agent gave it.
+                    false if name == "s.jsonl" => {}
+                    false => assert_eq!(mode(&path), 0o600, "{umask} {path:?}"),
+                }
+                seen.insert(name);
+            }
+        }
+        for name in [
+            "memory.db",
+            "memory.db-hook.lock",
+            "memory.db-hook.log",
+            "s.jsonl",
+        ] {
+            assert!(seen.contains(name), "{seen:?}");
+        }
+    }
+}
+
+/// Nobody may ever write to a pipe among the transcripts of sub-agents.
+#[cfg(target_os = "linux")]
+#[test]
+fn only_files_are_read_as_sub_agents() {
+    let home = Home::new();
+    let text = line("s", "u1", None, "One.") + &line("s", "a1", Some("u1"), "Two.");
+    let path = home.file("s.jsonl", &text);
+    let side = json!({
+        "type": "user", "sessionId": "s", "uuid": "u9", "parentUuid": null, "isSidechain": true, "agentId": "2",
+        "timestamp": "2026-01-01T00:00:00.000Z", "message": {"role": "user", "content": "Count the buoys."},
+    });
+    home.file("s/subagents/agent-2.jsonl", format!("{side}\n"));
+    let folder = home.path().join("s/subagents");
+    pipe(&folder.join("agent-1.jsonl"));
+    pipe(&home.path().join("elsewhere"));
+    std::os::unix::fs::symlink("../../elsewhere", folder.join("agent-3.jsonl")).unwrap();
+    std::os::unix::fs::symlink("/dev/zero", folder.join("agent-4.jsonl")).unwrap();
+    std::fs::create_dir(folder.join("agent-5.jsonl")).unwrap();
+    for name in ["SubagentStop", "SessionEnd"] {
+        work(&home, &event(name, &path, "s"));
+        assert_eq!(log(&home).pop().unwrap()["result"], "ok", "{name}");
+    }
+    home.ok(&["grep", "s/2", "buoys"]).shows("buoys");
 }

@@ -5,7 +5,9 @@ use std::path::Path;
 
 use serde_json::json;
 
-use crate::support::{Home, fixture, is, program, tells};
+#[cfg(unix)]
+use crate::support::mode;
+use crate::support::{self, Home, Ran, fixture, is, program, tells};
 
 const AGENTS: [&str; 6] = [
     "claude-code",
@@ -408,5 +410,120 @@ fn a_key_that_comes_twice_is_an_error_because_agents_take_the_last() {
         let failure = home.fails(&["--json", "install", "qwen-code"], 4).error();
         tells(&failure["message"], "twice");
         assert_eq!(std::fs::read_to_string(path).unwrap(), text);
+    }
+}
+
+#[cfg(feature = "postgres")]
+#[test]
+fn a_password_is_in_no_file_of_an_agent() {
+    let url = "postgres://me:cr3t@127.0.0.1:1/d?sslmode=disable&password=cr3t";
+    for by_option in [false, true] {
+        let home = agents();
+        configure(&home);
+        let run = |arguments: &[&str]| {
+            let mut command = match by_option {
+                true => home.command(&[&["--store", url], arguments].concat()),
+                false => home.command(arguments),
+            };
+            if !by_option {
+                command.env("AGENT_MEMORY_STORE", url);
+            }
+            let ran = Ran::from(command.output().unwrap()).ended(0);
+            assert!(
+                !ran.out.contains("cr3t") && !ran.err.contains("cr3t"),
+                "{}",
+                ran.out
+            );
+            ran
+        };
+        for agent in AGENTS {
+            run(&["install", agent, "--dry-run"]);
+            let told = run(&["--json", "install", agent]).json();
+            tells(&told["steps"][0], "~/.pgpass");
+            assert!(run(&["install", agent]).out.contains("already installed"));
+        }
+        for (path, text) in files(&home) {
+            assert!(!text.contains("cr3t"), "{path:?}: {text}");
+        }
+        let settings = home.path().join(".claude/settings.json");
+        let settings = std::fs::read_to_string(settings).unwrap();
+        assert!(settings.contains("me@127.0.0.1:1/d"), "{settings}");
+    }
+    // Without a password there is nothing left to do.
+    let home = agents();
+    let store = [
+        "--store",
+        "postgres://me@127.0.0.1:1/d",
+        "--json",
+        "install",
+        "codex",
+    ];
+    assert!(!home.ok(&store).out.contains("pgpass"));
+}
+
+/// A configuration may be a link, but not a pipe, a device or a file of any size.
+#[cfg(target_os = "linux")]
+#[test]
+fn odd_configurations_are_refused() {
+    let home = agents();
+    let path = home.path().join(".claude/settings.json");
+    let pipe = home.path().join("pipe");
+    support::pipe(&pipe);
+    let large = home.path().join("large");
+    std::fs::File::create(&large)
+        .unwrap()
+        .set_len(1 << 40)
+        .unwrap();
+    for target in [&pipe, &large, Path::new("/dev/zero")] {
+        let _ = std::fs::remove_file(&path);
+        std::os::unix::fs::symlink(target, &path).unwrap();
+        let before = files_named(&home);
+        home.fails(&["install", "claude-code"], 4)
+            .says("settings.json");
+        home.run(&["doctor"]).shows("unreadable");
+        assert_eq!(files_named(&home), before);
+    }
+    std::fs::remove_file(&path).unwrap();
+    std::fs::rename(&pipe, &path).unwrap();
+    home.fails(&["install", "claude-code"], 4);
+}
+
+#[cfg(unix)]
+/// Returns the names of the files in the agents' homes.
+fn files_named(home: &Home) -> Vec<std::path::PathBuf> {
+    let mut names = Vec::new();
+    let mut folders = vec![home.path().to_owned()];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            match path.is_dir() {
+                true => folders.push(path),
+                false => names.push(path),
+            }
+        }
+    }
+    names.sort();
+    names
+}
+
+/// What an installation creates is for the user alone, for any umask.
+#[cfg(unix)]
+#[test]
+fn new_files_and_folders_are_private() {
+    for umask in ["000", "077", "777"] {
+        let home = agents();
+        let before = files_named(&home);
+        let mut install = support::with_umask(&home, umask, &["install", "claude-code"]);
+        Ran::from(install.output().unwrap()).ended(0);
+        for path in files_named(&home) {
+            if before.contains(&path) {
+                continue;
+            }
+            assert_eq!(mode(&path), 0o600, "{umask} {path:?}");
+            let folder = path.parent().unwrap();
+            if folder != home.path() && folder != home.path().join(".claude") {
+                assert_eq!(mode(folder), 0o700, "{umask} {folder:?}");
+            }
+        }
     }
 }

@@ -636,6 +636,9 @@ fn only_requests_with_the_token_from_this_machine_are_answered() {
         (format!("{own}{token}Origin: https://evil.example\r\n"), 403),
         (format!("{own}{token}Origin: null\r\n"), 403),
         (format!("Host: localhost:{port}\r\n{token}"), 200),
+        (format!("Host: LOCALHOST:{port}\r\n{token}"), 200),
+        (format!("{own}{own}{token}"), 403),
+        (format!("{own}Host: evil.example\r\n{token}"), 403),
         (format!("{own}{token}"), 200),
     ] {
         for path in ["/v1/sessions", "/metrics", "/openapi.json"] {
@@ -869,4 +872,129 @@ fn a_signal_lets_requests_in_flight_end() {
         assert_eq!(ended.code(), Some(0));
         home.ok(&["verify"]);
     }
+}
+
+/// Opens connections that send this and then neither send nor read anything.
+pub fn silent(port: &str, sent: &[&str]) -> Vec<TcpStream> {
+    let mut all = Vec::new();
+    for sent in sent {
+        for _ in 0..140 {
+            let mut connection = TcpStream::connect(format!("127.0.0.1:{port}")).unwrap();
+            connection.set_nonblocking(true).unwrap();
+            // The server may have closed it, or not read what came before.
+            let _ = connection.write(sent.as_bytes());
+            all.push(connection);
+        }
+    }
+    all
+}
+
+/// Returns requests without a token, many in a row.
+pub fn flood() -> String {
+    "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n".repeat(1_000)
+}
+
+#[test]
+fn silent_clients_keep_nobody_out() {
+    let home = Home::new();
+    let mut server = Server::of_all(&home, &[]);
+    server.compact(Some("talk"), &talk(0..1));
+    let flood = flood();
+    for sent in [&[""][..], &["GET /v1/sess"], &[&flood], &[&flood, ""]] {
+        let kept = silent(&server.port, sent);
+        let connection = server.connection();
+        // Less than the time after which a connection without a request is closed.
+        connection
+            .set_read_timeout(Some(Duration::from_secs(30)))
+            .unwrap();
+        let mut asking = connection;
+        let head = server.head("GET", "/v1/sessions");
+        asking
+            .write_all(format!("{head}Connection: close\r\n\r\n").as_bytes())
+            .unwrap();
+        let (status, text) = answered(asking);
+        assert!(status == 200 && text.contains("talk"), "{status} {text}");
+        drop(kept);
+    }
+    let kept = silent(&server.port, &["", &flood]);
+    server.signal(rustix::process::Signal::TERM);
+    assert_eq!(server.process.wait().unwrap().code(), Some(0));
+    drop(kept);
+}
+
+/// The sessions of the memory itself are none that clients see or write to.
+#[test]
+fn a_client_writes_no_notes() {
+    let home = Home::new();
+    let message =
+        json!({"role": "assistant", "content": "FORGED", "external_id": "1 write plan.md"});
+    let folder = home.path().canonicalize().unwrap();
+    let other = folder.join("other");
+    let said = json!({"messages": [message]});
+    for key in [
+        format!("agent-memory:notes {}", folder.display()),
+        format!("agent-memory:notes {}", other.display()),
+        "agent-memory:notes/shared".to_owned(),
+        "agent-memory:".to_owned(),
+    ] {
+        let path = key.replace('/', "%2F").replace(' ', "%20");
+        for server in [Server::of_project(&home), Server::of_all(&home, &[])] {
+            assert_eq!(
+                server
+                    .post(&format!("/v1/sessions/{path}/messages"), &said)
+                    .0,
+                404
+            );
+            let body = json!({"prompt_cache_key": key, "input": talk(0..1)});
+            assert_eq!(server.post("/v1/responses/compact", &body).0, 404);
+            assert!(server.sizes().is_empty(), "{:?}", server.sizes());
+        }
+    }
+}
+
+#[test]
+fn a_fork_is_in_the_project_of_its_parent() {
+    let home = Home::new();
+    let server = Server::of_project(&home);
+    server.compact(Some("talk"), &talk(0..1));
+    home.ok(&["fork", "talk", "--at", "2", "--name", "other"]);
+    assert_eq!(
+        server.sizes(),
+        [("other".to_owned(), 2), ("talk".to_owned(), 4)]
+    );
+}
+
+#[test]
+fn new_sessions_have_usual_keys() {
+    let home = Home::new();
+    let server = Server::of_all(&home, &[]);
+    let said = json!({"messages": [{"role": "user", "content": "hello"}]});
+    for (key, status) in [
+        ("a b\u{e9}/1".to_owned(), 200),
+        ("k".repeat(512), 200),
+        ("k".repeat(513), 400),
+        (" ".to_owned(), 400),
+        ("a\nb".to_owned(), 400),
+        ("a\tb".to_owned(), 400),
+        ("a\u{1b}[31m".to_owned(), 400),
+        ("a\u{9b}31m".to_owned(), 400),
+        ("a\u{202e}b".to_owned(), 400),
+    ] {
+        let escaped: String = key.bytes().map(|byte| format!("%{byte:02X}")).collect();
+        let path = format!("/v1/sessions/{escaped}/messages");
+        assert_eq!(server.post(&path, &said).0, status, "{key:?}");
+        let body = json!({"prompt_cache_key": format!("{key}2"), "input": talk(0..1)});
+        let status = if key.len() == 512 { 400 } else { status };
+        if key != " " {
+            assert_eq!(
+                server.post("/v1/responses/compact", &body).0,
+                status,
+                "{key:?}"
+            );
+        }
+    }
+    // A session that has another key is still served.
+    home.file("odd.jsonl", "{\"role\":\"user\",\"content\":\"hello\"}\n");
+    home.ok(&["import", "odd.jsonl", "--session", "a\tb"]);
+    assert_eq!(server.get("/v1/sessions/a%09b/context").0, 200);
 }

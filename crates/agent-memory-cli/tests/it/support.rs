@@ -252,3 +252,27 @@ pub fn tells(value: &Value, part: &str) {
     let text = value.as_str().unwrap_or_default();
     assert!(text.contains(part), "{part:?} in {value}");
 }
+
+/// Creates a named pipe, which nobody writes to.
+#[cfg(target_os = "linux")]
+pub fn pipe(path: &Path) {
+    use rustix::fs::{CWD, FileType, Mode, mknodat};
+
+    mknodat(CWD, path, FileType::Fifo, Mode::from_raw_mode(0o600), 0).unwrap();
+}
+
+/// Returns the rights to a file or folder.
+#[cfg(unix)]
+pub fn mode(path: &Path) -> u32 {
+    let meta = std::fs::symlink_metadata(path).unwrap();
+    std::os::unix::fs::PermissionsExt::mode(&meta.permissions()) & 0o777
+}
+
+/// Returns a process of the program with this umask.
+#[cfg(unix)]
+pub fn with_umask(home: &Home, umask: &str, arguments: &[&str]) -> Command {
+    let mut shell = home.process("sh");
+    shell.args(["-c", &format!("umask {umask}; exec \"$0\" \"$@\"")]);
+    shell.arg(program()).args(arguments);
+    Command::from_std(shell)
+}

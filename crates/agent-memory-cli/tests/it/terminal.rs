@@ -146,3 +146,33 @@ fn results_and_remarks_do_not_mix() {
         ran.err
     );
 }
+
+/// A terminal obeys U+009B as it obeys ESC [. JSON needs no escape for it.
+#[test]
+fn json_has_no_control_characters_as_they_are() {
+    let home = Home::new();
+    let text = "a \u{9b}31m red \u{7f} word \u{85} and é";
+    let line = serde_json::json!({"session": "s", "role": "user", "content": text, "external_id": "e\u{9b}1"});
+    home.file("s.jsonl", format!("{line}\n"));
+    home.ok(&["--json", "import", "s.jsonl"]);
+    for command in [
+        &["export", "s"][..],
+        &["export", "s", "--redact"],
+        &["--json", "show", "s"],
+        &["--json", "grep", "s", "red"],
+        &["--json", "context", "s"],
+        &["context", "s", "--as", "openai"],
+        &["view", "s", "--html", "-"],
+        &["--json", "sessions"],
+    ] {
+        let out = home.ok(command).out;
+        let is_raw = |c: char| ('\u{7f}'..='\u{9f}').contains(&c);
+        assert!(!out.contains(is_raw), "{command:?} {out}");
+        assert!(
+            out.contains("é") || command.ends_with(&["sessions"]),
+            "{command:?} {out}"
+        );
+    }
+    let exported: serde_json::Value = serde_json::from_str(&home.ok(&["export", "s"]).out).unwrap();
+    assert!(exported.to_string().contains(text), "{exported}");
+}

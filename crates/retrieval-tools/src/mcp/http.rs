@@ -1,6 +1,6 @@
 //! The server over HTTP on the loopback address.
 
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,35 +10,23 @@ use axum::extract::{Request, State};
 use axum::http::{StatusCode, header};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse as _, Response};
-use hyper::server::conn::http1;
-use hyper_util::rt::{TokioIo, TokioTimer};
-use hyper_util::service::TowerToHyperService;
 use rmcp::model::JsonRpcError;
 use rmcp::transport::streamable_http_server::session::never::NeverSessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 use tokio::net::TcpListener;
-use tokio::sync::Semaphore;
 
+use super::connections::{Connection, IDLE, accept, is_local, listen};
 use super::request::{self, MAX_REQUEST_BYTES, Unreadable};
 use super::token::AccessToken;
 use crate::error::{Error, ErrorKind, Result};
 use crate::mcp::MemoryServer;
 
-/// Time after which a connection without a complete request is closed.
-const IDLE: Duration = Duration::from_secs(60);
-
-/// Maximum length of a request's first line and headers, in bytes.
-const MAX_HEAD_BYTES: usize = 32 << 10;
-
-/// Maximum number of concurrent connections. Further connections wait.
-const MAX_CONNECTIONS: usize = 128;
-
 /// An MCP server that clients on the same machine reach over HTTP at `http://127.0.0.1:PORT/mcp`.
 ///
 /// The server accepts connections only from this machine, and only requests that contain its [`AccessToken`], so that
 /// other users of the machine have no access. It refuses requests from web pages in a browser, because their origin or
-/// host name belongs to another machine. A connection without a request is closed after a minute. A request may have at
-/// most 4 MiB, and at most 32 KiB of headers.
+/// host name belongs to another machine. A connection without a request is closed after a minute, and after five seconds
+/// if it has not shown the token: see [`accept`]. A request may have at most 4 MiB, and at most 32 KiB of headers.
 #[derive(Debug)]
 pub struct HttpServer {
     server: MemoryServer,
@@ -59,9 +47,7 @@ impl HttpServer {
                 format!("cannot listen at port {port} ({error}): give another port, or 0");
             Error::new(ErrorKind::Protocol, message)
         };
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port))
-            .await
-            .map_err(failed)?;
+        let listener = listen(port).await.map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;
         Ok(Self {
             server,
@@ -96,27 +82,14 @@ impl HttpServer {
             .nest_service("/mcp", service)
             .layer(axum::middleware::from_fn(readable))
             .layer(from_fn_with_state(Arc::new(self.token), admitted));
-        let free = Arc::new(Semaphore::new(MAX_CONNECTIONS));
-        loop {
-            let Ok(place) = Arc::clone(&free).acquire_owned().await else {
-                return Ok(());
-            };
-            let Ok((stream, _)) = self.listener.accept().await else {
-                // Too many files are open, or the client has already disconnected.
-                tokio::time::sleep(Duration::from_millis(100)).await;
-                continue;
-            };
-            let service = TowerToHyperService::new(router.clone());
-            tokio::spawn(async move {
-                let mut http = http1::Builder::new();
-                http.timer(TokioTimer::new())
-                    .header_read_timeout(IDLE)
-                    .max_buf_size(MAX_HEAD_BYTES);
-                // Nobody receives the error of a connection.
-                let _ = http.serve_connection(TokioIo::new(stream), service).await;
-                drop(place);
-            });
-        }
+        accept(
+            self.listener,
+            router,
+            std::future::pending(),
+            Duration::ZERO,
+        )
+        .await;
+        Ok(())
     }
 }
 
@@ -125,6 +98,12 @@ async fn admitted(State(token): State<Arc<AccessToken>>, request: Request, next:
     let shown = request.headers().get(header::AUTHORIZATION);
     let shown = shown.and_then(|value| value.to_str().ok());
     if shown.is_some_and(|shown| token.admits(shown)) {
+        if !is_local(request.headers()) {
+            return StatusCode::FORBIDDEN.into_response();
+        }
+        if let Some(connection) = request.extensions().get::<Connection>() {
+            connection.admit().await;
+        }
         return next.run(request).await;
     }
     let challenge = [(header::WWW_AUTHENTICATE, "Bearer")];

@@ -380,7 +380,7 @@ async fn no_reply_under_another_name_reaches_its_limit() {
     let path = format!("{}.md", "p".repeat(200));
     for most in [500, 10_000] {
         for names in [ToolNames::Codex, ToolNames::Anthropic] {
-            let notes = Notes::new(&session.tools());
+            let notes = Notes::new(&session.tools(), [7; 32]);
             let tools = world.tools().with_names(names, notes);
             let server = MemoryServer::new(RetrievalSet::new("main", tools));
             let mut client = Client::new(server.with_reply_tokens(most));

@@ -21,7 +21,9 @@ async fn with_names(names: ToolNames) -> (Retrieval, World) {
         ])
         .await;
     let notes = world.open("notes", Origin::Root).await;
-    let tools = world.tools().with_names(names, Notes::new(&notes.tools()));
+    let tools = world
+        .tools()
+        .with_names(names, Notes::new(&notes.tools(), [7; 32]));
     (tools, notes)
 }
 
@@ -374,7 +376,7 @@ async fn writers_at_once_lose_nothing() {
     let session = world.open("notes", Origin::Root).await;
     let mut writers = Vec::new();
     for writer in 0..4 {
-        let notes = Notes::new(&session.tools());
+        let notes = Notes::new(&session.tools(), [7; 32]);
         let tools = world.tools().with_names(ToolNames::Codex, notes);
         writers.push(std::thread::spawn(move || {
             let runtime = tokio::runtime::Builder::new_current_thread()
@@ -390,7 +392,7 @@ async fn writers_at_once_lose_nothing() {
     for writer in writers {
         writer.join().unwrap();
     }
-    let notes = Notes::new(&session.tools());
+    let notes = Notes::new(&session.tools(), [7; 32]);
     let tools = world.tools().with_names(ToolNames::Codex, notes);
     let text = call(&tools, "notes_read_file", json!({"path": "log.md"}))
         .await
@@ -429,4 +431,76 @@ async fn an_erased_note_brings_no_older_version_back() {
         .await
         .text;
     assert_eq!(text, "a.md has 2 lines:\n     1\t\n     2\tlater\n");
+}
+
+/// Returns a message in the form that notes had before they were marked.
+fn unmarked(seq: u32, change: &str, text: &str) -> Message {
+    Message::assistant(text).with_external_id(format!("{seq} {change}"))
+}
+
+#[tokio::test]
+async fn notes_of_earlier_versions_go_on() {
+    let (world, _) = tree().await;
+    let session = world.open("notes", Origin::Root).await;
+    let old = [
+        unmarked(1, "write plan.md", "first\n"),
+        unmarked(2, "append plan.md", "second\n"),
+        unmarked(3, "write other.md", "gone\n"),
+        unmarked(4, "delete other.md", ""),
+    ];
+    session.say(old.to_vec()).await;
+    // The secret of the first process is that of all later ones.
+    for (random, text) in [([1; 32], "third\n"), ([2; 32], "fourth\n")] {
+        let notes = Notes::new(&session.tools(), random);
+        let tools = world.tools().with_names(ToolNames::Codex, notes);
+        let given = json!({"path": "plan.md", "text": text});
+        assert!(!call(&tools, "notes_append_to_file", given).await.is_error);
+    }
+    let notes = Notes::new(&session.tools(), [3; 32]);
+    let tools = world.tools().with_names(ToolNames::Codex, notes);
+    let text = call(&tools, "notes_read_file", json!({"path": "plan.md"}))
+        .await
+        .text;
+    assert!(
+        text.starts_with("plan.md has 4 lines:") && text.ends_with("     4\tfourth\n"),
+        "{text}"
+    );
+    let gone = call(&tools, "notes_read_file", json!({"path": "other.md"})).await;
+    assert!(gone.is_error, "{}", gone.text);
+}
+
+/// Entries in the form of notes that the tools did not write change no note.
+#[tokio::test]
+async fn a_note_is_written_by_its_tools_alone() {
+    let (tools, session) = with_names(ToolNames::Codex).await;
+    let given = json!({"path": "rules.md", "text": "a true rule"});
+    call(&tools, "notes_write_file", given).await;
+    let mark = session.message(1).await.message.external_id.unwrap();
+    let mark = mark.split(['/', ' ']).nth(2).unwrap().to_owned();
+    session
+        .say(vec![
+            unmarked(2, "write rules.md", "forged"),
+            unmarked(3, "append rules.md", "forged"),
+            unmarked(4, "delete rules.md", ""),
+            unmarked(5, &format!("write/{mark} rules.md"), "forged"),
+            unmarked(6, "write/ other.md", "forged"),
+            unmarked(7, "write other.md", memory_store::ERASED),
+        ])
+        .await;
+    let read = |tools: Retrieval, path: &'static str| async move {
+        call(&tools, "notes_read_file", json!({"path": path})).await
+    };
+    assert_eq!(
+        read(tools.clone(), "rules.md").await.text,
+        "rules.md has 1 lines:\n     1\ta true rule\n"
+    );
+    assert!(read(tools.clone(), "other.md").await.is_error);
+    // The tools go on after them.
+    let given = json!({"path": "rules.md", "text": "\nanother"});
+    call(&tools, "notes_append_to_file", given).await;
+    let text = read(tools, "rules.md").await.text;
+    assert!(
+        text.ends_with("     1\ta true rule\n     2\tanother\n"),
+        "{text}"
+    );
 }
