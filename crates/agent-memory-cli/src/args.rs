@@ -467,7 +467,7 @@ pub(crate) struct Context {
     #[arg(long, value_name = "COUNT")]
     pub(crate) pictures: Option<usize>,
     /// Maximum size of the context in bytes, with pictures and files in Base64: the oldest of these are left out, then
-    /// text is shortened
+    /// text is shortened [default with `--as` and a provider: what the provider accepts]
     #[arg(long, value_name = "BYTES")]
     pub(crate) bytes: Option<u64>,
     /// Have a message of the assistant acknowledge each summary

@@ -175,7 +175,9 @@ pub mod models {
 /// Conversion of messages, replies and tools to and from the formats of OpenAI, Anthropic and Gemini.
 #[cfg(feature = "providers")]
 pub mod providers {
-    pub use message_formats::providers::{Provider, anthropic, gemini, openai, responses};
+    pub use message_formats::providers::{
+        LIMITS, Provider, RequestLimits, anthropic, gemini, openai, responses,
+    };
 }
 
 /// The retrieval tools: grep, recall, files, requests, describe and expand.

@@ -6,7 +6,7 @@ use turn_map::{Atom, AtomBuilder, TrimPolicy};
 
 use crate::accounting::cost;
 use crate::context::{ContextMessage, DegradationStep, MessageOrigin, Receipt};
-use crate::degrade::{degrade, total};
+use crate::degrade::{clip_texts, degrade, total};
 use crate::fit::Fitted;
 use crate::group::render_atom;
 use crate::input::{AssemblyInput, Item, Remark};
@@ -79,6 +79,22 @@ impl Block<'_> {
     /// Returns the cost of the block in the context, in tokens.
     pub(crate) fn shown_tokens(&self) -> u64 {
         self.tokens.min(self.limit)
+    }
+
+    /// Shortens the texts of the block to at most `limit` tokens, and keeps its pictures and files. If that is not
+    /// possible, shortens the whole block.
+    pub(crate) fn cap_texts(&mut self, limit: u64, accounting: &dyn Accounting) {
+        if self.tokens <= limit {
+            return;
+        }
+        match clip_texts(&self.fitted.messages, limit, accounting) {
+            Some(messages) => {
+                self.capped = Some((DegradationStep::Clipped, self.tokens));
+                self.tokens = total(&messages);
+                self.fitted.messages = messages;
+            }
+            None => self.cap(limit, accounting),
+        }
     }
 
     /// Shortens the block to at most `limit` tokens, if possible.
@@ -206,7 +222,10 @@ fn groups<'a>(
         let mut shortened = Vec::new();
         let mut fitted = render_atom(&atom, entries, |entry| {
             let mut message = entry.message.clone();
-            message.parts.iter_mut().for_each(escape_part);
+            let mut left_out = false;
+            for part in &mut message.parts {
+                left_out |= escape_part(part);
+            }
             for remark in remarks.iter().filter(|remark| remark.seq == entry.seq) {
                 for part in &mut message.parts {
                     if let Part::Text { text } = part {
@@ -217,8 +236,10 @@ fn groups<'a>(
             let pointer = message_pointer(entry.seq);
             let trimmed =
                 trim.and_then(|trim| trim.trim(&message, &pointer, accounting.estimator()));
-            if let Some(trimmed) = trimmed {
+            if left_out || trimmed.is_some() {
                 shortened.push(entry.seq);
+            }
+            if let Some(trimmed) = trimmed {
                 message = trimmed;
             }
             message.parts

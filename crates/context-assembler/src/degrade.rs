@@ -33,7 +33,7 @@ pub(crate) fn degrade(
     if total(&messages) <= limit {
         return Ok((DegradationStep::StubbedResults, marked(messages, whole)));
     }
-    let blocks = clippable(&messages, accounting);
+    let blocks = clippable(&messages, MediaParts::Clipped, accounting);
     if let Some(clipped) = clip_largest(&messages, &blocks, limit, accounting) {
         return Ok((DegradationStep::Clipped, marked(clipped, whole)));
     }
@@ -77,6 +77,18 @@ pub(crate) fn degrade(
         room = less;
     }
     Ok((DegradationStep::Text, vec![message]))
+}
+
+/// Shortens the texts of a group of messages until it costs at most `limit` tokens, and keeps its pictures and files.
+/// Returns `None` if this is not possible.
+pub(crate) fn clip_texts(
+    whole: &[ContextMessage],
+    limit: u64,
+    accounting: &dyn Accounting,
+) -> Option<Vec<ContextMessage>> {
+    let blocks = clippable(whole, MediaParts::Kept, accounting);
+    let clipped = clip_largest(whole, &blocks, limit, accounting)?;
+    Some(marked(clipped, whole))
 }
 
 /// Returns whether parts that cannot be clipped, such as images, are at most a quarter of the messages' cost.
@@ -137,7 +149,7 @@ pub(crate) fn pointer(message: &ContextMessage) -> String {
 }
 
 /// Returns the cost that a part adds to its message, in tokens.
-fn part_cost(role: Role, part: &Part, accounting: &dyn Accounting) -> u64 {
+pub(crate) fn part_cost(role: Role, part: &Part, accounting: &dyn Accounting) -> u64 {
     accounting
         .parts(role, std::slice::from_ref(part))
         .saturating_sub(accounting.parts(role, &[]))
@@ -277,8 +289,21 @@ struct Clippable {
     tokens: u64,
 }
 
+/// What happens to pictures and files when messages are shortened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum MediaParts {
+    /// Remarks replace them.
+    Clipped,
+    /// They stay.
+    Kept,
+}
+
 /// Returns the parts that may be clipped, in order. Calls are not clipped, because their arguments would be invalid.
-fn clippable(messages: &[ContextMessage], accounting: &dyn Accounting) -> Vec<Clippable> {
+fn clippable(
+    messages: &[ContextMessage],
+    media: MediaParts,
+    accounting: &dyn Accounting,
+) -> Vec<Clippable> {
     let mut blocks = Vec::new();
     for (at, message) in messages.iter().enumerate() {
         for (part_at, part) in message.parts.iter().enumerate() {
@@ -286,6 +311,7 @@ fn clippable(messages: &[ContextMessage], accounting: &dyn Accounting) -> Vec<Cl
                 Part::Text { text } => Some(text.clone()),
                 Part::ToolResult { content, .. } => Some(flat(content)),
                 Part::Unknown { raw } => Some(escape_marks(&raw.without_bytes()).into_owned()),
+                Part::Image(_) | Part::File(_) if media == MediaParts::Kept => continue,
                 // Signed reasoning cannot be changed.
                 Part::Reasoning { .. } | Part::Image(_) | Part::File(_) => None,
                 Part::ToolCall { .. } => continue,

@@ -8,7 +8,7 @@
 
 use std::borrow::Cow;
 
-use memory_model::{Part, ResultContent};
+use memory_model::{Part, ResultContent, text_without_bytes};
 
 /// Beginning of every remark.
 const OPENS: &str = "[… ";
@@ -131,23 +131,35 @@ impl<'a> Tag<'a> {
     }
 }
 
-/// Escapes text that looks like a mark in a part. Does not change calls, signed reasoning and unknown parts.
-pub(crate) fn escape_part(part: &mut Part) {
+/// Escapes text that looks like a mark in a part, and replaces long pictures and documents in texts by notes of their
+/// size. Does not change calls, signed reasoning and unknown parts. Returns whether there is such a note.
+pub(crate) fn escape_part(part: &mut Part) -> bool {
     match part {
         Part::Text { text }
         | Part::ToolResult {
             content: ResultContent::Text(text),
             ..
         } => {
+            let noted = match text_without_bytes(text) {
+                Cow::Owned(noted) => Some(noted),
+                Cow::Borrowed(_) => None,
+            };
+            let left_out = noted.is_some();
+            if let Some(noted) = noted {
+                *text = noted;
+            }
             if let Cow::Owned(escaped) = escape_marks(text) {
                 *text = escaped;
             }
+            left_out
         }
         Part::ToolResult {
             content: ResultContent::Parts(parts),
             ..
-        } => parts.iter_mut().for_each(escape_part),
-        _ => {}
+        } => parts
+            .iter_mut()
+            .fold(false, |left_out, part| escape_part(part) | left_out),
+        _ => false,
     }
 }
 

@@ -4,8 +4,8 @@ use memory_model::{Accounting, Media, MediaSource, Part, ResultContent};
 
 use crate::accounting::cost;
 use crate::blocks::Block;
-use crate::context::ContextMessage;
-use crate::degrade::{no_text, pointer, total};
+use crate::context::{ContextMessage, MessageOrigin};
+use crate::degrade::{no_text, part_cost, pointer, total};
 
 /// Maximum number of pictures in a context, and maximum size of its pictures and files together, in bytes.
 #[derive(Debug, Clone, Copy)]
@@ -46,7 +46,12 @@ pub(crate) fn limit_media(
     }
     let mut left = limits;
     let mut replaced = 0;
-    for block in blocks.iter_mut().rev() {
+    // The pictures of the request that is being worked on go last.
+    let (requested, others): (Vec<_>, Vec<_>) = blocks
+        .iter_mut()
+        .rev()
+        .partition(|block| block.is_requested);
+    for block in requested.into_iter().chain(others) {
         let before = replaced;
         for message in block.fitted.messages.iter_mut().rev() {
             let pointer = pointer(message);
@@ -63,6 +68,41 @@ pub(crate) fn limit_media(
         }
     }
     replaced
+}
+
+/// Replaces the oldest pictures and files of a block by remarks until the others cost at most `most` tokens. Returns the
+/// cost of the others.
+pub(crate) fn limit_media_tokens(
+    block: &mut Block<'_>,
+    most: u64,
+    accounting: &dyn Accounting,
+) -> u64 {
+    let mut left = most;
+    let mut is_full = false;
+    for message in block.fitted.messages.iter_mut().rev() {
+        let (role, pointer) = (message.role, pointer(message));
+        let mut changed = false;
+        for part in message.parts.iter_mut().rev() {
+            if !matches!(part, Part::Image(_) | Part::File(_)) {
+                continue;
+            }
+            match left.checked_sub(part_cost(role, part, accounting)) {
+                Some(rest) if !is_full => left = rest,
+                _ => {
+                    *part = Part::text(no_text(part, &pointer));
+                    (is_full, changed) = (true, true);
+                }
+            }
+        }
+        if changed {
+            message.tokens = cost(accounting, message);
+            if let MessageOrigin::Message { first, last } = message.source {
+                message.source = MessageOrigin::Trimmed { first, last };
+            }
+        }
+    }
+    block.tokens = total(&block.fitted.messages);
+    most - left
 }
 
 /// Replaces a part, or parts inside of a tool result, if they exceed the remaining limits.
@@ -92,7 +132,7 @@ fn replace(part: &mut Part, pointer: &str, left: &mut MediaLimits, replaced: &mu
     match pictures.zip(bytes) {
         Some((pictures, bytes)) => *left = MediaLimits { pictures, bytes },
         None => {
-            // If a picture is omitted, all older pictures are omitted too.
+            // If a picture is omitted, all pictures that go before it are omitted too.
             match pictures {
                 None => left.pictures = Some(0),
                 Some(_) => left.bytes = Some(0),

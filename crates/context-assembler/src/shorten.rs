@@ -8,14 +8,21 @@ use memory_model::Accounting;
 use crate::allotment::{SummaryCosts, allot};
 use crate::blocks::Block;
 use crate::choose::{Choice, ChosenForm, Other, cut, newest};
-use crate::context::{ContextMessage, Receipt};
+use crate::context::{ContextMessage, DegradationStep, Receipt};
 use crate::degrade::{degrade, is_mostly_text, total};
 use crate::digest::digests;
+use crate::media::limit_media_tokens;
 use crate::policy::{ABOVE_EVERY_FLOOR, large_share, step_size};
 use crate::skeleton::{Run, Skeleton, SkeletonPiece};
 
 /// Divisor for the maximum cost of a single request: a quarter of the room. With several requests, each gets less.
 const REQUEST_SHARE: u64 = 4;
+
+/// Maximum share of the room for the pictures and files of requests, as a fraction.
+const MEDIA_SHARE: (u64, u64) = (4, 5);
+
+/// Minimum room beside the pictures and files of requests, in tokens.
+const BESIDE_MEDIA: u64 = 1_500;
 
 /// Divisor for the maximum cost of the latest group of messages: half of the room.
 const NEWEST_SHARE: u64 = 2;
@@ -66,8 +73,16 @@ pub(crate) fn shorten(
     if sum <= room && !blocks.iter().any(Block::is_unread) {
         return (0..blocks.len()).map(Choice::whole).collect();
     }
-    cap_requests(blocks, room, sum, accounting);
-    limit_large(blocks, newest, room, steps, accounting);
+    let mut most = (room / MEDIA_SHARE.1 * MEDIA_SHARE.0).min(room.saturating_sub(BESIDE_MEDIA));
+    loop {
+        let media = cap_requests(blocks, (room, most), sum, accounting);
+        limit_large(blocks, newest, (room, media), steps, accounting);
+        if media == 0 || is_enough(blocks, newest, room, accounting) {
+            break;
+        }
+        // One picture less.
+        most = media - 1;
+    }
     let blocks = &*blocks;
     let group = blocks.get(newest).filter(|block| !block.is_summary());
     let newest_tokens = group.map_or(0, Block::shown_tokens);
@@ -92,28 +107,63 @@ pub(crate) fn shorten(
 
 /// Shortens the messages of the user's request to their share of the room, or to the tokens that all other blocks leave
 /// if this is more. `sum` is the cost of all blocks (summaries and groups of messages), in tokens.
-fn cap_requests(blocks: &mut [Block<'_>], room: u64, sum: u64, accounting: &dyn Accounting) {
+///
+/// The pictures and files of the request belong to it. The latest ones that cost at most `most` tokens stay in addition to
+/// the share. Returns the cost of those in shortened messages, in tokens.
+fn cap_requests(
+    blocks: &mut [Block<'_>],
+    (room, most): (u64, u64),
+    sum: u64,
+    accounting: &dyn Accounting,
+) -> u64 {
     let requests = blocks.iter().filter(|block| block.is_requested).count() as u64;
-    for block in blocks.iter_mut().filter(|block| block.is_requested) {
+    let mut media = 0;
+    for block in blocks.iter_mut().rev().filter(|block| block.is_requested) {
         let left = room.saturating_sub(sum.saturating_sub(block.tokens));
         let share = room / (REQUEST_SHARE - 1 + requests);
-        block.cap(share.max(left), accounting);
+        if block.tokens <= share.max(left) {
+            continue;
+        }
+        let before = block.tokens;
+        let of_block = limit_media_tokens(block, most.saturating_sub(media), accounting);
+        media += of_block;
+        let share = room.saturating_sub(media) / (REQUEST_SHARE - 1 + requests);
+        block.cap_texts(left.max(share + of_block), accounting);
+        if block.tokens < before {
+            let step = block
+                .capped
+                .map_or(DegradationStep::Clipped, |(step, _)| step);
+            block.capped = Some((step, before));
+        }
     }
+    media
+}
+
+/// Returns whether the requests leave enough room for the headlines of all summaries, the latest group of messages and
+/// pointers to the others.
+fn is_enough(blocks: &[Block<'_>], newest: usize, room: u64, accounting: &dyn Accounting) -> bool {
+    let group = blocks.get(newest).filter(|block| !block.is_summary());
+    let skeleton = Skeleton::new(blocks, group.map(|_| newest), accounting);
+    let pointers = skeleton.runs().map(Run::pointer_tokens);
+    let least = pointers.fold(skeleton.costs().headlines, u64::saturating_add);
+    least.saturating_add(group.map_or(0, Block::shown_tokens)) <= room
 }
 
 /// Limits large groups of messages to their share of the room, so that no group takes the room of all others. If small
 /// groups leave more room, the large groups divide it evenly, except that the latest group gets at least half of the
-/// whole room. Requests have a separate limit.
+/// whole room. Requests have a separate limit. The second part of `whole` are the tokens of the whole room that pictures
+/// of requests take.
 fn limit_large(
     blocks: &mut [Block<'_>],
     newest: usize,
-    room: u64,
+    whole: (u64, u64),
     steps: u64,
     accounting: &dyn Accounting,
 ) {
+    let room = whole.0.saturating_sub(whole.1);
     let share = large_share(room);
     let mut large = Vec::new();
-    let mut left = room;
+    let mut left = whole.0;
     for (index, block) in blocks.iter().enumerate() {
         let is_large = block.is_group() && !block.is_requested && block.tokens > share;
         if is_large && is_mostly_text(&block.fitted.messages, accounting) {

@@ -146,10 +146,17 @@ fn flat_view(part: &Part) -> PartView<'_> {
         Part::Image(media) => PartView::Image {
             base64_len: base64_len(media),
         },
-        Part::File(media) => PartView::File {
-            base64_len: base64_len(media),
-        },
+        Part::File(media) => PartView::File { data: data(media) },
         Part::Unknown { raw } => PartView::Other(raw.as_str()),
+    }
+}
+
+/// Returns the data of a file, or an empty text for a URL that is no data URL.
+fn data(media: &Media) -> &str {
+    match &media.source {
+        MediaSource::Data(data) => data,
+        MediaSource::Url(url) if url.trim_start().starts_with("data:") => url,
+        MediaSource::Url(_) => "",
     }
 }
 

@@ -2,11 +2,11 @@
 
 use std::borrow::Cow;
 use std::fmt;
-use std::ops::Range;
 
 use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::RawValue;
+use token_estimate::BinaryRun;
 
 use crate::transcode::{self, TEXT_KEY};
 
@@ -71,100 +71,33 @@ impl RawJson {
     }
 }
 
-/// Minimum length of a run of Base64 that counts as binary data anywhere in a text, in characters. Hashes, ids and
-/// paths are shorter.
-const LONG_BASE64: usize = 256;
-/// Minimum length of Base64 that counts as binary data in a data URL or under one of [`KEYS_OF_BYTES`], in characters.
-const NAMED_BASE64: usize = 64;
-/// Keys of JSON objects that usually have binary data as their value.
-const KEYS_OF_BYTES: [&str; 10] = [
-    "data",
-    "file_data",
-    "blob",
-    "bytes",
-    "base64",
-    "b64_json",
-    "signature",
-    "thinkingSignature",
-    "thoughtSignature",
-    "thought_signature",
-];
-
 /// Implements [`RawJson::without_bytes`].
 fn without_bytes(json: &str) -> Cow<'_, str> {
+    noted(json, token_estimate::binary_in_json)
+}
+
+/// Returns a text with each long picture, document or sound in it replaced by a note of its size, such as `[about
+/// 30000 bytes]`: the Base64 of data URLs, and Base64 that begins as a picture or a PDF. All other text stays
+/// unchanged, other Base64 too.
+pub fn text_without_bytes(text: &str) -> Cow<'_, str> {
+    noted(text, token_estimate::binary_in_text)
+}
+
+/// Replaces each piece of binary data that `find` finds by a note of its size.
+fn noted(text: &str, find: fn(&str, &mut dyn FnMut(BinaryRun))) -> Cow<'_, str> {
     let mut out = String::new();
     let mut copied = 0;
-    let mut at = 0;
-    let mut key = "";
-    let redacted = json.contains("\"redacted_thinking\"");
-    while let Some(open) = json.get(at..).and_then(|rest| rest.find('"')) {
-        let start = at + open + 1;
-        let Some(body) = json.get(start..) else {
-            break;
-        };
-        let end = start + string_end(body);
-        let inside = json.get(start..end).unwrap_or_default();
-        at = end + 1;
-        let after = json.get(at..).unwrap_or_default();
-        if after.trim_start().starts_with(':') {
-            key = inside;
-            continue;
-        }
-        let encrypted = key.starts_with("encrypted") || (redacted && key == "data");
-        for run in byte_runs(key, encrypted, inside) {
-            out.push_str(json.get(copied..start + run.start).unwrap_or_default());
-            // Four characters of Base64 are three bytes.
-            out.push_str(&format!("[about {} bytes]", run.len() / 4 * 3));
-            copied = start + run.end;
-        }
-    }
+    find(text, &mut |run| {
+        out.push_str(text.get(copied..run.range.start).unwrap_or_default());
+        // Four characters of Base64 are three bytes.
+        out.push_str(&format!("[about {} bytes]", run.range.len() / 4 * 3));
+        copied = run.range.end;
+    });
     if copied == 0 {
-        return Cow::Borrowed(json);
+        return Cow::Borrowed(text);
     }
-    out.push_str(json.get(copied..).unwrap_or_default());
+    out.push_str(text.get(copied..).unwrap_or_default());
     Cow::Owned(out)
-}
-
-/// Returns whether a byte of a JSON string can belong to Base64 text of either alphabet. A backslash counts, because it
-/// may escape a slash.
-fn is_base64(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || b"+/=-_\\".contains(&byte)
-}
-
-/// Returns the byte ranges of binary data in a JSON string that still has its escapes. `key` is the key of the string.
-/// If `encrypted` is true, the whole string is binary data.
-fn byte_runs(key: &str, encrypted: bool, inside: &str) -> Vec<Range<usize>> {
-    let mut runs = Vec::new();
-    let named = KEYS_OF_BYTES.contains(&key) && inside.len() >= NAMED_BASE64;
-    if (encrypted && !inside.is_empty()) || (named && inside.bytes().all(is_base64)) {
-        runs.push(0..inside.len());
-        return runs;
-    }
-    let mut start = 0;
-    for end in 0..=inside.len() {
-        let byte = inside.as_bytes().get(end).copied();
-        if byte.is_some_and(is_base64) {
-            continue;
-        }
-        let run = inside.get(start..end).unwrap_or_default();
-        let of_url = inside
-            .get(..start)
-            .is_some_and(|before| before.ends_with(";base64,"));
-        let kinds: [fn(&u8) -> bool; 3] = [
-            u8::is_ascii_uppercase,
-            u8::is_ascii_lowercase,
-            u8::is_ascii_digit,
-        ];
-        let mixed = kinds
-            .iter()
-            .filter(|kind| run.bytes().any(|byte| kind(&byte)));
-        if (of_url && run.len() >= NAMED_BASE64) || (run.len() >= LONG_BASE64 && mixed.count() > 1)
-        {
-            runs.push(start..end);
-        }
-        start = end + 1;
-    }
-    runs
 }
 
 impl fmt::Debug for RawJson {

@@ -22,7 +22,7 @@ pub use ids::{
     ConversationId, EntryRef, RangeEnds, RenderingId, Seq, SeqRange, SessionKey, SummaryId,
     TrimPolicyId, ViewName, ViewVersion,
 };
-pub use json::{RawJson, decoded_strings, without_half_pairs};
+pub use json::{RawJson, decoded_strings, text_without_bytes, without_half_pairs};
 pub use message::{EntryKind, ExportEntry, LogEntry, Message, TurnId};
 pub use part::{
     MAX_PART_DEPTH, Media, MediaSource, Part, ResultContent, inner_part_from_raw, part_from_raw,

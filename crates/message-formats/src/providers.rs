@@ -50,6 +50,8 @@
 //! - Images and files are sent if the provider takes their media type. The first bytes or a URL's ending decide the
 //!   type, or else the declared type is used. For Gemini, a URL's declared type takes precedence. Base64 is written as
 //!   providers read it, even if it came with line ends, without padding or as a data URL.
+//! - Pictures and documents beyond the provider's limits become short texts that name them: see [`within`] and the table
+//!   [`LIMITS`].
 //! - Content without a place in the provider's shape becomes a short text that names it. Examples are an image in an
 //!   assistant's message, a picture of another media type, and a picture without readable data.
 //! - Unknown parts with an image or a file in the shape of a provider or of the Model Context Protocol are sent as
@@ -77,6 +79,7 @@ mod arguments;
 mod call_ids;
 mod failed;
 mod fields;
+mod limits;
 mod media;
 mod prepare;
 mod reply;
@@ -89,6 +92,7 @@ pub mod openai;
 pub mod responses;
 
 pub use call_ids::{CallIds, chat_call_id, original_call_id, wire_call_id};
+pub use limits::{Known, LIMITS, RequestLimits, bytes, within, within_known};
 pub use turns::CONTINUED;
 
 use crate::error::Error;
@@ -130,28 +134,36 @@ impl Provider {
 
     /// Returns the fields of a request that hold the messages: `{messages}`, `{instructions?, input}`,
     /// `{system?, messages}` or `{systemInstruction?, contents}`.
+    ///
+    /// Pictures and documents beyond the provider's strictest [limits](Self::limits) are left out: see [`within`].
     pub fn request(self, messages: &[Message]) -> Map<String, Value> {
+        self.request_of(&within(messages, self.limits(None)))
+    }
+
+    /// Returns the fields of a request like [`request`](Self::request), for messages that are within the limits of the
+    /// request's model: see [`within_known`].
+    pub fn request_of(self, messages: &[Message]) -> Map<String, Value> {
         let mut fields = Map::new();
         match self {
             Self::OpenAi => {
-                fields.insert("messages".to_owned(), openai::write(messages).into());
+                fields.insert("messages".to_owned(), openai::write_fitted(messages).into());
             }
             Self::Responses => {
-                let (instructions, input) = responses::write(messages);
+                let (instructions, input) = responses::write_fitted(messages);
                 if let Some(instructions) = instructions {
                     fields.insert("instructions".to_owned(), instructions.into());
                 }
                 fields.insert("input".to_owned(), input.into());
             }
             Self::Anthropic => {
-                let (system, messages) = anthropic::write(messages);
+                let (system, messages) = anthropic::write_fitted(messages);
                 if let Some(system) = system {
                     fields.insert("system".to_owned(), system);
                 }
                 fields.insert("messages".to_owned(), messages.into());
             }
             Self::Gemini => {
-                let (system, contents) = gemini::write(messages);
+                let (system, contents) = gemini::write_fitted(messages);
                 if let Some(system) = system {
                     fields.insert("systemInstruction".to_owned(), system);
                 }

@@ -22,7 +22,7 @@ use crate::{Error, TokenEstimator, models};
 ///
 /// ```
 /// let estimator = token_estimate::estimator::for_model("anthropic/claude-sonnet-4-5-20250929")?;
-/// assert_eq!(estimator.id().as_str(), "calibrated-unknown@4");
+/// assert_eq!(estimator.id().as_str(), "calibrated-unknown@5");
 /// assert_eq!(estimator.tools_overhead(), 588);
 /// # Ok::<(), token_estimate::Error>(())
 /// ```

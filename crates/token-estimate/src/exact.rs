@@ -2,6 +2,8 @@ use std::fmt;
 
 use tiktoken::CoreBpe;
 
+use crate::former::Counting;
+use crate::media::MediaRules;
 use crate::{EstimatorId, MessageView, TokenEstimator, overhead};
 
 /// Counts tokens exactly, with OpenAI's public tokenizers. Special tokens are read as plain text. Requires the feature
@@ -82,8 +84,8 @@ impl<'a> Iterator for Chunks<'a> {
 impl TokenEstimator for Exact {
     fn id(&self) -> EstimatorId {
         EstimatorId::known(match self {
-            Self::O200k => "o200k@1",
-            Self::Cl100k => "cl100k@1",
+            Self::O200k => "o200k@2",
+            Self::Cl100k => "cl100k@2",
         })
     }
 
@@ -108,15 +110,21 @@ impl TokenEstimator for Exact {
     }
 
     fn message(&self, message: &dyn MessageView) -> u64 {
-        let mut sum = 0_u64;
-        let fixed = overhead::count(message, &mut |text| {
-            sum = sum.saturating_add(self.text(text))
-        });
-        sum.saturating_add(fixed)
+        self.message_by(message, MediaRules::Now)
     }
 
     fn request_overhead(&self) -> u64 {
         overhead::REQUEST
+    }
+}
+
+impl Counting for Exact {
+    fn message_by(&self, message: &dyn MessageView, rules: MediaRules) -> u64 {
+        let mut sum = 0_u64;
+        let fixed = overhead::count(message, rules, &mut |text| {
+            sum = sum.saturating_add(self.text(text))
+        });
+        sum.saturating_add(fixed)
     }
 }
 

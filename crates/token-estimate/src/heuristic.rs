@@ -1,5 +1,7 @@
 use std::fmt;
 
+use crate::former::Counting;
+use crate::media::MediaRules;
 use crate::{EstimatorId, MessageView, PartView, Role, TokenEstimator};
 
 /// Estimates tokens as the length of the text divided by a fixed ratio, plus fixed costs. Each variant is the formula
@@ -7,7 +9,9 @@ use crate::{EstimatorId, MessageView, PartView, Role, TokenEstimator};
 ///
 /// Unless a variant says otherwise, the lengths of all parts of a message are added and rounded once. Counted are all
 /// texts, the names and arguments of calls, and the content of results. Ids and the tool names of results are not
-/// counted. A variant's [`name`](Self::name) in settings is the name of the agent that uses the formula.
+/// counted. Base64 is never counted as text, and a file with its data costs by its pages or its size, as with
+/// [`Calibrated`](crate::Calibrated). A variant's [`name`](Self::name) in settings is the name of the agent that uses the
+/// formula.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
@@ -64,7 +68,7 @@ struct Formula {
 }
 
 const CEIL_BYTES_4: Formula = Formula {
-    id: "anna@1",
+    id: "anna@2",
     unit: Unit::Bytes,
     ratio: (1, 4),
     round_up: true,
@@ -79,13 +83,13 @@ const CEIL_BYTES_4: Formula = Formula {
 const FORMULAS: [Formula; 6] = [
     CEIL_BYTES_4,
     Formula {
-        id: "anna-handoff@1",
+        id: "anna-handoff@2",
         round_up: false,
         counts_reasoning: true,
         ..CEIL_BYTES_4
     },
     Formula {
-        id: "operator-use@1",
+        id: "operator-use@2",
         unit: Unit::Chars,
         round_up: false,
         least: 1,
@@ -94,14 +98,14 @@ const FORMULAS: [Formula; 6] = [
         ..CEIL_BYTES_4
     },
     Formula {
-        id: "pi@1",
+        id: "pi@2",
         unit: Unit::Utf16Units,
         counts_reasoning: true,
         image_as_chars: true,
         ..CEIL_BYTES_4
     },
     Formula {
-        id: "koda@1",
+        id: "koda@2",
         ratio: (2, 7),
         round_up: false,
         per_message: 10,
@@ -109,7 +113,7 @@ const FORMULAS: [Formula; 6] = [
         ..CEIL_BYTES_4
     },
     Formula {
-        id: "phi-core@1",
+        id: "phi-core@2",
         counts_reasoning: true,
         ..CEIL_BYTES_4
     },
@@ -180,13 +184,16 @@ impl HeuristicEstimator {
     }
 
     /// Returns the cost of a message: adds the units of all parts and rounds once.
-    fn whole_message(self, message: &dyn MessageView) -> u64 {
+    fn whole_message(self, message: &dyn MessageView, rules: MediaRules) -> u64 {
         let formula = self.formula();
         let (mut units, mut tokens) = (0, formula.per_message);
         let role = message.role();
         message.parts(&mut |part| {
             part.each(&mut |part, in_result| match part {
                 PartView::Reasoning(_) if !formula.counts_reasoning => {}
+                PartView::File { data } if rules.file(data, 0) > 0 => {
+                    add(&mut tokens, rules.file(data, 0));
+                }
                 PartView::Image { .. } | PartView::File { .. } => {
                     let sent_by_user = role == Role::User && !in_result;
                     match self {
@@ -196,9 +203,8 @@ impl HeuristicEstimator {
                     }
                 }
                 _ => {
-                    for text in part.counted() {
-                        add(&mut units, self.units(text));
-                    }
+                    let data = part.counted(rules, &mut |text| add(&mut units, self.units(text)));
+                    add(&mut tokens, data);
                 }
             });
         });
@@ -206,13 +212,12 @@ impl HeuristicEstimator {
     }
 
     /// Returns the cost of a message: rounds the cost of each part and adds the part's fixed cost.
-    fn message_per_part(self, message: &dyn MessageView) -> u64 {
+    fn message_per_part(self, message: &dyn MessageView, rules: MediaRules) -> u64 {
         let (mut tokens, mut results) = (0, 0_u64);
         message.parts(&mut |part| {
             part.each(&mut |part, _| {
-                for text in part.counted() {
-                    add(&mut tokens, self.text(text));
-                }
+                let data = part.counted(rules, &mut |text| add(&mut tokens, self.text(text)));
+                add(&mut tokens, data);
                 let fixed = match part {
                     PartView::Text(_) | PartView::Reasoning(_) => 0,
                     PartView::ToolCall { .. } => PER_PART_TOOL,
@@ -220,10 +225,11 @@ impl HeuristicEstimator {
                         add(&mut results, 1);
                         PER_PART_TOOL.saturating_add(self.text(name.unwrap_or_default()))
                     }
-                    PartView::Image { base64_len } | PartView::File { base64_len } => {
-                        let bytes = (*base64_len as u64).saturating_mul(3) / 4;
-                        let (least, most) = PER_PART_IMAGE;
-                        (bytes / IMAGE_BYTES_PER_TOKEN).clamp(least, most)
+                    PartView::Image { base64_len } => by_bytes(*base64_len),
+                    PartView::File { data } => {
+                        // The length of a data URL was never counted.
+                        let length = if data.contains(',') { 0 } else { data.len() };
+                        rules.file(data, by_bytes(length))
                     }
                     PartView::Other(_) => PER_PART_MESSAGE,
                 };
@@ -237,6 +243,13 @@ impl HeuristicEstimator {
         };
         tokens.saturating_add(fixed)
     }
+}
+
+/// Returns the cost of an image by [`HeuristicEstimator::Bytes4PerPart`], from the length of its Base64.
+fn by_bytes(base64_len: usize) -> u64 {
+    let bytes = (base64_len as u64).saturating_mul(3) / 4;
+    let (least, most) = PER_PART_IMAGE;
+    (bytes / IMAGE_BYTES_PER_TOKEN).clamp(least, most)
 }
 
 fn add(sum: &mut u64, more: u64) {
@@ -253,15 +266,21 @@ impl TokenEstimator for HeuristicEstimator {
     }
 
     fn message(&self, message: &dyn MessageView) -> u64 {
-        match self {
-            _ if message.is_note() => 0,
-            Self::Bytes4PerPart => self.message_per_part(message),
-            _ => self.whole_message(message),
-        }
+        self.message_by(message, MediaRules::Now)
     }
 
     fn request_overhead(&self) -> u64 {
         self.formula().per_request
+    }
+}
+
+impl Counting for HeuristicEstimator {
+    fn message_by(&self, message: &dyn MessageView, rules: MediaRules) -> u64 {
+        match self {
+            _ if message.is_note() => 0,
+            Self::Bytes4PerPart => self.message_per_part(message, rules),
+            _ => self.whole_message(message, rules),
+        }
     }
 }
 
@@ -380,7 +399,7 @@ mod tests {
         assert_eq!(messages(Role::User, &image(usize::MAX))[5], 16_000 + 4);
         assert_eq!(messages(Role::Assistant, &image(9))[3], 1200);
 
-        let in_result = [returned(None, &[PartView::File { base64_len: 0 }])];
+        let in_result = [returned(None, &[PartView::File { data: "" }])];
         assert_eq!(messages(Role::User, &in_result)[3], 1200);
         assert_eq!(
             messages(Role::Tool, &in_result),
@@ -416,7 +435,7 @@ mod tests {
         assert_eq!(Bytes4PerPart.name(), "phi-core");
         for formula in HeuristicEstimator::ALL {
             assert_eq!(formula.to_string(), formula.name());
-            assert_eq!(formula.id(), EstimatorId::new(formula.name(), 1).unwrap());
+            assert_eq!(formula.id(), EstimatorId::new(formula.name(), 2).unwrap());
         }
     }
 

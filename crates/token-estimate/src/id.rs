@@ -4,7 +4,7 @@ use std::str::FromStr;
 
 use crate::Error;
 
-/// Name and version of an estimator's formula, such as `calibrated@4`.
+/// Name and version of an estimator's formula, such as `calibrated@5`.
 ///
 /// Store the id with every figure. Figures with different ids must not be added.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -44,6 +44,14 @@ impl EstimatorId {
             .split_once('@')
             .and_then(|(_, version)| version.parse().ok())
             .unwrap_or(0)
+    }
+}
+
+impl EstimatorId {
+    /// Returns the id of the version before this one. Version 1 has none before it, and stays.
+    pub(crate) fn before(&self) -> Self {
+        let version = self.version().saturating_sub(1).max(1);
+        Self(Cow::Owned(format!("{}@{version}", self.name())))
     }
 }
 

@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+mod binary;
 mod calibrated;
 mod calibration;
 mod error;
@@ -9,8 +10,10 @@ mod exact;
 #[cfg(feature = "fit")]
 #[doc(hidden)]
 pub mod fit;
+mod former;
 mod heuristic;
 mod id;
+mod media;
 pub mod models;
 mod overhead;
 mod registry;
@@ -20,6 +23,7 @@ mod tool;
 mod usage;
 mod view;
 
+pub use binary::{BinaryKind, BinaryRun, binary_in_json, binary_in_text};
 pub use calibrated::Calibrated;
 pub use calibration::Calibration;
 pub use error::{Error, ErrorKind};
@@ -27,6 +31,7 @@ pub use error::{Error, ErrorKind};
 pub use exact::Exact;
 pub use heuristic::HeuristicEstimator;
 pub use id::EstimatorId;
+pub use media::pdf_pages;
 pub use registry::{default_estimator, estimator, estimator_names};
 pub use safety_factor::SafetyFactor;
 pub use token_estimator::{TokenEstimator, TokenEstimatorExt};

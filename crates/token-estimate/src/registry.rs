@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::calibrated::Version3;
+use crate::former::Former;
 use crate::{Calibrated, Error, HeuristicEstimator, TokenEstimator};
 
 /// Default estimator for new conversations.
@@ -25,16 +26,26 @@ fn shared(estimator: impl TokenEstimator + 'static) -> Arc<dyn TokenEstimator> {
     Arc::new(estimator)
 }
 
-/// Returns the estimator with a name such as `calibrated`, or with an id such as `calibrated@4`. The id of an earlier
+/// Returns the former versions of the estimators of this build.
+fn former() -> impl Iterator<Item = Arc<dyn TokenEstimator>> {
+    let former = Calibrated::ALL.map(|family| shared(Version3(family)));
+    let former = former
+        .into_iter()
+        .chain(Calibrated::ALL.map(|one| shared(Former(one))));
+    #[cfg(feature = "exact")]
+    let former = former.chain(crate::Exact::ALL.map(|one| shared(Former(one))));
+    former.chain(HeuristicEstimator::ALL.map(|one| shared(Former(one))))
+}
+
+/// Returns the estimator with a name such as `calibrated`, or with an id such as `calibrated@5`. The id of an earlier
 /// version is accepted too, because stored token counts may come from it.
 ///
 /// # Errors
 ///
 /// [`UnknownEstimator`](crate::ErrorKind::UnknownEstimator) for any other text; the message lists the known names.
 pub fn estimator(name_or_id: &str) -> Result<Arc<dyn TokenEstimator>, Error> {
-    let former = Calibrated::ALL.map(|family| shared(Version3(family)));
     all()
-        .chain(former)
+        .chain(former())
         .find(|estimator| {
             let id = estimator.id();
             id.name() == name_or_id || id.as_str() == name_or_id

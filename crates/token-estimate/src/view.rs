@@ -3,6 +3,8 @@
 use std::borrow::Cow;
 use std::fmt;
 
+use crate::media::MediaRules;
+
 /// Author of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
@@ -77,12 +79,12 @@ pub enum PartView<'a> {
         /// Length of the image's base64 text, in bytes. 0 for an image given by a URL.
         base64_len: usize,
     },
-    /// A document. Only its size is known.
+    /// A document, a sound or another file.
     File {
-        /// Length of the document's base64 text, in bytes. 0 for a document given by a URL.
-        base64_len: usize,
+        /// Base64 text of the file, or its data URL. Empty for a file given by another URL.
+        data: &'a str,
     },
-    /// A part of any other kind, as raw text.
+    /// A part of any other kind, as raw JSON text.
     Other(&'a str),
 }
 
@@ -127,14 +129,21 @@ impl<'a> PartView<'a> {
         }
     }
 
-    /// Returns the texts of the part that are counted. None for tool results, images and files, which have other rules.
-    pub(crate) fn counted(&self) -> [&'a str; 2] {
+    /// Calls `add` with the texts of the part that are counted, and returns the cost of the binary data in them, in
+    /// tokens. Tool results, images and files have no texts and other rules.
+    pub(crate) fn counted(&self, rules: MediaRules, add: &mut dyn FnMut(&str)) -> u64 {
         match *self {
-            Self::Text(text) | Self::Reasoning(text) | Self::Other(text) => [text, ""],
+            Self::Text(text) => rules.text(text, add),
+            Self::Other(json) => rules.json(json, add),
+            Self::Reasoning(text) => rules.reasoning(text, add),
             Self::ToolCall {
                 name, arguments, ..
-            } => [name, arguments],
-            Self::ToolResult { .. } | Self::Image { .. } | Self::File { .. } => ["", ""],
+            } => {
+                add(name);
+                add(arguments);
+                0
+            }
+            Self::ToolResult { .. } | Self::Image { .. } | Self::File { .. } => 0,
         }
     }
 }

@@ -85,18 +85,20 @@ fn view_block(block: &Value, visit: &mut dyn FnMut(PartView<'_>)) {
 
 fn element(block: &Value) -> ElementView<'_> {
     let source = block.get("source").unwrap_or(&Value::Null);
-    let base64_len = match text(source, "type") {
-        "base64" => text(source, "data").len(),
-        _ => 0,
+    let data = match text(source, "type") {
+        "base64" => text(source, "data"),
+        _ => "",
     };
     ElementView::Part(match (block, text(block, "type")) {
         (Value::String(text), _) => PartView::Text(text),
         (_, "text") => PartView::Text(text(block, "text")),
         (_, "thinking") => PartView::Reasoning(text(block, "thinking")),
         (_, "redacted_thinking") => PartView::Reasoning(text(block, "data")),
-        (_, "image") => PartView::Image { base64_len },
+        (_, "image") => PartView::Image {
+            base64_len: data.len(),
+        },
         (_, "document") if matches!(text(source, "type"), "base64" | "url" | "file") => {
-            PartView::File { base64_len }
+            PartView::File { data }
         }
         _ => return ElementView::Raw(block.to_string()),
     })

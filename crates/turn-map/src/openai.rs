@@ -112,14 +112,11 @@ fn element(value: &Value) -> ElementView<'_> {
         (_, "image_url") => PartView::Image {
             base64_len: data_address_len(address("image_url", "url")),
         },
-        (_, "file") => {
-            let data = address("file", "file_data");
-            PartView::File {
-                base64_len: data_address_len(data),
-            }
-        }
+        (_, "file") => PartView::File {
+            data: address("file", "file_data"),
+        },
         (_, "input_audio") => PartView::File {
-            base64_len: address("input_audio", "data").len(),
+            data: address("input_audio", "data"),
         },
         _ => return ElementView::Raw(value.to_string()),
     })

@@ -17,7 +17,7 @@
 //!
 //! Each of [`OPENAI_CHAT_RULES`], [`OPENAI_RESPONSES_RULES`], [`ANTHROPIC_RULES`] and
 //! [`GEMINI_RULES`] lists the rules of one provider, with where each is from; [`SHAPE_RULES`] hold
-//! for all of them.
+//! for all of them. [`sizes`] judges the number and size of pictures and documents ([`SIZE_RULES`]).
 //!
 //! ```
 //! use outside_checks::provider_rules;
@@ -40,6 +40,7 @@ mod gemini;
 mod openai_chat;
 mod openai_responses;
 mod shape;
+mod sizes;
 
 use serde_json::Value;
 
@@ -49,6 +50,7 @@ pub use gemini::RULES as GEMINI_RULES;
 pub use openai_chat::RULES as OPENAI_CHAT_RULES;
 pub use openai_responses::RULES as OPENAI_RESPONSES_RULES;
 pub use shape::RULES as SHAPE_RULES;
+pub use sizes::{RULES as SIZE_RULES, sizes};
 
 /// Checks `{"messages": [...], "tools"?: [...]}` of OpenAI's Chat Completions.
 pub fn openai_chat(request: &Value) -> Vec<Finding> {

@@ -44,9 +44,15 @@ pub(crate) async fn run(app: &mut App, args: &args::Context) -> anyhow::Result<(
         None => session.current_view().await?,
         Some(version) => session.view_at(ViewVersion(version)).await?,
     };
+    // A request for a provider is never larger than the provider takes.
+    let largest = args
+        .form
+        .provider()
+        .map(|provider| provider.limits(None).message_bytes());
+    let bytes = [args.bytes, largest].into_iter().flatten().min();
     let budget = Budget::tokens(args.budget)
         .with_pictures(args.pictures)
-        .with_bytes(args.bytes);
+        .with_bytes(bytes);
     let policy = AssemblyPolicy {
         acknowledge_summaries: args.acknowledge_summaries,
         ..AssemblyPolicy::once()

@@ -3,15 +3,14 @@
 //!
 //! If `AGENT_MEMORY_REQUESTS` names a folder, the requests are written there, for `cargo xtask provider-types`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::io::Write as _;
 use std::path::PathBuf;
 
+use agent_memory::model::{Media, MediaSource, ResultContent};
 use agent_memory::providers::Provider;
-use agent_memory::{
-    Budget, Memory, Message, Mode, Part, RawJson, Session, ToolDefinition, model::ResultContent,
-};
+use agent_memory::{Budget, Memory, Message, Mode, Part, RawJson, Role, Session, ToolDefinition};
 use outside_checks::provider_rules::{self, Finding};
 use serde_json::Value;
 
@@ -176,4 +175,246 @@ async fn every_context_of_every_transcript_is_accepted_in_every_shape() {
         failures.len(),
         failures[..failures.len().min(40)].join("\n")
     );
+}
+
+/// Encodes bytes as Base64.
+fn base64(bytes: &[u8]) -> String {
+    let digits = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let mut out = String::with_capacity(bytes.len() / 3 * 4 + 4);
+    for three in bytes.chunks(3) {
+        let at = |at: usize| u32::from(three.get(at).copied().unwrap_or(0));
+        let held = at(0) << 16 | at(1) << 8 | at(2);
+        for place in 0..4 {
+            let digit = digits[(held >> (18 - 6 * place) & 63) as usize];
+            out.push(if place > three.len() {
+                '='
+            } else {
+                digit.into()
+            });
+        }
+    }
+    out
+}
+
+fn media(media_type: &str, data: String) -> Media {
+    Media {
+        media_type: media_type.to_owned(),
+        source: MediaSource::Data(data),
+    }
+}
+
+/// A PNG of this size in pixels, with at least `bytes` characters of Base64.
+fn png((width, height): (u32, u32), bytes: usize) -> Part {
+    let mut png = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR".to_vec();
+    png.extend(width.to_be_bytes());
+    png.extend(height.to_be_bytes());
+    png.resize(60, 0);
+    let mut data = base64(&png);
+    data.push_str(&"Ab3/".repeat(bytes.saturating_sub(data.len()) / 4));
+    Part::Image(media("image/png", data))
+}
+
+fn pdf(pages: usize) -> Part {
+    let pages = "<</Type/Page/Parent 2 0 R>>\n".repeat(pages);
+    let text = format!("%PDF-1.4\n1 0 obj\n<</Type/Pages>>\nendobj\n{pages}");
+    Part::File(media("application/pdf", base64(text.as_bytes())))
+}
+
+/// A conversation with these media in results of tools, and `requested` in the request that is being worked on.
+fn with_media(in_results: Vec<Part>, requested: Vec<Part>) -> Vec<Message> {
+    let mut messages = vec![
+        Message::user("Look at each page."),
+        Message::assistant("Now."),
+    ];
+    let mut parts = requested;
+    parts.push(Part::text("Compare these with the pages."));
+    let request = Message::new(Role::User, parts);
+    let half = in_results.len() / 2;
+    for (n, part) in in_results.into_iter().enumerate() {
+        if n == half {
+            messages.push(request.clone());
+        }
+        let id = format!("call{n}");
+        messages.push(Message::tool_call(
+            &id,
+            "read_file",
+            RawJson::parse("{}").unwrap(),
+        ));
+        let content = ResultContent::Parts(vec![Part::text(format!("page {n}")), part]);
+        let result = Part::ToolResult {
+            call_id: id,
+            content,
+            is_error: None,
+        };
+        messages.push(Message::new(Role::Tool, vec![result]));
+    }
+    if half == 0 {
+        messages.push(request);
+    }
+    messages
+}
+
+/// Returns the rules on sizes that a request breaks.
+fn broken(provider: Provider, request: Value) -> BTreeSet<&'static str> {
+    let findings = provider_rules::sizes(provider.name(), &request);
+    findings.iter().map(|finding| finding.rule).collect()
+}
+
+/// Returns the numbers of pictures and documents in a request.
+fn counted(request: &Value) -> (usize, usize) {
+    let text = request.to_string();
+    (
+        text.matches("iVBORw0KGgo").count(),
+        text.matches("JVBERi").count(),
+    )
+}
+
+#[tokio::test]
+async fn media_beyond_each_limit_are_left_out_and_the_request_stays() {
+    let small = || png((900, 700), 0);
+    let many = |count, part: &dyn Fn() -> Part| (0..count).map(|_| part()).collect::<Vec<_>>();
+    let wide = || png((2_560, 1_440), 0);
+    let heavy = |bytes: usize| move || png((900, 700), bytes);
+    let three = || vec![small(), small(), small()];
+    let mut mixed = many(60, &small);
+    mixed.extend([pdf(30), pdf(20)]);
+    let mut sides = many(30, &small);
+    sides.extend(many(9, &wide));
+    // The provider, the media in results and in the request, the rule that they break, and what is sent: the numbers of
+    // pictures and of documents.
+    let cases = [
+        (
+            Provider::Anthropic,
+            many(120, &small),
+            three(),
+            "picture-count",
+            (100, 0),
+        ),
+        (
+            Provider::Anthropic,
+            sides,
+            three(),
+            "many-pictures",
+            (33, 0),
+        ),
+        (
+            Provider::Anthropic,
+            many(21, &wide),
+            vec![wide(), wide()],
+            "many-pictures",
+            (20, 0),
+        ),
+        (
+            Provider::Anthropic,
+            vec![png((8_001, 9), 0), small()],
+            vec![],
+            "picture-side",
+            (1, 0),
+        ),
+        (
+            Provider::Anthropic,
+            vec![heavy(6_000_000)(), small()],
+            vec![],
+            "picture-bytes",
+            (1, 0),
+        ),
+        (
+            Provider::Anthropic,
+            vec![pdf(60), pdf(30)],
+            vec![pdf(50)],
+            "document-pages",
+            (0, 2),
+        ),
+        (
+            Provider::Anthropic,
+            mixed,
+            three(),
+            "picture-count",
+            (50, 2),
+        ),
+        (
+            Provider::Anthropic,
+            many(12, &heavy(2_900_000)),
+            vec![],
+            "request-bytes",
+            (10, 0),
+        ),
+        (
+            Provider::OpenAi,
+            many(505, &small),
+            three(),
+            "picture-count",
+            (500, 0),
+        ),
+        (
+            Provider::OpenAi,
+            vec![heavy(20_400_000)(), small()],
+            vec![],
+            "picture-bytes",
+            (1, 0),
+        ),
+        (
+            Provider::Responses,
+            many(3, &heavy(17_000_000)),
+            vec![],
+            "request-bytes",
+            (2, 0),
+        ),
+        (
+            Provider::Gemini,
+            many(7, &heavy(3_000_000)),
+            vec![],
+            "request-bytes",
+            (6, 0),
+        ),
+        (
+            Provider::Gemini,
+            vec![pdf(900), small()],
+            vec![pdf(200)],
+            "document-pages",
+            (1, 1),
+        ),
+    ];
+    let memory = Memory::in_memory().await.unwrap();
+    for (n, (provider, in_results, requested, rule, sent)) in cases.into_iter().enumerate() {
+        let messages = with_media(in_results, requested.clone());
+        let free = Value::Object(provider.request_of(&messages));
+        assert!(
+            broken(provider, free).contains(rule),
+            "{n}: {rule} does not bind"
+        );
+        let written = Value::Object(provider.request(&messages));
+        let session = memory.session(format!("s{n}")).await.unwrap();
+        let is_light = !["request-bytes", "picture-bytes"].contains(&rule);
+        let mut requests = vec![written];
+        // The store need not hold all these bytes.
+        if is_light {
+            session.ingest_batch(messages).await.unwrap();
+            let context = session.assemble(Budget::tokens(100_000_000)).await.unwrap();
+            requests.push(Value::Object(context.to_request(provider)));
+        }
+        for request in requests {
+            assert_eq!(
+                broken(provider, request.clone()),
+                BTreeSet::new(),
+                "{n}: {rule}"
+            );
+            assert_eq!(findings(provider, &request), [], "{n}: {rule}");
+            assert_eq!(counted(&request), sent, "{n}: {rule}");
+            let text = request.to_string();
+            assert!(text.contains("left out"), "{n}: {rule}");
+            for part in &requested {
+                let (Part::Image(one) | Part::File(one)) = part else {
+                    panic!("{part:?}");
+                };
+                let MediaSource::Data(data) = &one.source else {
+                    panic!("{one:?}");
+                };
+                assert!(
+                    text.contains(data.as_str()),
+                    "{n}: {rule}: a part of the request"
+                );
+            }
+        }
+    }
 }

@@ -2,7 +2,7 @@
 
 use context_assembler::{
     AssemblyInput, AssemblyPolicy, Budget, Context, ErrorKind, Item, MessageOrigin, Preamble,
-    assemble,
+    assemble, render_text,
 };
 use memory_model::{LogEntry, Media, MediaSource, Message, Part, RawJson, ResultContent, Role};
 use token_estimate::HeuristicEstimator;
@@ -157,4 +157,98 @@ fn bytes_are_never_exceeded_and_pictures_go_before_text() {
     let budget = Budget::tokens(100_000).with_bytes(200);
     let error = assembled(&entries, budget, &tail).unwrap_err();
     assert!(matches!(error, ErrorKind::TooFewBytes { needed } if needed > 200));
+}
+
+/// Returns a conversation in which the fifth message is a request with three pictures, which is being worked on.
+fn working_on_pictures() -> Vec<LogEntry> {
+    let mut messages = Vec::new();
+    for n in 0..2 {
+        messages.push(Message::new(
+            Role::User,
+            vec![Part::text("An old one."), picture(n)],
+        ));
+        messages.push(Message::assistant("Seen. ".repeat(400)));
+    }
+    let mut parts = vec![Part::text("Compare these. ".repeat(400))];
+    parts.extend((10..13).map(picture));
+    messages.push(Message::new(Role::User, parts));
+    for n in 0..20 {
+        let id = format!("c{n}");
+        let arguments = RawJson::parse("{}").unwrap();
+        messages.push(Message::tool_call(&id, "look", arguments));
+        messages.push(Message::tool_result(&id, "lines of a tool ".repeat(100)));
+    }
+    log(messages, &accounting(HeuristicEstimator::Bytes4))
+}
+
+fn worked_on(budget: Budget) -> Context {
+    let entries = working_on_pictures();
+    let input = AssemblyInput {
+        view_tokens: entries.last().map_or(0, |entry| entry.running),
+        requested: vec![entries[4].seq],
+        items: vec![Item::Raw(entries)],
+        ..AssemblyInput::default()
+    };
+    let accounting = accounting(HeuristicEstimator::Bytes4);
+    let once = AssemblyPolicy::once();
+    let context = assemble(&input, &Preamble::default(), budget, &once, &accounting).unwrap();
+    assert!(context.tokens <= budget.get());
+    context
+}
+
+#[test]
+fn the_pictures_of_the_request_stay_with_it() {
+    for budget in [6_500, 8_000, 12_000] {
+        let context = worked_on(Budget::tokens(budget));
+        assert_eq!(shown(&context), [10, 11, 12], "{budget}");
+        assert_eq!(context.dropped_request(), None, "{budget}");
+    }
+    // Without room for all, the oldest of them go, and each leaves a remark.
+    let context = worked_on(Budget::tokens(4_500));
+    assert_eq!(shown(&context), [11, 12]);
+    let text = render_text(&context.messages);
+    assert!(text.contains("image left out; expand message:5"), "{text}");
+    assert!(shown(&worked_on(Budget::tokens(2_000))).is_empty());
+}
+
+#[test]
+fn limits_on_pictures_and_bytes_leave_out_others_before_those_of_the_request() {
+    for (limits, expected) in [
+        (
+            Budget::tokens(100_000).with_pictures(4),
+            vec![1, 10, 11, 12],
+        ),
+        (Budget::tokens(100_000).with_pictures(3), vec![10, 11, 12]),
+        (Budget::tokens(100_000).with_pictures(2), vec![11, 12]),
+    ] {
+        assert_eq!(shown(&worked_on(limits)), expected);
+    }
+    let whole = bytes(&worked_on(Budget::tokens(100_000))) as u64;
+    let context = worked_on(Budget::tokens(100_000).with_bytes(whole - 1_900));
+    assert_eq!(shown(&context), [10, 11, 12]);
+}
+
+#[test]
+fn long_pictures_in_texts_are_shown_as_notes_and_cost_as_images() {
+    let data = format!("iVBORw0KGgo{}", "aB3/".repeat(2_000));
+    let json = format!(r#"[{{"type":"image","data":"{data}","mimeType":"image/png"}}]"#);
+    let call = Message::tool_call("c", "shot", RawJson::parse("{}").unwrap());
+    let messages = vec![
+        Message::user("Take one."),
+        call,
+        Message::tool_result("c", json),
+    ];
+    let accounting = accounting(HeuristicEstimator::Bytes4);
+    let entries = log(messages, &accounting);
+    assert!(entries[2].tokens < 1_700, "{}", entries[2].tokens);
+    let context = assembled(&entries, Budget::tokens(2_000), &AssemblyPolicy::once()).unwrap();
+    let text = render_text(&context.messages);
+    assert!(
+        text.contains(r#"[{"type":"image","data":"[about 6006 bytes]","mimeType":"image/png"}]"#),
+        "{text}"
+    );
+    assert!(matches!(
+        context.messages[2].source,
+        MessageOrigin::Trimmed { .. }
+    ));
 }

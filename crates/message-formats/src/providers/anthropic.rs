@@ -24,7 +24,7 @@ use super::media::{PDF, Source};
 use super::prepare::{Prepared, wire_name};
 use super::turns::{CONTINUED, Speaker, Turns, escape_system, said_by, split_results, system_text};
 use super::unknown::as_text;
-use super::{arguments, media, original_call_id, reply, wire_call_id};
+use super::{Provider, arguments, media, original_call_id, reply, wire_call_id, within};
 use crate::error::Error;
 
 /// Minimum length of Anthropic's signatures, in bytes. Marks of other providers in this field are shorter.
@@ -35,6 +35,11 @@ const NO_OUTPUT: &str = "(no output)";
 
 /// Returns the values of the request's fields `system` and `messages`.
 pub fn write(messages: &[Message]) -> (Option<Value>, Vec<Value>) {
+    write_fitted(&within(messages, Provider::Anthropic.limits(None)))
+}
+
+/// Writes messages that are within the provider's limits on pictures, documents and bytes.
+pub(super) fn write_fitted(messages: &[Message]) -> (Option<Value>, Vec<Value>) {
     let prepared = Prepared::new(messages);
     let mut system = Vec::new();
     let mut turns = Turns::default();

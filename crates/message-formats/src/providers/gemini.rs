@@ -25,7 +25,7 @@ use super::media::Source;
 use super::prepare::{Prepared, wire_name};
 use super::turns::{CONTINUED, Speaker, Turns, escape_system, said_by, split_results, system_text};
 use super::unknown::as_text;
-use super::{arguments, media, original_call_id, reply, wire_call_id};
+use super::{Provider, arguments, media, original_call_id, reply, wire_call_id, within};
 use crate::error::Error;
 
 /// Prefix of a signature from Gemini, as [`Part::Reasoning`] holds it.
@@ -74,6 +74,11 @@ const OWN_URLS: [&str; 2] = [
 
 /// Returns the values of the request's fields `systemInstruction` and `contents`.
 pub fn write(messages: &[Message]) -> (Option<Value>, Vec<Value>) {
+    write_fitted(&within(messages, Provider::Gemini.limits(None)))
+}
+
+/// Writes messages that are within the provider's limits on pictures, documents and bytes.
+pub(super) fn write_fitted(messages: &[Message]) -> (Option<Value>, Vec<Value>) {
     let prepared = Prepared::new(messages);
     let mut system = Vec::new();
     let mut turns = Turns::default();

@@ -21,7 +21,7 @@ use super::fields::{Facts, Object, invalid, native, object, string, text, tokens
 use super::media::{PDF, Source};
 use super::prepare::{Prepared, wire_name};
 use super::unknown::as_text;
-use super::{arguments, chat_call_id, failed, media, original_call_id, reply};
+use super::{Provider, arguments, chat_call_id, failed, media, original_call_id, reply, within};
 use crate::error::Error;
 
 /// Media types of images that the format takes.
@@ -29,6 +29,11 @@ pub(super) const IMAGE_TYPES: &[&str] = &["image/png", "image/jpeg", "image/webp
 
 /// Returns the value of the request's field `messages`.
 pub fn write(messages: &[Message]) -> Vec<Value> {
+    write_fitted(&within(messages, Provider::OpenAi.limits(None)))
+}
+
+/// Writes messages that are within the provider's limits on pictures, documents and bytes.
+pub(super) fn write_fitted(messages: &[Message]) -> Vec<Value> {
     let prepared = Prepared::new(messages);
     let mut out = Vec::new();
     // Content of the results so far that is not text.

@@ -19,7 +19,7 @@ use super::openai::IMAGE_TYPES;
 use super::prepare::{Prepared, wire_name};
 use super::turns::said_by;
 use super::unknown::as_text;
-use super::{arguments, failed, media, original_call_id, reply, wire_call_id};
+use super::{Provider, arguments, failed, media, original_call_id, reply, wire_call_id, within};
 use crate::error::Error;
 
 /// A field of an item, and whether its schema accepts a value.
@@ -74,6 +74,11 @@ const REASONING_STATES: [&str; 3] = ["in_progress", "completed", "incomplete"];
 
 /// Returns the values of the request's fields `instructions` and `input`.
 pub fn write(messages: &[Message]) -> (Option<String>, Vec<Value>) {
+    write_fitted(&within(messages, Provider::Responses.limits(None)))
+}
+
+/// Writes messages that are within the provider's limits on pictures, documents and bytes.
+pub(super) fn write_fitted(messages: &[Message]) -> (Option<String>, Vec<Value>) {
     let prepared = Prepared::new(messages);
     let mut instructions = None;
     let mut input = Vec::new();

@@ -101,7 +101,7 @@ fn flatten(parts: Vec<Part>, flat: &mut Vec<Part>) {
 
 /// Reads an image or a file in the shape of a provider, of the Model Context Protocol or of a library. Returns `None`
 /// for any other content.
-fn medium(raw: &RawJson) -> Option<Part> {
+pub(super) fn medium(raw: &RawJson) -> Option<Part> {
     let value: Value = serde_json::from_str(raw.as_str()).ok()?;
     let fields = value.as_object()?;
     let inner = |keys: &[&str]| {

@@ -9,6 +9,8 @@ mod tests;
 
 use std::fmt;
 
+use crate::former::Counting;
+use crate::media::MediaRules;
 use crate::{EstimatorId, MessageView, SafetyFactor, TokenEstimator, overhead, tool};
 use floor::Joins;
 use floor::ONE;
@@ -34,8 +36,10 @@ static CL100K_JOINS: Joins = Joins::new(include_bytes!("coefficients/cl100k.join
 /// % are within 1 token and 15 % of the exact count, and 99.5 % within 2 tokens and 20 %. Longer texts are within a few
 /// percent.
 ///
-/// The cost of a message includes its texts and reasoning, the names and arguments of calls, and 1,600 tokens for an
-/// image or document. Added are the fixed costs of OpenAI's chat format: 4 tokens, and 4 more for each call or result.
+/// The cost of a message includes its texts and reasoning, the names and arguments of calls, 1,600 tokens for an image,
+/// and 3,000 for each page of a PDF. A PDF whose pages cannot be counted has a page for each 4,000 bytes. Base64 is never
+/// counted as text: a picture in an unknown part is an image, and other data costs by its size. Added are the fixed costs
+/// of OpenAI's chat format: 4 tokens, and 4 more for each call or result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "kebab-case"))]
@@ -104,9 +108,13 @@ fn tokens(weight: u64, empty: bool) -> u64 {
     weight.div_ceil(ONE).max(u64::from(!empty))
 }
 
-fn message_tokens(message: &dyn MessageView, weigh: impl Fn(&str) -> u64) -> u64 {
+fn message_tokens(
+    message: &dyn MessageView,
+    rules: MediaRules,
+    weigh: impl Fn(&str) -> u64,
+) -> u64 {
     let (mut weight, mut empty) = (0_u64, true);
-    let fixed = overhead::count(message, &mut |text| {
+    let fixed = overhead::count(message, rules, &mut |text| {
         weight = weight.saturating_add(weigh(text));
         empty &= text.is_empty();
     });
@@ -127,7 +135,7 @@ impl TokenEstimator for Version3 {
     }
 
     fn message(&self, message: &dyn MessageView) -> u64 {
-        message_tokens(message, |text| self.weigh(text))
+        message_tokens(message, MediaRules::Before, |text| self.weigh(text))
     }
 
     fn request_overhead(&self) -> u64 {
@@ -146,9 +154,9 @@ impl TokenEstimator for Version3 {
 impl TokenEstimator for Calibrated {
     fn id(&self) -> EstimatorId {
         EstimatorId::known(match self {
-            Self::O200k => "calibrated@4",
-            Self::Cl100k => "calibrated-cl100k@4",
-            Self::Unknown => "calibrated-unknown@4",
+            Self::O200k => "calibrated@5",
+            Self::Cl100k => "calibrated-cl100k@5",
+            Self::Unknown => "calibrated-unknown@5",
         })
     }
 
@@ -162,7 +170,7 @@ impl TokenEstimator for Calibrated {
     }
 
     fn message(&self, message: &dyn MessageView) -> u64 {
-        message_tokens(message, |text| self.weigh(text, u64::MAX))
+        self.message_by(message, MediaRules::Now)
     }
 
     fn request_overhead(&self) -> u64 {
@@ -186,6 +194,12 @@ impl TokenEstimator for Calibrated {
             Self::Cl100k => SafetyFactor::from_thousandths(1_075),
             Self::Unknown => SafetyFactor::ONE,
         }
+    }
+}
+
+impl Counting for Calibrated {
+    fn message_by(&self, message: &dyn MessageView, rules: MediaRules) -> u64 {
+        message_tokens(message, rules, |text| self.weigh(text, u64::MAX))
     }
 }
 

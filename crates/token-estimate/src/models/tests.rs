@@ -207,17 +207,17 @@ fn a_model_has_the_estimator_of_its_tokenizer_with_its_own_factor_and_overhead()
     let of = |name: &str| crate::estimator::for_model(name).unwrap();
     let exact = cfg!(feature = "exact");
     for (name, exact_id, calibrated_id) in [
-        ("gpt-5", "o200k@1", "calibrated@4"),
-        ("gpt-4", "cl100k@1", "calibrated-cl100k@4"),
+        ("gpt-5", "o200k@2", "calibrated@5"),
+        ("gpt-4", "cl100k@2", "calibrated-cl100k@5"),
         (
             "claude-opus-4-1",
-            "calibrated-unknown@4",
-            "calibrated-unknown@4",
+            "calibrated-unknown@5",
+            "calibrated-unknown@5",
         ),
         (
             "llama-3.1-8b-instruct",
-            "calibrated-unknown@4",
-            "calibrated-unknown@4",
+            "calibrated-unknown@5",
+            "calibrated-unknown@5",
         ),
     ] {
         let id = if exact { exact_id } else { calibrated_id };
