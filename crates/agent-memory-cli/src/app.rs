@@ -316,6 +316,15 @@ impl App {
         }
     }
 
+    /// Opens the session in which the agent of a session goes on: see [`Session::in_use`].
+    pub(crate) async fn session_in_use(
+        &self,
+        memory: &Memory,
+        name: &str,
+    ) -> anyhow::Result<Session> {
+        Ok(self.session(memory, name).await?.in_use().await?)
+    }
+
     /// Opens a session like [`session`](Self::session), for an erasure. Because an erasure cannot be undone, a prefix
     /// of the name must have a minimum length.
     pub(crate) async fn session_to_erase(

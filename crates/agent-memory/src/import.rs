@@ -79,6 +79,8 @@ impl Memory {
     ///   fork.
     /// - If the store does not have the transcript, the active branch becomes the session with that name. The
     ///   abandoned branches become its forks.
+    /// - If a session with a name goes on in a fork, because turns that are stored were taken back, the session keeps a
+    ///   note of it: see [`Session::in_use`].
     /// - A session without a name continues the stored session that begins with the same entry, if one of the two logs
     ///   is a prefix of the other. Otherwise it becomes a new session.
     ///
@@ -101,6 +103,7 @@ impl Memory {
                 skipped: transcript.report.skipped.clone(),
             };
             let mut changed: Option<SessionKey> = None;
+            let mut is_new = false;
             for placed in &placement.logs {
                 let log = &*placed.log;
                 let session = self.open_log(log).await?;
@@ -114,6 +117,7 @@ impl Memory {
                 session.record_folder().await?;
                 let earlier = inserted.entry(log.key.clone()).or_default();
                 let new = one.inserted;
+                is_new |= new > 0;
                 one.duplicates = one.duplicates.saturating_sub(*earlier);
                 one.inserted += *earlier;
                 *earlier += new;
@@ -125,6 +129,9 @@ impl Memory {
             }
             // Another process appended to a session, so the stored log may now differ from the transcript.
             let Some(key) = changed else {
+                for (owner, in_use) in placement.in_use {
+                    self.record_in_use(&owner, in_use, is_new).await?;
+                }
                 return Ok(imported);
             };
             attempts += 1;

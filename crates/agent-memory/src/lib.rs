@@ -19,6 +19,7 @@ mod history;
 mod identity;
 #[cfg(feature = "import")]
 mod import;
+mod in_use;
 mod indexing;
 mod ingest;
 mod memory;

@@ -1,11 +1,16 @@
 //! opencode's database, `opencode.db`: its sessions are read as `opencode export` writes them.
 //!
+//! Version 1 keeps messages and their parts in tables of their own. Version 2 keeps whole messages in `session_message`,
+//! and sessions in `session_v2`; a file that it upgraded has both. Messages that only the older tables have were taken
+//! back.
+//!
 //! The database is opened for reading alone, in one transaction, also while opencode writes to it. Each session is
 //! written as a document of the export in memory, which [`OpenCode`](message_formats::OpenCode) reads: a session has the
 //! same messages and ids whether it was exported or not.
 
 mod lengths;
 
+use std::collections::{HashMap, HashSet};
 use std::io::Cursor;
 use std::path::Path;
 
@@ -15,7 +20,7 @@ use message_formats::{
 };
 use serde_json::value::RawValue;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
-use sqlx::{Connection as _, Row as _};
+use sqlx::{AssertSqlSafe, Connection as _, Row as _};
 
 /// First bytes of every SQLite database.
 const MAGIC: &[u8] = b"SQLite format 3\0";
@@ -85,7 +90,8 @@ impl Format for OpenCodeDatabase {
             }
         };
         let Some(documents) = documents else {
-            let advice = "it is a database, but not one of opencode: give a transcript";
+            let advice =
+                "it is a database, but without the tables of opencode 1 or 2: give a transcript";
             return Err(Error::invalid(&options.name, advice));
         };
         let mut reader = Cursor::new(documents);
@@ -113,78 +119,201 @@ fn documents(path: &Path, is_open: bool) -> Result<Option<Vec<u8>>, sqlx::Error>
     done.unwrap_or(Err(sqlx::Error::WorkerCrashed))
 }
 
+/// Tables with sessions, their messages and the messages' parts: those of version 2, and those of version 1, which a
+/// file that was upgraded still has.
+const SESSIONS: [&str; 2] = ["session_v2", "session"];
+const SECOND: &str = "session_message";
+const FIRST: [&str; 2] = ["message", "part"];
+
+/// Facts of a session, as columns of its table and keys of its document.
+const FACTS: [(&str, &str); 6] = [
+    ("id", "id"),
+    ("slug", "slug"),
+    ("project_id", "projectID"),
+    ("directory", "directory"),
+    ("parent_id", "parentID"),
+    ("version", "version"),
+];
+
+/// Messages of a session, by id, in the order of the session.
+type Messages = Vec<(String, String)>;
+
 async fn sessions(connection: &mut SqliteConnection) -> Result<Option<Vec<u8>>, sqlx::Error> {
     let mut tx = connection.begin().await?;
-    let tables = "select count(*) from sqlite_schema where type = 'table' and name in ('session', 'message', 'part')";
-    let tables: i64 = sqlx::query_scalar(tables).fetch_one(&mut *tx).await?;
-    if tables != 3 {
-        return Ok(None);
-    }
-    let rows = "select id, slug, project_id, directory, parent_id, version from session order by time_created, id";
-    let rows = sqlx::query(rows).fetch_all(&mut *tx).await?;
+    let tables = "select name from sqlite_schema where type = 'table'";
+    let tables: Vec<String> = sqlx::query_scalar(tables).fetch_all(&mut *tx).await?;
+    let has = |name: &str| tables.iter().any(|table| table == name);
+    let has_first = FIRST.iter().all(|name| has(name));
+    let has_second = has(SECOND);
     let mut documents = Vec::new();
+    let mut told: HashSet<String> = HashSet::new();
+    let mut is_known = false;
+    for table in SESSIONS.into_iter().filter(|table| has(table)) {
+        if !has_first && !has_second {
+            break;
+        }
+        is_known = true;
+        for session in heads(&mut tx, table).await? {
+            // A session that was upgraded is in both tables.
+            if !told.insert(session.id.clone()) {
+                continue;
+            }
+            let first = match has_first {
+                true => first(&mut tx, &session.id).await?,
+                false => Vec::new(),
+            };
+            let second = match has_second {
+                true => second(&mut tx, &session.id).await?,
+                false => Vec::new(),
+            };
+            // Version 1 wrote some rows of the second table too, but not all.
+            let is_second = table == SESSIONS[0] && !second.is_empty() || first.is_empty();
+            let (messages, gone) = match is_second {
+                true => merged(first, second),
+                false => (first, Vec::new()),
+            };
+            documents.extend(session.documents(messages, gone).into_iter().flatten());
+        }
+    }
+    Ok(is_known.then_some(documents))
+}
+
+/// A session, without its messages.
+struct Row {
+    id: String,
+    info: Object,
+    updated: Option<i64>,
+    revert: Option<String>,
+}
+
+/// Returns the sessions of a table, oldest first.
+async fn heads(tx: &mut SqliteConnection, table: &'static str) -> Result<Vec<Row>, sqlx::Error> {
+    let columns = sqlx::query_scalar("select name from pragma_table_info(?)").bind(table);
+    let columns: Vec<String> = columns.fetch_all(&mut *tx).await?;
+    let has = |name: &str| columns.iter().any(|column| column == name);
+    let mut wanted: Vec<&str> = FACTS.iter().map(|(column, _)| *column).collect();
+    let extra = ["revert", "time_updated"].map(|name| if has(name) { name } else { "null" });
+    wanted.extend(extra);
+    let rows = format!(
+        "select {} from {table} order by time_created, id",
+        wanted.join(", ")
+    );
+    let rows = sqlx::query(AssertSqlSafe(rows)).fetch_all(&mut *tx).await?;
+    let mut heads = Vec::with_capacity(rows.len());
     for row in rows {
-        let id: String = row.try_get(0)?;
         let mut info = Object::default();
-        let keys = [
-            "id",
-            "slug",
-            "projectID",
-            "directory",
-            "parentID",
-            "version",
-        ];
-        for (column, key) in keys.iter().enumerate() {
+        for (column, (_, key)) in FACTS.iter().enumerate() {
             if let Some(value) = row.try_get::<Option<String>, _>(column)? {
                 info.text(key, &value);
             }
         }
-        let mut parts = sqlx::query(
-            "select message_id, id, data from part where session_id = ? order by message_id, id",
-        )
-        .bind(&id)
-        .fetch_all(&mut *tx)
-        .await?
-        .into_iter()
-        .peekable();
-        let messages = "select id, data from message where session_id = ? order by id";
-        let mut messages = sqlx::query(messages).bind(&id).fetch(&mut *tx);
-        let mut list = Vec::new();
-        while let Some(message) = messages.try_next().await? {
-            let (own, data): (String, String) = (message.try_get(0)?, message.try_get(1)?);
-            let mut said = Vec::new();
-            // Both lists are in the order of messages' ids.
-            while let Some(part) =
-                parts.next_if(|part| part.try_get(0).is_ok_and(|at: String| at <= own))
-            {
-                if part.try_get::<String, _>(0)? == own {
-                    let (part, data): (String, String) = (part.try_get(1)?, part.try_get(2)?);
-                    let mut object = Object::of(&data);
-                    object.text("id", &part);
-                    object.text("sessionID", &id);
-                    object.text("messageID", &own);
-                    said.push(object.finish());
-                }
-            }
-            let mut object = Object::of(&data);
-            object.text("id", &own);
-            object.text("sessionID", &id);
-            list.push(format!(
-                "{{\"info\":{},\"parts\":[{}]}}",
-                object.finish(),
-                said.join(",")
-            ));
-        }
-        if !list.is_empty() {
-            let document = format!(
-                "{{\"info\":{},\"messages\":[{}]}}\n",
-                info.finish(),
-                list.join(",")
-            );
-            documents.extend(document.into_bytes());
-        }
+        heads.push(Row {
+            id: row.try_get(0)?,
+            info,
+            revert: row.try_get(FACTS.len())?,
+            updated: row.try_get(FACTS.len() + 1)?,
+        });
     }
-    Ok(Some(documents))
+    Ok(heads)
+}
+
+/// Returns a session's messages of version 1, in the order of their ids.
+async fn first(tx: &mut SqliteConnection, session: &str) -> Result<Messages, sqlx::Error> {
+    let mut parts = sqlx::query(
+        "select message_id, id, data from part where session_id = ? order by message_id, id",
+    )
+    .bind(session)
+    .fetch_all(&mut *tx)
+    .await?
+    .into_iter()
+    .peekable();
+    let messages = "select id, data from message where session_id = ? order by id";
+    let mut messages = sqlx::query(messages).bind(session).fetch(&mut *tx);
+    let mut list = Vec::new();
+    while let Some(message) = messages.try_next().await? {
+        let (own, data): (String, String) = (message.try_get(0)?, message.try_get(1)?);
+        let mut said = Vec::new();
+        // Both lists are in the order of messages' ids.
+        while let Some(part) =
+            parts.next_if(|part| part.try_get(0).is_ok_and(|at: String| at <= own))
+        {
+            if part.try_get::<String, _>(0)? == own {
+                let (part, data): (String, String) = (part.try_get(1)?, part.try_get(2)?);
+                let mut object = Object::of(&data);
+                object.text("id", &part);
+                object.text("sessionID", session);
+                object.text("messageID", &own);
+                said.push(object.finish());
+            }
+        }
+        let mut object = Object::of(&data);
+        object.text("id", &own);
+        object.text("sessionID", session);
+        let message = format!(
+            "{{\"info\":{},\"parts\":[{}]}}",
+            object.finish(),
+            said.join(",")
+        );
+        list.push((own, message));
+    }
+    Ok(list)
+}
+
+/// Returns a session's messages of version 2, in their order.
+async fn second(tx: &mut SqliteConnection, session: &str) -> Result<Messages, sqlx::Error> {
+    let rows = "select id, type, data from session_message where session_id = ? order by seq, id";
+    let rows = sqlx::query(rows).bind(session).fetch_all(&mut *tx).await?;
+    let mut list = Vec::with_capacity(rows.len());
+    for row in rows {
+        let (id, kind): (String, String) = (row.try_get(0)?, row.try_get(1)?);
+        let mut object = Object::of(&row.try_get::<String, _>(2)?);
+        object.text("id", &id);
+        object.text("type", &kind);
+        object.text("sessionID", session);
+        list.push((id, object.finish()));
+    }
+    Ok(list)
+}
+
+/// Returns a session's messages of both versions. The second version tells which ones stay, and their order. A message
+/// that was upgraded is read as the first version wrote it, so that it is the same as before the upgrade. The messages
+/// that only the first version has were taken back since.
+fn merged(first: Messages, second: Messages) -> (Messages, Messages) {
+    let mut old: HashMap<String, String> = first.iter().cloned().collect();
+    let messages = second.into_iter().map(|(id, message)| {
+        let message = old.remove(&id).unwrap_or(message);
+        (id, message)
+    });
+    let messages: Messages = messages.collect();
+    let gone = first.into_iter().filter(|(id, _)| old.contains_key(id));
+    (messages, gone.collect())
+}
+
+impl Row {
+    /// Returns the document of a session, if it has messages. Messages that are gone come behind the others, as taken
+    /// back.
+    fn documents(self, mut messages: Messages, gone: Messages) -> Option<Vec<u8>> {
+        let mut info = self.info;
+        let mut revert = self.revert.filter(|revert| revert.trim() != "null");
+        if let (Some((first, _)), None) = (gone.first(), &revert) {
+            let mut object = Object::default();
+            object.text("messageID", first);
+            revert = Some(object.finish());
+        }
+        messages.extend(gone);
+        if let Some(revert) = revert {
+            info.json("revert", &revert);
+        }
+        if let Some(updated) = self.updated {
+            info.json("time", &format!("{{\"updated\":{updated}}}"));
+        }
+        let list: Vec<String> = messages.into_iter().map(|(_, message)| message).collect();
+        let document = || {
+            let (info, list) = (info.finish(), list.join(","));
+            format!("{{\"info\":{info},\"messages\":[{list}]}}\n").into_bytes()
+        };
+        (!list.is_empty()).then(document)
+    }
 }
 
 /// An object to which members are added.
@@ -215,6 +344,17 @@ impl Object {
             self.0.push(',');
         }
         let value = serde_json::Value::from(value);
+        self.0.push_str(&format!("\"{key}\":{value}"));
+    }
+
+    /// Adds a member with a stored value. One that is no JSON is left out.
+    fn json(&mut self, key: &str, value: &str) {
+        if serde_json::from_str::<&RawValue>(value).is_err() {
+            return;
+        }
+        if !self.0.is_empty() {
+            self.0.push(',');
+        }
         self.0.push_str(&format!("\"{key}\":{value}"));
     }
 

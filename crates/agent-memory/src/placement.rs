@@ -20,10 +20,11 @@ use memory_store::{
 use message_formats::{Origin, SessionLog, Transcript};
 
 use crate::error::{Error, ErrorKind, Result};
+use crate::in_use::InUse;
 use crate::memory::Memory;
 use crate::session::Session;
 use map::{Branch, Map, Moves, Row};
-use source::{Place, course, families, is_linked, own_id, renamed};
+use source::{Place, course, families, is_linked, is_ordered, own_id, renamed};
 
 /// Key of a small stored value. The value marks a session that has the records of only one source.
 const ONE_SOURCE: &str = "one-source";
@@ -34,6 +35,8 @@ pub(crate) struct Placement<'a> {
     pub(crate) logs: Vec<PlacedLog<'a>>,
     /// Key of the transcript's main session: the active branch of the first conversation that is not a sub-agent's.
     pub(crate) main: Option<SessionKey>,
+    /// For each family: the session with the conversation's name, and the one in which it goes on.
+    pub(crate) in_use: Vec<(SessionKey, InUse)>,
 }
 
 /// A conversation of a transcript, with its key in the store.
@@ -60,6 +63,7 @@ impl Memory {
         refuse_reserved(logs)?;
         let mut placed = Vec::with_capacity(logs.len());
         let mut main = None;
+        let mut in_use = Vec::new();
         let mut moved = Moves::default();
         for family in families(logs) {
             let Some(root) = family.first().copied() else {
@@ -83,8 +87,16 @@ impl Memory {
                 moved.relink(&mut one.log);
             }
             let is_main = main.is_none() && !matches!(root.origin, Origin::Spawn { .. });
-            if let Some(first) = arranged.first().filter(|_| is_main) {
-                main = Some(first.log.key.clone());
+            let used = arranged.iter().find(|placed| placed.log.in_use);
+            if let Some(used) = used.or(arranged.first()) {
+                if is_main {
+                    main = Some(used.log.key.clone());
+                }
+                let owner = used.log.stands_for.clone();
+                let owner = owner.unwrap_or_else(|| used.log.key.clone());
+                let session = used.log.key.clone();
+                let since = used.log.since;
+                in_use.push((owner, InUse { session, since }));
             }
             placed.extend(arranged);
         }
@@ -93,7 +105,11 @@ impl Memory {
                 .first()
                 .map(|one: &PlacedLog<'_>| one.log.key.clone())
         });
-        Ok(Placement { logs: placed, main })
+        Ok(Placement {
+            logs: placed,
+            main,
+            in_use,
+        })
     }
 
     /// Returns the key of the stored session that a conversation was copied from. `None` if it is not a copy, if that
@@ -203,6 +219,7 @@ impl Memory {
                 return Ok(vec![placed]);
             };
             if *key == log.key
+                && !log.whole
                 && let Some(head) = self.goes_on(log, stored).await?
             {
                 let mut placed = self.single(log, key).await?;
@@ -210,21 +227,33 @@ impl Memory {
                 return Ok(vec![placed]);
             }
         }
+        let known = match &stored {
+            Some(stored) => self.stored_in_use(stored.id).await?,
+            None => None,
+        };
         let mut map = match stored {
             None => Map::new(key.clone()),
             Some(stored) => self.map_of(family, key, stored).await?,
         };
+        let in_use = family.iter().position(|log| log.in_use).unwrap_or(0);
+        let since = family.get(in_use).and_then(|log| log.since);
+        let is_older = known.is_some_and(|known| known.since > since);
         let source = Source {
             family,
             records: ids_of(family),
             is_known: family.iter().any(|log| map.knows(log)),
+            is_older,
         };
         let gone = map.passed_over(family);
-        let in_use = family.iter().position(|log| log.in_use).unwrap_or(0);
-        let others = (0..family.len()).filter(|index| *index != in_use);
+        // Of branches with files of their own, the oldest keeps the name, whichever is imported first.
+        let first = match family.iter().any(|log| log.is_separate) {
+            true => 0,
+            false => in_use,
+        };
+        let others = (0..family.len()).filter(|index| *index != first);
         let mut rows: Vec<Row> = Vec::new();
         let mut told: HashSet<Place> = HashSet::new();
-        for index in std::iter::once(in_use).chain(others) {
+        for index in std::iter::once(first).chain(others) {
             let mut places = course(family, index);
             places.retain(|place| !gone.contains(place));
             let target = self
@@ -255,9 +284,26 @@ impl Memory {
                 }),
             }
         }
-        let placed = rows.iter().map(|row| PlacedLog {
-            log: Cow::Owned(row.log(family, &map)),
-            head: Some(map.branch(row.target).stored_head()),
+        let target_of = |key: &SessionKey| {
+            let index = family.iter().position(|log| log.key == *key)?;
+            let row = rows.iter().find(|row| row.logs.contains(&index))?;
+            Some(map.branch(row.target).key.clone())
+        };
+        let placed = rows.iter().map(|row| {
+            let mut log = row.log(family, &map);
+            if let Some(used) = family.get(in_use).filter(|_| log.in_use) {
+                let replaced = used.stands_for.as_ref();
+                log.since = used.since;
+                log.stands_for = match (replaced, used.is_separate) {
+                    (Some(replaced), _) => target_of(replaced).or_else(|| Some(replaced.clone())),
+                    (None, true) => None,
+                    (None, false) => used.whole.then(|| map.key.clone()),
+                };
+            }
+            PlacedLog {
+                log: Cow::Owned(log),
+                head: Some(map.branch(row.target).stored_head()),
+            }
         });
         let placed = placed.collect();
         moved.note(family, &rows, map);
@@ -377,24 +423,34 @@ impl Memory {
     ) -> Result<usize> {
         let (branch, at, last) = source.past(map, index, places, is_first);
         let Source {
-            family, records, ..
+            family,
+            records,
+            is_older,
+            ..
         } = source;
+        let log = family.get(index);
         let id_at = |place: &Place| place.id(family);
         let shown: HashSet<&str> = places.iter().filter_map(id_at).collect();
         let is_new = |map: &Map, branch: usize, place: &Place| {
             id_at(place).is_some_and(|id| map.position(branch, id).is_none())
                 && !map.has_elsewhere(branch, place, family)
         };
-        if !places.iter().any(|place| is_new(map, branch, place)) {
+        let has_new = places.iter().any(|place| is_new(map, branch, place));
+        // A source with all entries of the branch in use lacks those that were taken back.
+        let is_whole = log.is_some_and(|log| log.whole && log.in_use) && !is_older;
+        let is_back = is_whole && self.is_taken_back(map.branch(branch), at, &shown).await?;
+        if !has_new && !is_back {
             return Ok(branch);
         }
         let head = map.branch(branch).head;
         let known = places.iter().filter_map(id_at);
         let behind = known.filter(|id| map.position(branch, id).is_some_and(|seq| seq > at));
         // A copy is a session of its own, even if it continues at the end of the session that it was copied from.
-        let is_copy = family
-            .get(index)
-            .is_some_and(|log| log.copied_from.as_ref() == Some(&map.branch(branch).key));
+        let name = &map.branch(branch).key;
+        let is_copy = log.is_some_and(|log| {
+            log.copied_from.as_ref() == Some(name)
+                || log.is_separate && renamed(&log.key, family, &map.key) != *name
+        });
         let is_end = behind.count() as u64 == u64::from(head.0.saturating_sub(at.0));
         let is_left = map.branch(branch).own.iter().any(|(id, seq)| {
             let id = id.as_str();
@@ -402,6 +458,7 @@ impl Memory {
         });
         let is_end = !is_copy
             && !is_left
+            && !is_back
             && (is_end
                 || match map.branch(branch).stored {
                     Some((id, stored)) if stored == head => {
@@ -416,9 +473,14 @@ impl Memory {
         if is_end {
             return Ok(branch);
         }
-        let (key, stored) = self
-            .fork_key(map, family, index, places, (branch, at))
-            .await?;
+        let (key, stored) = match self.fork_back(map, (branch, at), last).await? {
+            (_, Some(stored)) => (stored.key.clone(), Some(stored)),
+            (free, None) if !has_new => (free, None),
+            _ => {
+                self.fork_key(map, family, index, places, (branch, at))
+                    .await?
+            }
+        };
         Ok(map.add(Branch {
             parent: Some((branch, at)),
             after: last.filter(|_| at > Seq::NONE).map(str::to_owned),
@@ -426,6 +488,58 @@ impl Memory {
             stored: stored.map(|stored| (stored.id, stored.head)),
             ..Branch::root(key)
         }))
+    }
+
+    /// Returns whether a stored branch shows messages behind a position that its source does not show any more.
+    async fn is_taken_back(&self, branch: &Branch, at: Seq, shown: &HashSet<&str>) -> Result<bool> {
+        let Some((id, head)) = branch.stored else {
+            return Ok(false);
+        };
+        let conversation = ConversationRef::Id(id);
+        let Some(stored) = self.inner.store.conversation(&conversation).await? else {
+            return Ok(false);
+        };
+        let session = Session::bind(self, stored)?;
+        let mut rest = SeqRange::new(at.next(), head);
+        while let Some(range) = rest {
+            let page = session.entries_in(range).await?;
+            let mut ids = page.items.iter().filter(|entry| is_ordered(entry));
+            if ids.any(|entry| {
+                !entry
+                    .external_id
+                    .as_deref()
+                    .is_some_and(|id| shown.contains(id))
+            }) {
+                return Ok(true);
+            }
+            rest = page.next;
+        }
+        Ok(false)
+    }
+
+    /// Returns the key of a fork at a position without entries, which stands for a session of which the rest was taken
+    /// back, and the fork if it is stored.
+    async fn fork_back(
+        &self,
+        map: &Map,
+        (branch, at): (usize, Seq),
+        last: Option<&str>,
+    ) -> Result<(SessionKey, Option<Conversation>)> {
+        let base = format!("{}/{}-back", map.key, last.unwrap_or("begin"));
+        for number in 1_u64.. {
+            let key = match number {
+                1 => SessionKey::new(base.as_str()),
+                _ => SessionKey::new(format!("{base}-{number}")),
+            };
+            match self.stored(&key).await? {
+                None => return Ok((key, None)),
+                Some(stored) if map.is_empty_fork(&stored, branch, at) => {
+                    return Ok((key, Some(stored)));
+                }
+                Some(_) => {}
+            }
+        }
+        Ok((SessionKey::new(base), None))
     }
 
     /// Returns a key for a fork after position `at` of a branch, and the stored conversation with that key if it is an
@@ -521,6 +635,8 @@ struct Source<'a> {
     records: HashSet<&'a str>,
     /// Whether the store has a record with an id of its own.
     is_known: bool,
+    /// Whether a later state of the source was imported before.
+    is_older: bool,
 }
 
 impl<'a> Source<'a> {

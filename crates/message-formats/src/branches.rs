@@ -2,13 +2,16 @@
 
 use std::collections::HashMap;
 
-use memory_model::SessionKey;
+use memory_model::{SessionKey, Timestamp};
 use serde_json::value::RawValue;
 
 use crate::json_lines::Line;
 use crate::raw::string;
 use crate::session::{Digest16, SessionBuilder, digest, short_hash};
 use crate::{Error, Origin, ReadOptions, Sink};
+
+/// A place behind an entry: the index of a branch, and the external id of the entry. `None` is the beginning.
+pub(crate) type Place = (usize, Option<String>);
 
 /// The root conversation and its forks in file order.
 #[derive(Debug)]
@@ -26,12 +29,26 @@ pub(crate) struct Branches {
     /// without an entry has the place behind the entry before it.
     entries: HashMap<Digest16, (u32, u32)>,
     /// Parent of the fork that the next entry begins, and the last entry that both share.
-    back: Option<(usize, Option<String>)>,
+    back: Option<Place>,
+    /// Name of that fork, if the source names it.
+    next: Option<Named>,
+    /// Whether a fork goes on in the name of the session that it is a fork of.
+    stand_in: bool,
+}
+
+/// A fork that its source names.
+#[derive(Debug)]
+struct Named {
+    key: SessionKey,
+    /// Session that the fork stands for: see [`SessionLog::stands_for`](crate::SessionLog::stands_for).
+    replaced: Option<SessionKey>,
+    since: Option<Timestamp>,
 }
 
 #[derive(Debug)]
 struct Branch {
     log: SessionBuilder,
+    named: Option<Named>,
     /// Suffix of the session's key, or `None` for the root.
     name: Option<String>,
     parent: usize,
@@ -45,6 +62,7 @@ impl Branches {
     pub(crate) fn new(options: &ReadOptions) -> Self {
         let root = Branch {
             log: SessionBuilder::with_options(Origin::Root, options),
+            named: None,
             name: None,
             parent: 0,
             after: None,
@@ -58,7 +76,16 @@ impl Branches {
             current: 0,
             entries: HashMap::new(),
             back: None,
+            next: None,
+            stand_in: false,
         }
+    }
+
+    /// Lets the fork in use go on in the name of the session that it is a fork of: see
+    /// [`SessionLog::stands_for`](crate::SessionLog::stands_for).
+    pub(crate) fn with_stand_ins(mut self) -> Self {
+        self.stand_in = true;
+        self
     }
 
     /// Sets the session's key from the first line. If the line names no session, the key is `prefix` and the line's
@@ -171,6 +198,7 @@ impl Branches {
     ) -> usize {
         self.branches.push(Branch {
             log,
+            named: None,
             name: Some(name),
             parent: from,
             after,
@@ -191,7 +219,7 @@ impl Branches {
     }
 
     /// Returns the place behind the last entry, for a later [`go_back`](Self::go_back).
-    pub(crate) fn end(&self) -> (usize, Option<String>) {
+    pub(crate) fn end(&self) -> Place {
         if let Some(back) = &self.back {
             return back.clone();
         }
@@ -203,14 +231,30 @@ impl Branches {
     }
 
     /// Goes back to a place, so that the next entry begins a fork there.
-    pub(crate) fn go_back(&mut self, place: (usize, Option<String>)) {
+    pub(crate) fn go_back(&mut self, place: Place) {
         self.back = Some(place);
+    }
+
+    /// Names the fork that begins at the place that was [gone back](Self::go_back) to. It stands for the session
+    /// `replaced` from a time on.
+    pub(crate) fn names_next(
+        &mut self,
+        key: SessionKey,
+        replaced: Option<SessionKey>,
+        since: Option<Timestamp>,
+    ) {
+        self.next = Some(Named {
+            key,
+            replaced,
+            since,
+        });
     }
 
     /// Returns the branch in use of a source that does not name parents.
     pub(crate) fn in_use(&mut self) -> Option<&mut SessionBuilder> {
         if let Some((from, after)) = self.back.take() {
             let log = &self.branches.get(from)?.log;
+            let next = self.next.take();
             self.current = match log.len() {
                 0 => from,
                 _ => {
@@ -218,6 +262,9 @@ impl Branches {
                     self.fork(from, after, name, log)
                 }
             };
+            if let Some(branch) = self.branches.get_mut(self.current) {
+                branch.named = next.or(branch.named.take());
+            }
         }
         self.log(self.current)
     }
@@ -225,11 +272,29 @@ impl Branches {
     /// Passes the conversations with entries to the sink. `linked` means that entries name the entry that they follow.
     pub(crate) fn finish(self, linked: bool, sink: &mut dyn Sink) -> Result<(), Error> {
         let key = self.key.unwrap_or_default();
-        let key_of = |branch: &Branch| match &branch.name {
-            Some(name) => SessionKey::new(format!("{key}/{name}")),
-            None => SessionKey::new(key.as_str()),
+        let key_of = |branch: &Branch| match (&branch.named, &branch.name) {
+            (Some(named), _) => named.key.clone(),
+            (None, Some(name)) => SessionKey::new(format!("{key}/{name}")),
+            (None, None) => SessionKey::new(key.as_str()),
         };
         let keys: Vec<SessionKey> = self.branches.iter().map(key_of).collect();
+        let mut stand_for: Vec<Option<SessionKey>> = Vec::with_capacity(keys.len());
+        let mut since: Vec<Option<Timestamp>> = Vec::with_capacity(keys.len());
+        for branch in &self.branches {
+            let (replaced, from) = match (&branch.named, &branch.name) {
+                (Some(named), _) => (named.replaced.clone(), named.since),
+                (None, Some(_)) if self.stand_in => {
+                    let known = stand_for.get(branch.parent).cloned().flatten();
+                    let replaced = known.or_else(|| keys.get(branch.parent).cloned());
+                    (replaced, since.get(branch.parent).copied().flatten())
+                }
+                (None, _) => (None, None),
+            };
+            stand_for.push(replaced);
+            since.push(from);
+        }
+        let separate = self.branches.iter().map(|branch| branch.named.is_some());
+        let separate: Vec<bool> = separate.collect();
         for (index, (mut branch, key)) in self.branches.into_iter().zip(&keys).enumerate() {
             if branch.log.len() == 0 {
                 continue;
@@ -245,6 +310,9 @@ impl Branches {
             log.linked = linked;
             log.in_use = index == self.current;
             log.copied_from = self.copied_from.clone();
+            log.stands_for = stand_for.get(index).cloned().flatten();
+            log.since = since.get(index).copied().flatten();
+            log.is_separate = separate.get(index) == Some(&true);
             sink.session(log)?;
         }
         Ok(())

@@ -16,27 +16,38 @@
 //!   read again, and the answer in which the model wrote the summary is a note. A summary without a message before it
 //!   is a message of the user.
 //! - Turns that were taken back (`thread_rolled_back`) stay in their branch, and a fork begins before them.
+//! - An edited message and a fork begin a new file, whose `history_base` names the rollout that it goes on from. That
+//!   one is read too, from the same folder or Codex' home, up to any number of rollouts. The session of an edit is
+//!   `THREAD/ROLLOUT`, a fork of the thread's that stands for it from then on. A fork has its own thread's name. Without
+//!   the other file, a rollout is read alone, and the report has the warning `missing_base`.
 //! - A sub-agent has a separate file. Its session names the parent's session as its origin.
-//! - A forked session repeats its parent's lines and is a separate conversation.
+//! - A fork of older versions repeats its parent's lines and is a separate conversation.
 
-use std::collections::HashSet;
+mod history;
+
+use std::cell::Cell;
+use std::collections::{HashMap, HashSet};
+use std::path::Path;
+use std::rc::Rc;
 
 use memory_model::conventions::AgentConventions;
-use memory_model::{Message, Part, RawJson, Role};
+use memory_model::{Message, Part, RawJson, Role, SessionKey};
 use serde_json::value::RawValue;
 
 use crate::blocks::set_meta;
-use crate::branches::Branches;
+use crate::branches::{Branches, Place};
 use crate::chat::{self, Calls};
 use crate::conventions::{is_aborted, output_of_command};
 use crate::detect::{self, Kind};
 use crate::json_lines::{self, Line, LineReader};
 use crate::raw::{MetaBuilder, RawObject, Reading, list, string};
 use crate::session::{note, short_hash, unknown};
+use crate::unpack::Unpacked;
 use crate::{
     AgentHome, Confidence, Error, Format, Head, Input, KnownAgents, ReadOptions, Report, Sink,
     SourceScope, SourceSummary,
 };
+use history::{Base, Counted};
 
 /// Types of lines that are not part of a conversation.
 const NOISE: [&str; 1] = ["token_usage_record"];
@@ -93,10 +104,7 @@ impl Format for Codex {
     }
 
     fn home(&self) -> Option<AgentHome> {
-        Some(
-            AgentHome::new(".codex", &["sessions", "archived_sessions"])
-                .with_variable("CODEX_HOME"),
-        )
+        Some(AgentHome::new(".codex", &history::FOLDERS).with_variable("CODEX_HOME"))
     }
 
     fn read(
@@ -106,12 +114,36 @@ impl Format for Codex {
         sink: &mut dyn Sink,
     ) -> Result<Report, Error> {
         let mut reader = Reader {
-            branches: Branches::new(options),
+            branches: Branches::new(options).with_stand_ins(),
             failed: HashSet::new(),
             turns: Vec::new(),
             context: String::new(),
+            rollout: None,
+            is_cut_off: false,
+            children: Vec::new(),
+            taken: Rc::default(),
+            cuts: HashMap::new(),
+            begins: None,
         };
-        let report = json_lines::read(input, options, &mut reader)?;
+        let path = input.path().map(Path::to_path_buf);
+        let family = path.as_deref().map(|path| history::family(path, options));
+        let family = family.unwrap_or_default();
+        for (at, rollout) in family.iter().enumerate() {
+            reader.begins = reader.cuts.remove(&at);
+            if at + 1 < family.len() {
+                let later = family.iter().enumerate().skip(at + 1);
+                let children = later.filter_map(|(child, one)| match &one.parent {
+                    Some((parent, base)) if *parent == at => Some((child, base.clone())),
+                    _ => None,
+                });
+                reader.inherit(&rollout.path, children.collect(), options)?;
+            }
+        }
+        reader.rollout = path.as_deref().and_then(history::rollout_of);
+        let mut report = json_lines::read(input, options, &mut reader)?;
+        if reader.is_cut_off {
+            report.warn("missing_base", 1);
+        }
         reader.branches.finish(false, sink)?;
         Ok(report)
     }
@@ -123,8 +155,28 @@ struct Reader {
     /// Ids of calls with a failure in an event and no result yet.
     failed: HashSet<String>,
     /// Places before the user's turns in the branch in use.
-    turns: Vec<(usize, Option<String>)>,
+    turns: Vec<Place>,
     /// Hash of the last turn's context, without the turn's ids.
+    context: String,
+    /// Id of the rollout that is being read, if its file names it.
+    rollout: Option<String>,
+    /// Whether the oldest rollout goes on from one that was not found.
+    is_cut_off: bool,
+    /// Indices of the rollouts that go on from the one that is being read, with the parts that they share.
+    children: Vec<(usize, Base)>,
+    /// Number of bytes of it that were read.
+    taken: Rc<Cell<u64>>,
+    /// Ends of these parts, by the indices.
+    cuts: HashMap<usize, Cut>,
+    /// Where the next line begins another rollout.
+    begins: Option<Cut>,
+}
+
+/// State of reading at the end of the part that two rollouts share.
+#[derive(Debug)]
+struct Cut {
+    place: Place,
+    turns: Vec<Place>,
     context: String,
 }
 
@@ -135,11 +187,17 @@ impl LineReader for Reader {
         let payload = object
             .object("payload")
             .filter(|payload| !payload.repeats() && !object.repeats_any(&["type", "payload"]));
+        self.look_for_cuts(line);
         let meta = payload.as_ref().filter(|_| tag == "session_meta");
-        if self.branches.name(line, || meta?.id("id"), "codex")
-            && let Some(parent) = meta.and_then(started_by)
-        {
-            self.branches.spawned_by(parent);
+        let base = meta.and_then(Base::of);
+        let key = meta.and_then(|meta| self.key(meta, base.as_ref()));
+        if let Some(cut) = self.begins.take() {
+            self.begin(cut, line, meta, key);
+        } else if self.branches.name(line, || key, "codex") {
+            if let Some(parent) = meta.and_then(started_by) {
+                self.branches.spawned_by(parent);
+            }
+            self.is_cut_off = base.is_some();
         }
         let Some(payload) = payload else {
             report.skip(&tag);
@@ -163,6 +221,89 @@ impl LineReader for Reader {
 }
 
 impl Reader {
+    /// Reads a rollout that others go on from: those with these indices, from the ends of these parts.
+    fn inherit(
+        &mut self,
+        path: &Path,
+        children: Vec<(usize, Base)>,
+        options: &ReadOptions,
+    ) -> Result<(), Error> {
+        let options = options.clone().with_name(path.display().to_string());
+        let Some(source) = history::open(path, &options) else {
+            return Ok(());
+        };
+        let problem = source.problem();
+        self.taken = Rc::default();
+        let mut reader = Counted {
+            reader: source.reader,
+            taken: self.taken.clone(),
+        };
+        self.rollout = history::rollout_of(path);
+        self.children = children;
+        let read = json_lines::read(Input::new(&mut reader), &options, self);
+        if let Some(error) = Unpacked::error(&problem, &options) {
+            return Err(error);
+        }
+        read?;
+        for (child, _) in std::mem::take(&mut self.children) {
+            let end = self.end();
+            self.cuts.insert(child, end);
+        }
+        Ok(())
+    }
+
+    fn end(&self) -> Cut {
+        Cut {
+            place: self.branches.end(),
+            turns: self.turns.clone(),
+            context: self.context.clone(),
+        }
+    }
+
+    /// Notes the ends of shared parts at the first line behind them.
+    fn look_for_cuts(&mut self, line: &Line<'_>) {
+        let taken = self.taken.get();
+        let is_behind = |(_, base): &mut (usize, Base)| !base.has(&line.object, taken);
+        let behind: Vec<(usize, Base)> = self.children.extract_if(.., is_behind).collect();
+        for (child, _) in behind {
+            let end = self.end();
+            self.cuts.insert(child, end);
+        }
+    }
+
+    /// Returns the key of a rollout's session.
+    fn key(&self, meta: &RawObject<'_>, base: Option<&Base>) -> Option<String> {
+        let thread = meta.id("id")?;
+        let Some(base) = base else {
+            return Some(thread);
+        };
+        let rollout = self.rollout.clone().unwrap_or_else(|| base.name());
+        Some(match rollout == thread {
+            true => thread,
+            false => format!("{thread}/{rollout}"),
+        })
+    }
+
+    /// Begins the session of a rollout that goes on from another.
+    fn begin(
+        &mut self,
+        cut: Cut,
+        line: &Line<'_>,
+        meta: Option<&RawObject<'_>>,
+        key: Option<String>,
+    ) {
+        (self.turns, self.context) = (cut.turns, cut.context);
+        self.failed.clear();
+        self.branches.go_back(cut.place);
+        let thread = meta.and_then(|meta| meta.id("id"));
+        if let (Some(key), Some(thread)) = (key, thread) {
+            let replaced = (key != thread).then(|| SessionKey::new(thread));
+            let since = line.object.time("timestamp", Reading::Now);
+            self.branches
+                .names_next(SessionKey::new(key), replaced, since);
+        }
+    }
+
     fn push(
         &mut self,
         line: &Line<'_>,
@@ -208,7 +349,7 @@ impl Reader {
             report.skip("event_msg");
             return;
         }
-        self.push(line, note(Role::System, line.text), None);
+        // The note is behind the turns that stay.
         if tag == ROLLED_BACK {
             let number = payload.get("num_turns").map(RawValue::get);
             let number: usize = number.and_then(|number| number.parse().ok()).unwrap_or(0);
@@ -217,6 +358,7 @@ impl Reader {
                 self.branches.go_back(place);
             }
         }
+        self.push(line, note(Role::System, line.text), None);
     }
 
     fn compacted(&mut self, line: &Line<'_>, payload: &RawObject<'_>) {

@@ -21,7 +21,7 @@ use commands::changed_files;
 use edits::{PATCH, moved_files, patched_files, patches};
 use results::{REASONS, is_interrupted, is_no_output, is_refused, output, report};
 pub(crate) use results::{is_aborted, output_of_command};
-use users::{is_by_program, typed_and_injected};
+use users::{Marks, is_by_program, typed_and_injected};
 
 /// The conventions of Claude Code, Codex, Gemini CLI, pi, Qwen Code and similar agents, all in one. Their names do not
 /// contradict each other.
@@ -92,8 +92,6 @@ const SHELL_FLAG: &str = "sh -lc ";
 
 /// Text before and behind the id of a new task, in the result of the call that creates the task.
 const CREATED: (&str, &str) = ("Task #", " created");
-/// Beginning of the field with the folder in which an agent works.
-const FOLDER: &str = "\"cwd\":\"";
 
 impl AgentConventions for KnownAgents {
     fn id(&self) -> &str {
@@ -255,17 +253,14 @@ impl AgentConventions for KnownAgents {
     }
 
     fn working_folder<'a>(&self, meta: Option<&'a RawJson>) -> Option<Cow<'a, str>> {
-        let (_, folder) = meta?.as_str().split_once(FOLDER)?;
-        let (folder, _) = folder.split_once('"')?;
-        let is_plain = folder.starts_with('/') && !folder.contains('\\');
-        is_plain.then_some(Cow::Borrowed(folder))
+        let folder = Marks::of(meta).folder?;
+        folder.starts_with('/').then_some(Cow::Owned(folder))
     }
 
     fn user_text<'a>(&self, text: &'a str, meta: Option<&RawJson>) -> UserText<'a> {
-        let meta = meta.map_or("", RawJson::as_str);
         // Claude Code, Codex, opencode and Qwen Code mark messages that their user did not write.
-        let is_marked = meta.contains("\"isMeta\":true") || meta.contains("\"synthetic\":true");
-        if is_marked || is_by_program(text, meta) {
+        let marks = Marks::of(meta);
+        if marks.is_by_program() || is_by_program(text) {
             return UserText {
                 typed: Cow::Borrowed(""),
                 injected: vec![text.to_owned()],
@@ -276,7 +271,7 @@ impl AgentConventions for KnownAgents {
         UserText {
             typed,
             injected,
-            is_document: meta.contains("\"isCompactSummary\":true"),
+            is_document: marks.is_document,
         }
     }
 }

@@ -37,6 +37,7 @@ mod session_file;
 mod swe_agent;
 mod tau_bench;
 mod transcript;
+mod unpack;
 
 pub use claude::ClaudeCode;
 pub use cline::Cline;

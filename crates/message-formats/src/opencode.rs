@@ -13,6 +13,11 @@
 //! - The session's facts that never change are a note. Titles, sums of tokens and the changes of files under a user's
 //!   message are not kept.
 //! - A sub-agent's session is linked to its parent.
+//! - Messages that the user took back (`revert`) are a fork, behind the message before them. opencode deletes them once
+//!   the user goes on. If a part is the first that was taken back, the parts before it are a message of their own in the
+//!   session.
+//! - Messages of opencode 2 have a `type` and their content in themselves. Changes of the agent, model and folder are
+//!   notes, and the marks of idle times are counted.
 //! - The document is held in memory whole, up to [`ReadOptions::max_line_bytes`](crate::ReadOptions::max_line_bytes).
 
 use memory_model::{Message, Part, RawJson, ResultContent, Role, SessionKey, Timestamp};
@@ -24,6 +29,8 @@ use crate::outline::Outline;
 use crate::raw::{MetaBuilder, RawObject, Reading, list, readable, text};
 use crate::session::{SessionBuilder, note, unknown};
 use crate::{EarlierReading, Origin, Report, SourceScope, SourceSummary};
+
+mod second;
 
 /// Facts of a session that never change.
 const FACTS: [&str; 6] = [
@@ -55,7 +62,10 @@ impl Documents for OpenCode {
     const NAME: &'static str = "opencode";
 
     fn is(outline: &Outline<'_>) -> bool {
-        let parts = outline.has("messages[].info.id") && outline.has("messages[].parts");
+        let parts = outline.has("messages[].info.id") && outline.has("messages[].parts")
+            || outline.begins("info.id", "ses")
+                && outline.has("messages[].id")
+                && outline.has("messages[].type");
         let empty = outline.begins("info.id", "ses") && outline.begins("messages", "[]");
         outline.has("info.id") && parts || empty
     }
@@ -83,6 +93,7 @@ impl Documents for OpenCode {
             log: SessionBuilder::new(origin),
             report: &mut source.report,
             kept_from: None,
+            suffix: String::new(),
         };
         let mut facts = MetaBuilder::default();
         let known = |name: &str| FACTS.contains(&name);
@@ -91,18 +102,90 @@ impl Documents for OpenCode {
             let note = note(Role::System, &facts);
             reader.log.push(note, Some(key.clone()), &facts);
         }
-        let mut messages = messages.into_iter().peekable();
-        while let Some(message) = messages.next() {
-            reader.report.lines += 1;
-            if reader.message(message, messages.peek().is_none()).is_none() {
-                let number = reader.report.lines;
-                reader.report.warn("unknown_role", number);
-                let text = message.get();
-                reader.log.push(note(Role::System, text), None, text);
+        let since = info
+            .object("time")
+            .and_then(|time| time.time("updated", Reading::Now));
+        let revert = Revert::of(&info);
+        let (shown, back) = match &revert {
+            None => (messages, Vec::new()),
+            Some(revert) => revert.divide(messages),
+        };
+        reader.messages(&shown, back.is_empty(), None);
+        let after = reader.log.id_before(reader.log.len());
+        let mut fork = None;
+        if let (Some(revert), false) = (&revert, back.is_empty()) {
+            let before = reader.log.branch();
+            let part = revert.part.as_deref().filter(|_| revert.is_in(&back));
+            if let (Some(part), Some(message)) = (part, back.first()) {
+                reader.suffix = format!("-before-{part}");
+                reader.messages(std::slice::from_ref(message), false, Some(part));
+                reader.suffix.clear();
             }
+            let shown = std::mem::replace(&mut reader.log, before);
+            reader.messages(&back, true, None);
+            fork = Some(std::mem::replace(&mut reader.log, shown));
         }
-        let log = reader.log.finish(SessionKey::new(key));
+        let key = SessionKey::new(key);
+        let mut log = reader.log.finish(key.clone());
+        (log.linked, log.in_use, log.since) = (true, true, since);
+        log.whole = since.is_some();
         source.add(log);
+        let first = revert.map(|revert| revert.message);
+        if let (Some(mut fork), Some(first)) = (fork.filter(|fork| fork.len() > 0), first) {
+            fork.origin = Origin::Fork {
+                parent: key.clone(),
+                after,
+            };
+            let mut log = fork.finish(SessionKey::new(format!("{key}/{first}")));
+            (log.linked, log.since, log.is_separate) = (true, since, true);
+            source.add(log);
+        }
+    }
+}
+
+/// The first message that the user took back, and the first part of it if the parts before it stay.
+struct Revert {
+    message: String,
+    part: Option<String>,
+}
+
+impl Revert {
+    fn of(info: &RawObject<'_>) -> Option<Self> {
+        let revert = info.object("revert")?;
+        Some(Self {
+            message: revert.id("messageID")?,
+            part: revert.id("partID"),
+        })
+    }
+
+    /// Divides messages into those that stay and those that were taken back. opencode compares the ids of its first
+    /// version, which sort by time; a message that is gone has a place too. The second version has an order of its own.
+    fn divide<'a>(&self, messages: Vec<&'a RawValue>) -> (Vec<&'a RawValue>, Vec<&'a RawValue>) {
+        let ids: Vec<Option<String>> = messages.iter().map(|message| id_of(message)).collect();
+        let at = ids.iter().position(|id| id.as_ref() == Some(&self.message));
+        let later = || {
+            let is_later = |id: &String| *id >= self.message;
+            ids.iter().position(|id| id.as_ref().is_some_and(is_later))
+        };
+        let at = at.or_else(later).unwrap_or(messages.len());
+        let mut shown = messages;
+        let back = shown.split_off(at);
+        (shown, back)
+    }
+
+    /// Returns whether the first message is the one that is named.
+    fn is_in(&self, back: &[&RawValue]) -> bool {
+        let first = back.first().and_then(|message| id_of(message));
+        first.as_ref() == Some(&self.message)
+    }
+}
+
+/// Returns the id of a message of either version.
+fn id_of(message: &RawValue) -> Option<String> {
+    let object = RawObject::parse(message.get())?;
+    match object.object("info") {
+        Some(info) => info.id("id"),
+        None => object.id("id"),
     }
 }
 
@@ -111,6 +194,8 @@ struct Reader<'r> {
     report: &'r mut Report,
     /// Id of the first message that the last compaction keeps.
     kept_from: Option<String>,
+    /// End of the ids of a message of which only the first parts are read.
+    suffix: String,
 }
 
 /// A message that is being read: the parts up to the next step, or up to a text of the other origin.
@@ -137,10 +222,34 @@ struct Envelope<'a> {
 }
 
 impl Reader<'_> {
+    /// Reads messages. `is_end` is whether opencode may be writing the last one. Of a message, the parts before
+    /// `until` are read.
+    fn messages(&mut self, messages: &[&RawValue], is_end: bool, until: Option<&str>) {
+        let mut messages = messages.iter().peekable();
+        while let Some(message) = messages.next() {
+            self.report.lines += 1;
+            let is_last = is_end && messages.peek().is_none();
+            if self.message(message, is_last, until).is_none() {
+                let number = self.report.lines;
+                self.report.warn("unknown_role", number);
+                let text = message.get();
+                self.log.push(note(Role::System, text), None, text);
+            }
+        }
+    }
+
+    /// Adds an entry, and returns its external id.
+    fn push(&mut self, message: Message, id: Option<String>, text: &str) -> Option<String> {
+        let id = id.map(|id| id + &self.suffix);
+        self.log.push(message, id, text)
+    }
+
     /// Reads a message, or returns `None` if it has no known role.
-    fn message(&mut self, message: &RawValue, is_last: bool) -> Option<()> {
+    fn message(&mut self, message: &RawValue, is_last: bool, until: Option<&str>) -> Option<()> {
         let object = RawObject::parse(message.get())?;
-        let info = object.object("info")?;
+        let Some(info) = object.object("info") else {
+            return self.second(&object, message.get(), is_last);
+        };
         let role = match info.string("role")?.as_str() {
             "user" => Role::User,
             "assistant" => Role::Assistant,
@@ -162,6 +271,10 @@ impl Reader<'_> {
             .filter_map(|part| Some((RawObject::parse(part.get())?, part)))
             .collect();
         parts.sort_by_key(|(part, _)| part.id("id"));
+        parts.retain(|(part, _)| until.is_none_or(|until| part.id("id").as_deref() < Some(until)));
+        if parts.is_empty() && until.is_some() {
+            return Some(());
+        }
         let created_at = time.and_then(|time| time.time("created", Reading::Now));
         let mut envelope = Envelope {
             id: info.id("id"),
@@ -206,7 +319,7 @@ impl Reader<'_> {
         for (id, text) in notes {
             let mut note = note(role, text);
             note.created_at = envelope.created_at;
-            self.log.push(note, id, text);
+            self.push(note, id, text);
         }
         if !envelope.is_told {
             self.note(&mut envelope);
@@ -219,7 +332,7 @@ impl Reader<'_> {
         envelope.is_told = true;
         let mut note = note(envelope.role, envelope.text);
         note.created_at = envelope.created_at;
-        self.log.push(note, envelope.id.clone(), envelope.text)
+        self.push(note, envelope.id.clone(), envelope.text)
     }
 
     /// Reads a part, or returns `false` if the model does not see it.
@@ -337,11 +450,12 @@ impl Reader<'_> {
             message.response = envelope.id.clone();
         }
         let entry = match envelope.is_told {
-            true => self.log.push(message, part, &text),
-            false => self.log.push(message, envelope.id.clone(), envelope.text),
+            true => self.push(message, part, &text),
+            false => self.push(message, envelope.id.clone(), envelope.text),
         };
         envelope.is_told = true;
         for (result, id, text) in open.results {
+            let id = id.map(|id| id + &self.suffix);
             let is_taken = id.is_some() && id == entry;
             let earlier = is_taken.then_some(EarlierReading::PassedOver);
             let id = id.map(|id| if is_taken { format!("{id}-result") } else { id });

@@ -21,6 +21,10 @@ pub struct ReadOptions {
     /// the reading of a source without an end: reading stops in a line that is four times as long, and in a source that
     /// shows no known format in this number of bytes.
     pub max_line_bytes: usize,
+    /// Most bytes that a compressed source may have once it is unpacked. The default is 16 GiB.
+    ///
+    /// A source that is not compressed has no limit, because its size can be seen.
+    pub max_unpacked_bytes: u64,
     pub(crate) overflow: Overflow,
 }
 
@@ -30,6 +34,7 @@ impl Default for ReadOptions {
             name: "the transcript".to_owned(),
             session: None,
             max_line_bytes: 256 << 20,
+            max_unpacked_bytes: 16 << 30,
             overflow: Overflow::default(),
         }
     }

@@ -273,13 +273,13 @@ impl Reader<'_> {
     /// Returns the cause of a compaction of opencode, whose user asks for it in the message before.
     fn asked(&self, at: usize) -> Option<String> {
         let before = self.messages.get(..at)?.iter().rev().take(4);
-        let mut parts = before
-            .filter_map(raw)
-            .filter(|text| text.contains("\"compaction\""));
-        let record: Value = serde_json::from_str(parts.next()?).ok()?;
-        let mut parts = record["parts"].as_array()?.iter();
-        let asked = parts.find(|part| part["type"] == "compaction")?;
-        let is_auto = asked["auto"].as_bool()?;
+        let records =
+            before.filter_map(|message| serde_json::from_str::<Value>(raw(message)?).ok());
+        let mut asked = records.filter_map(|record| {
+            let mut parts = record["parts"].as_array()?.iter();
+            parts.find(|part| part["type"] == "compaction").cloned()
+        });
+        let is_auto = asked.next()?["auto"].as_bool()?;
         Some(if is_auto { "auto" } else { "manual" }.to_owned())
     }
 }

@@ -7,6 +7,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use crate::json_lines::is_object;
+use crate::unpack::Unpacked;
 use crate::{
     AgentHome, ClaudeCode, Codex, Confidence, Error, ErrorKind, Format, GeminiCli, Head, Input,
     KimiCode, Pi, PlainLines, QwenCode, ReadOptions, SessionLog, Transcript,
@@ -83,7 +84,7 @@ impl Formats {
         }
     }
 
-    /// Reads a transcript. The content decides the format.
+    /// Reads a transcript. The content decides the format. A source that zstd or gzip has compressed is unpacked.
     ///
     /// The source may grow meanwhile, and it needs no known size: a pipe can be read too.
     ///
@@ -91,6 +92,8 @@ impl Formats {
     /// - [`ErrorKind::Io`] if the reader fails.
     /// - [`ErrorKind::Empty`], [`ErrorKind::NotText`], [`ErrorKind::Encoding`] or [`ErrorKind::UnknownFormat`] if no
     ///   format claims the source by its first [`ReadOptions::max_line_bytes`] bytes.
+    /// - [`ErrorKind::Invalid`] if a compressed source is damaged, or has more than
+    ///   [`ReadOptions::max_unpacked_bytes`].
     /// - Any error of the format itself.
     ///
     /// A record that cannot be read is not an error: see [`Report::skipped`](crate::Report::skipped).
@@ -166,15 +169,35 @@ impl Formats {
 
     fn read_stream(
         &self,
-        mut reader: impl BufRead,
+        reader: impl BufRead,
         path: Option<&Path>,
         options: &ReadOptions,
     ) -> Result<Transcript, Error> {
+        // A format that was added may read compressed bytes itself.
+        let claims =
+            |begin: &[u8]| matches!(self.choose(&Head::new(begin, false)), Choice::Found(_));
+        let source = Unpacked::new(reader, options, claims)?;
+        let problem = source.problem();
+        let read = self.read_unpacked(source, path, options);
+        match Unpacked::error(&problem, options) {
+            Some(error) => Err(error),
+            None => read,
+        }
+    }
+
+    fn read_unpacked(
+        &self,
+        source: Unpacked<'_>,
+        path: Option<&Path>,
+        options: &ReadOptions,
+    ) -> Result<Transcript, Error> {
+        let mut reader = source.reader;
         let choose = |bytes: &[u8], complete| {
             let head = Head::new(bytes, complete);
             match path {
-                Some(path) => self.choose(&head.with_path(path)),
-                None => self.choose(&head),
+                // A format that opens the path itself finds compressed bytes there.
+                Some(path) if source.method.is_none() => self.choose(&head.with_path(path)),
+                _ => self.choose(&head),
             }
         };
         // The head may hold a line of the greatest length, with its end.

@@ -335,6 +335,10 @@ impl SessionBuilder {
             last: None,
             later_keys: self.later_keys,
             copied_from: None,
+            stands_for: None,
+            since: None,
+            whole: false,
+            is_separate: false,
         }
     }
 }

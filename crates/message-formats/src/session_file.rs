@@ -214,9 +214,13 @@ fn answer_facts(message: &Message, body: &mut String) {
             .and_then(|inner| inner.present(key))
             .map(RawValue::get);
         // The usage of other agents has other keys.
-        let known = known.filter(|value| key != "usage" || value.contains("\"cacheRead\""));
+        let known = known.filter(|value| key != "usage" || is_pi_usage(value));
         let _ = write!(body, ",\"{key}\":{}", known.unwrap_or(default));
     }
+}
+
+fn is_pi_usage(usage: &str) -> bool {
+    RawObject::parse(usage).is_some_and(|usage| usage.get("cacheRead").is_some())
 }
 
 fn result(

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::io;
 
-use memory_model::{EntryKind, Message, RawJson, SessionKey};
+use memory_model::{EntryKind, Message, RawJson, SessionKey, Timestamp};
 
 use crate::entry::{EarlierReading, EntryHead, ReadEntry};
 use crate::overflow::Overflowed;
@@ -76,6 +76,17 @@ pub struct SessionLog {
     pub later_keys: Vec<(String, SessionKey)>,
     /// Session whose file this one was copied from before it continued on its own. Both files begin with the same entries.
     pub copied_from: Option<SessionKey>,
+    /// Session in whose name this fork goes on, once it is the branch [in use](Self::in_use): its agent continues this
+    /// branch under the name of that session.
+    pub stands_for: Option<SessionKey>,
+    /// Time since which the source is in this state, if it tells. An older state changes no branch in use.
+    pub since: Option<Timestamp>,
+    /// Whether the source has all entries of the branch in use. An entry of an earlier reading that it lacks was taken
+    /// back, even if nothing follows.
+    pub whole: bool,
+    /// Whether this fork is a session of its own, even if no entry of another branch follows the one that it begins
+    /// behind. A store then keeps the same sessions for any order in which the files of a conversation are imported.
+    pub is_separate: bool,
     /// Earlier readings of the entries in `messages`, by external id, if this version reads them differently. A store
     /// with such a reading has the entry already.
     pub earlier: BTreeMap<String, EarlierReading>,

@@ -200,7 +200,7 @@ pub(crate) async fn run(app: &mut App, args: &Compact) -> anyhow::Result<()> {
     // be compacted, so its name may be the name of a session.
     if path.is_dir() || path.symlink_metadata().is_err() {
         let memory = open(app, args, &writers, &progress).await?;
-        let session = app.session(&memory, &args.target).await;
+        let session = app.session_in_use(&memory, &args.target).await;
         let session = session.map_err(|error| neither(app, error, &args.target))?;
         if args.dry_run {
             return dry_run(app, args, &config, &planned(session, args).await?).await;

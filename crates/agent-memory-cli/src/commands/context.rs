@@ -31,7 +31,11 @@ pub(crate) struct ContextReport<'a> {
 
 pub(crate) async fn run(app: &mut App, args: &args::Context) -> anyhow::Result<()> {
     let memory = app.open().await?;
-    let key = app.session(&memory, &args.session).await?.key().clone();
+    let key = app
+        .session_in_use(&memory, &args.session)
+        .await?
+        .key()
+        .clone();
     let mut open = memory.get_session(key);
     if let Some(strategy) = args.strategy {
         open = open.strategy(strategy);

@@ -231,6 +231,11 @@ fn warnings(file: &str, transcript: &Transcript) -> Vec<String> {
                     "has text that was typed while the agent was busy, and no line sends it yet: it is skipped until one does"
                         .to_owned()
                 }
+                "missing_base" => {
+                    "goes on from another rollout, whose file was not found: only its own part is read. Import it from \
+                     Codex' home, or with the other file next to it"
+                        .to_owned()
+                }
                 kind => format!("was skipped: {kind}"),
             };
             format!("warning: line {} of {file} {fate}", number(warning.line))

@@ -87,7 +87,7 @@ pub(crate) async fn run(app: &App, args: &Mcp) -> anyhow::Result<()> {
     };
     let mut named = Vec::new();
     for name in &args.sessions {
-        named.push(app.session(&memory, name).await?);
+        named.push(app.session_in_use(&memory, name).await?);
     }
     let project = app.project(args.project.as_deref())?;
     let sessions = Sessions {

@@ -31,6 +31,7 @@ pub(super) async fn rewrite(
     let costs: Vec<u64> = event.messages.iter().map(one).collect();
     let known = match memory.find_session(event.session_id.as_str()).await? {
         Some(session) => {
+            let session = session.in_use().await?;
             let erasures = session.info().await?.conversation.erasures;
             let rewriting = Door::of(&session).await?.rewriting().cloned();
             let rewriting = rewriting.filter(|it| it.erasures == erasures);

@@ -109,6 +109,7 @@ async fn work(app: &mut App, args: &Hook, event: &Event, began: Instant) -> anyh
         detail.push_str(&format!("; {kept}"));
     }
     if let Some(session) = memory.find_session(event.session_id.as_str()).await? {
+        let session = session.in_use().await?;
         let done = session.compact(CompactRequest::from(Mode::Full)).await?;
         if let made @ 1.. = done.published.total() {
             detail.push_str(&format!("; {made} summaries made"));
@@ -171,7 +172,10 @@ async fn import_transcript(
         Some(path) => appended::import(app, memory, event, path).await,
         None => {
             let session = memory.find_session(event.session_id.as_str()).await?;
-            Ok(session.map(|session| session.key().clone()))
+            match session {
+                Some(session) => Ok(Some(session.in_use().await?.key().clone())),
+                None => Ok(None),
+            }
         }
     }
 }

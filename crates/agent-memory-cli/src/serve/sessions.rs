@@ -117,7 +117,7 @@ pub(super) async fn assemble(server: Arc<Server>, call: Call) -> Result<Answer, 
             .parse()
             .map_err(|_| Refusal::invalid("budget is a number of tokens"))?,
     };
-    let session = server.session(call.key()).await?;
+    let session = server.session(call.key()).await?.in_use().await?;
     let view = session.current_view().await?;
     let request = AssembleRequest::new(Budget::tokens(budget), AssemblyPolicy::once());
     let context = view.assemble(request).await?;
@@ -126,7 +126,7 @@ pub(super) async fn assemble(server: Arc<Server>, call: Call) -> Result<Answer, 
 
 /// Answers with a retrieval tool of a session.
 pub(super) async fn call_tool(server: Arc<Server>, call: Call) -> Result<Answer, Refusal> {
-    let session = server.session(call.key()).await?;
+    let session = server.session(call.key()).await?.in_use().await?;
     let arguments = std::str::from_utf8(&call.body);
     let arguments = arguments.map_err(|_| Refusal::invalid("the body is not UTF-8"))?;
     let arguments = match arguments.trim() {

@@ -2,7 +2,7 @@
 
 use outside_checks::fixtures::{nested_claude_code, nested_pi, nested_plain};
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::support::{Home, Ran, program};
 
@@ -424,4 +424,59 @@ fn hidden_messages_are_told() {
     );
     let ran = home.ok(&["import", file.to_str().unwrap()]);
     assert!(!ran.err.contains("marker"), "{}", ran.err);
+}
+
+/// A rollout of Codex: its lines, numbered from a number on.
+fn rollout(first: usize, meta: &Value, said: &[&str]) -> String {
+    let item = |said: &&str| {
+        let role = if said.starts_with("Do") {
+            "user"
+        } else {
+            "assistant"
+        };
+        let content = json!([{"type": "text", "text": said}]);
+        json!({"type": "message", "id": format!("msg_{said}"), "role": role, "content": content})
+    };
+    let items = said.iter().map(|said| ("response_item", item(said)));
+    let all = std::iter::once(("session_meta", meta.clone())).chain(items);
+    let lines = all.enumerate().map(|(at, (tag, payload))| {
+        let time = format!("2026-10-03T09:{:02}:00.000Z", first + at);
+        let line =
+            json!({"timestamp": time, "ordinal": first + at, "type": tag, "payload": payload});
+        format!("{line}\n")
+    });
+    lines.collect()
+}
+
+#[test]
+fn a_thread_of_codex_goes_on_where_its_last_edit_did_in_any_order_of_import() {
+    let (thread, edit) = (
+        "01b30000-0000-7000-8000-00000000000a",
+        "01b30000-0000-7000-8000-00000000000b",
+    );
+    let name = |rollout: &str| format!("rollout-2026-10-03T09-00-00-{rollout}.jsonl");
+    let (first, second) = (name(thread), name(&format!("{thread}_{edit}")));
+    let base = json!({"thread_id": thread, "end_ordinal_exclusive": 3, "end_byte_offset": 0});
+    let said = ["Do mow.", "Mown.", "Do burn the hay.", "Burnt."];
+    let before = rollout(0, &json!({"id": thread}), &said);
+    let after = rollout(
+        3,
+        &json!({"id": thread, "history_base": base}),
+        &["Do bale the hay.", "Baled."],
+    );
+    for order in [[&first, &second], [&second, &first]] {
+        let home = Home::new();
+        home.file(&first, &before);
+        home.file(&second, &after);
+        for file in order {
+            home.ok(&["import", file.as_str()]);
+        }
+        let context = home.ok(&["context", thread]).out;
+        let shown = ["Mown", "Burnt", "Baled"].map(|word| context.contains(word));
+        assert_eq!(shown, [true, false, true], "{context}");
+        assert!(home.ok(&["export", thread]).out.contains("Burnt"));
+        let compacted = home.json(&["compact", thread]);
+        assert_eq!(compacted["session"], format!("{thread}/{edit}"));
+        home.ok(&["verify"]);
+    }
 }

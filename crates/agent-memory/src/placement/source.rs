@@ -15,6 +15,15 @@ pub(super) fn is_linked(entry: &LogEntry) -> bool {
     is_message && (message_formats::is_linked(&entry.message) || is_erased(entry))
 }
 
+/// Beginnings of the ids that opencode makes.
+const ORDERED: [&str; 2] = ["msg_", "prt_"];
+
+/// Returns whether an entry is a message with an id of opencode.
+pub(super) fn is_ordered(entry: &LogEntry) -> bool {
+    let id = entry.external_id.as_deref().unwrap_or_default();
+    entry.kind == EntryKind::Message && ORDERED.iter().any(|begin| id.starts_with(begin))
+}
+
 /// Returns whether an entry may be erased: it has no parts, or only the text of erased messages.
 pub(super) fn is_erased(entry: &LogEntry) -> bool {
     entry.parts.is_empty() || (entry.meta.is_none() && entry.text() == ERASED)

@@ -57,6 +57,7 @@ mod simulated;
 mod snapshots;
 mod statements;
 mod support;
+mod taken_back;
 mod told_twice;
 mod turns;
 mod usage;

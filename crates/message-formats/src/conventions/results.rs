@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use serde_json::Value;
+use crate::raw::RawObject;
 
 /// Part of a result that says that the user refused the call, and parts of the first line of such a result, in small
 /// letters.
@@ -95,10 +95,10 @@ pub(super) fn output(text: &str) -> Cow<'_, str> {
     if let Some(output) = untrusted.and_then(|text| text.trim_end().strip_suffix(UNTRUSTED.1)) {
         return Cow::Borrowed(output.strip_prefix("Output: ").unwrap_or(output));
     }
-    if text.starts_with("{\"output\":")
-        && let Ok(Value::Object(mut fields)) = serde_json::from_str(text)
-        && fields.contains_key("metadata")
-        && let Some(Value::String(output)) = fields.remove("output")
+    if text.starts_with('{')
+        && let Some(fields) = RawObject::parse(text)
+        && fields.get("metadata").is_some()
+        && let Some(output) = fields.string("output")
     {
         return Cow::Owned(output);
     }

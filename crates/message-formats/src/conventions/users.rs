@@ -2,6 +2,11 @@
 
 use std::borrow::Cow;
 
+use memory_model::RawJson;
+use serde_json::value::RawValue;
+
+use crate::raw::{RawObject, string};
+
 /// Names of the tags around a program's text in a user's message, except for names with a dash.
 const PROGRAM_BLOCKS: [&str; 8] = [
     "environment_context",
@@ -19,18 +24,73 @@ const MESSAGES: [&str; 3] = [
     "<skill>\n<name>",
     "<user_shell_command>",
 ];
-/// Member of a message's metadata that names the writer, and its values for a user.
-const PROVENANCE: &str = "\"provenance\":";
-const BY_USER: [&str; 2] = ["{\"type\":\"user\"", "\"real_user\""];
+/// Members of a message's metadata that say who wrote it.
+const MARKS: [&str; 5] = [
+    "isMeta",
+    "synthetic",
+    "isCompactSummary",
+    "provenance",
+    "cwd",
+];
 
-/// Returns whether a program wrote a whole message, by its first words or its metadata.
-pub(super) fn is_by_program(text: &str, meta: &str) -> bool {
-    if MESSAGES.iter().any(|words| text.starts_with(words)) {
-        return true;
+/// Returns whether a program wrote a whole message, by its first words.
+pub(super) fn is_by_program(text: &str) -> bool {
+    MESSAGES.iter().any(|words| text.starts_with(words))
+}
+
+/// What the metadata of a message says about its writer, at any depth.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Marks {
+    /// Whether the message is marked as one of the program.
+    is_marked: bool,
+    /// Whether writers are named, and whether one of them is the user.
+    writers: (bool, bool),
+    /// Whether the message is a document, such as a summary.
+    pub(super) is_document: bool,
+    /// Folder in which the agent worked.
+    pub(super) folder: Option<String>,
+}
+
+impl Marks {
+    pub(super) fn of(meta: Option<&RawJson>) -> Self {
+        let mut marks = Self::default();
+        let text = meta.map_or("", RawJson::as_str);
+        // Few messages have a mark, and a key with an escape may be one.
+        if text.contains('\\') || MARKS.iter().any(|mark| text.contains(mark)) {
+            marks.read(text);
+        }
+        marks
     }
-    let mut stated = meta.split(PROVENANCE).skip(1).peekable();
-    let by_user = |stated: &str| BY_USER.iter().any(|user| stated.starts_with(user));
-    stated.peek().is_some() && !stated.any(by_user)
+
+    /// Returns whether a program wrote the whole message.
+    pub(super) fn is_by_program(&self) -> bool {
+        self.is_marked || self.writers == (true, false)
+    }
+
+    fn read(&mut self, json: &str) {
+        if let Ok(items) = serde_json::from_str::<Vec<&RawValue>>(json) {
+            return items.iter().for_each(|item| self.read(item.get()));
+        }
+        let Some(object) = RawObject::parse(json) else {
+            return;
+        };
+        for member in &object.members {
+            let is_true = member.value.get() == "true";
+            match member.name.as_ref() {
+                "isMeta" | "synthetic" => self.is_marked |= is_true,
+                "isCompactSummary" => self.is_document |= is_true,
+                "provenance" => {
+                    let kind = RawObject::parse(member.value.get());
+                    let kind = kind.and_then(|writer| writer.string("type"));
+                    let is_user = kind.as_deref() == Some("user")
+                        || string(member.value).as_deref() == Some("real_user");
+                    self.writers = (true, self.writers.1 | is_user);
+                }
+                "cwd" if self.folder.is_none() => self.folder = string(member.value),
+                _ => self.read(member.value.get()),
+            }
+        }
+    }
 }
 
 /// Divides a user's text into the typed text and the blocks that programs added. The blocks are returned unchanged.

@@ -3,6 +3,8 @@
 use memory_model::RawJson;
 use serde_json::{Map, Value};
 
+use crate::raw::RawObject;
+
 /// Key of an object that wraps arguments which are no object.
 const TEXT_KEY: &str = "_arguments";
 
@@ -25,13 +27,31 @@ pub(super) fn from_text(text: &str) -> RawJson {
         .unwrap_or_else(|| string(text))
 }
 
+/// Returns arguments as the text of a JSON object. An object stays as it came. Anything else becomes text under one key,
+/// because servers parse the arguments of earlier calls, and refuse a request with a text that is no object.
+pub(super) fn to_object_text(arguments: &RawJson) -> String {
+    let text = to_text(arguments);
+    match RawObject::parse(&text) {
+        Some(object) if !is_wrapper(&object) => text,
+        _ => Value::Object(wrapped(text)).to_string(),
+    }
+}
+
+/// Reads arguments that came as the text of a JSON object. This is the inverse of [`to_object_text`].
+pub(super) fn from_object_text(text: &str) -> RawJson {
+    let inner = RawObject::parse(text)
+        .filter(is_wrapper)
+        .and_then(|object| object.string(TEXT_KEY));
+    from_text(inner.as_deref().unwrap_or(text))
+}
+
 /// Returns arguments as a JSON object. Arguments that are no object, or that have a number that would lose digits,
 /// become text under one key.
 pub(super) fn to_object(arguments: &RawJson) -> Value {
     let text = to_text(arguments);
     let object = match serde_json::from_str::<Value>(&text) {
         Ok(Value::Object(object)) if !is_wrapped(&object) && numbers_are_exact(&text) => object,
-        _ => Map::from_iter([(TEXT_KEY.to_owned(), Value::String(text))]),
+        _ => wrapped(text),
     };
     Value::Object(object)
 }
@@ -45,6 +65,14 @@ pub(super) fn from_value(value: &Value) -> RawJson {
         }
         value => from_text(&value.to_string()),
     }
+}
+
+fn wrapped(text: String) -> Map<String, Value> {
+    Map::from_iter([(TEXT_KEY.to_owned(), Value::String(text))])
+}
+
+fn is_wrapper(object: &RawObject<'_>) -> bool {
+    object.members.len() == 1 && object.string(TEXT_KEY).is_some()
 }
 
 fn is_wrapped(object: &Map<String, Value>) -> bool {
@@ -148,6 +176,35 @@ mod tests {
             to_object(&raw("[1]")),
             serde_json::json!({"_arguments": "[1]"})
         );
+    }
+
+    #[test]
+    fn servers_get_the_text_of_an_object_and_give_the_words_back() {
+        for json in [
+            r#""{\"path\": \"src""#,
+            r#""{\"i\": 1, \"phase\": Later}""#,
+            "\"\"",
+            "[1,2]",
+            "null",
+            "7",
+            r#""*** Begin Patch\n+x""#,
+            r#"{"_arguments":"x"}"#,
+            r#"{ "_arguments" : "x" }"#,
+        ] {
+            let text = to_object_text(&raw(json));
+            let sent: Value = serde_json::from_str(&text).unwrap();
+            assert!(sent.is_object(), "{text}");
+            assert_eq!(from_object_text(&text), raw(json), "{text}");
+        }
+        for object in [
+            r#"{ "a": 1.00, "a": 2 }"#,
+            r#"{"n":1e999}"#,
+            "{}",
+            r#"{"_arguments":1}"#,
+        ] {
+            assert_eq!(to_object_text(&raw(object)), object);
+            assert_eq!(from_object_text(object), raw(object));
+        }
     }
 
     #[test]

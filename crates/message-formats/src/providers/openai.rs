@@ -6,7 +6,8 @@
 //!   with the calls that it led to. So unsigned reasoning is sent as `reasoning_content` of a message with calls, and
 //!   other reasoning is left out.
 //! - Images are sent as PNG, JPEG, WebP or GIF or by URL, sound as WAV or MP3, and files as PDF or by their id.
-//! - Arguments are sent word for word, broken JSON included.
+//! - Arguments are sent as they came if they are a JSON object. Other arguments are sent as text in an object, and read
+//!   back from there.
 //! - Ids of calls are sent as they came if they are short enough: see [`chat_call_id`].
 //! - The format has no field for failed results.
 //! - Names of participants are sent as `name`. Characters that the format does not accept become `_`.
@@ -171,7 +172,7 @@ fn assistant(parts: &[&Part]) -> Option<Value> {
             } => calls.push(json!({
                 "id": chat_call_id(id),
                 "type": "function",
-                "function": {"name": wire_name(name), "arguments": arguments::to_text(arguments)},
+                "function": {"name": wire_name(name), "arguments": arguments::to_object_text(arguments)},
             })),
             Part::Unknown { raw } => {
                 let text = as_text(part);
@@ -428,7 +429,8 @@ fn read_calls(
             &["id", "type", "function", "custom", "index"],
         );
         let arguments = match called.get(arguments) {
-            Some(Value::String(text)) => arguments::from_text(text),
+            Some(Value::String(text)) if custom.is_some() => arguments::from_text(text),
+            Some(Value::String(text)) => arguments::from_object_text(text),
             // Some servers send an object instead of a string.
             Some(value) if !value.is_null() => arguments::from_value(value),
             _ => arguments::from_text(""),

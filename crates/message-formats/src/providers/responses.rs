@@ -6,7 +6,9 @@
 //!   the signature. Reasoning without later content in its message is left out.
 //! - A call of a server's tool is sent as it came, if it is complete and no reasoning before it is left out.
 //! - Images are sent as PNG, JPEG, WebP or GIF or by URL. Files are sent as PDF or by URL.
-//! - Arguments are sent word for word, broken JSON included.
+//! - Arguments are sent as they came if they are a JSON object. Other arguments are sent as text in an object, and read
+//!   back from there.
+//! - The `phase` of an assistant's message is sent back, because the model expects it.
 //! - The API has no field for failed results. The name of a participant is put before the first text.
 
 use memory_model::{Media, Message, Part, RawJson, Reply, ResultContent, Role, ToolDefinition};
@@ -94,7 +96,7 @@ pub(super) fn write_fitted(messages: &[Message]) -> (Option<String>, Vec<Value>)
                 let texts = texts.iter().filter_map(|text| input_text(text)).collect();
                 input.extend(input_message("system", texts));
             }
-            Role::Assistant => write_assistant(parts, &mut input),
+            Role::Assistant => write_assistant(parts, &Phases::of(message), &mut input),
             Role::User | Role::Tool => write_user(message.name.as_deref(), parts, &mut input),
         }
     }
@@ -168,12 +170,52 @@ fn output(result: &ResultContent) -> Value {
     }
 }
 
-fn write_assistant(parts: &[Part], input: &mut Vec<Value>) {
+/// Phases of what an assistant says: comments on its work, and its answer.
+const PHASES: [&str; 2] = ["commentary", "final_answer"];
+
+/// Phases of an assistant's message, which its meta keeps.
+struct Phases(Value);
+
+impl Phases {
+    fn of(message: &Message) -> Self {
+        let meta = message.meta.as_ref().map_or("null", RawJson::as_str);
+        Self(serde_json::from_str(meta).unwrap_or_default())
+    }
+
+    /// Returns the phase of the part at an index. The items of one answer have their phases under `blocks`. A message
+    /// that was one item has its phase itself, or under `message` if it comes from a rollout.
+    fn phase(&self, index: usize) -> Option<&str> {
+        let part = self
+            .0
+            .get("blocks")
+            .and_then(|it| it.get(index.to_string()));
+        let places = [part, Some(&self.0), self.0.get("message")];
+        let mut found = places
+            .into_iter()
+            .flatten()
+            .filter_map(|it| it.get("phase"));
+        let phase = found.find_map(Value::as_str)?;
+        PHASES.contains(&phase).then_some(phase)
+    }
+
+    /// Returns what the assistant says in the part at an index as an item.
+    fn said(&self, index: usize, text: &str) -> Option<Value> {
+        let phase = self.phase(index).map(|phase| ("phase", phase));
+        let fields = [("type", "message"), ("role", "assistant")];
+        let fields = fields.into_iter().chain(phase).chain([("content", text)]);
+        let item: Object = fields
+            .map(|(key, value)| (key.to_owned(), value.into()))
+            .collect();
+        (!text.is_empty()).then(|| item.into())
+    }
+}
+
+fn write_assistant(parts: &[Part], phases: &Phases, input: &mut Vec<Value>) {
     // Reasoning must be followed by its result.
     let mut waiting = Vec::new();
     // The server refuses its calls without the reasoning that led to them.
     let mut left_out = false;
-    for part in parts {
+    for (index, part) in parts.iter().enumerate() {
         let item = match part {
             Part::Reasoning { signature, .. } => {
                 let item = signature.as_deref().and_then(reasoning_item);
@@ -189,23 +231,18 @@ fn write_assistant(parts: &[Part], input: &mut Vec<Value>) {
                 "type": "function_call",
                 "call_id": wire_call_id(id),
                 "name": wire_name(name),
-                "arguments": arguments::to_text(arguments),
+                "arguments": arguments::to_object_text(arguments),
             })),
             Part::Unknown { raw } => server_call(raw)
                 .filter(|_| !left_out)
-                .or_else(|| said(&as_text(part)?)),
-            part => as_text(part).and_then(|text| said(&text)),
+                .or_else(|| phases.said(index, &as_text(part)?)),
+            part => as_text(part).and_then(|text| phases.said(index, &text)),
         };
         if let Some(item) = item {
             input.append(&mut waiting);
             input.push(item);
         }
     }
-}
-
-fn said(text: &str) -> Option<Value> {
-    let message = json!({"type": "message", "role": "assistant", "content": text});
-    (!text.is_empty()).then_some(message)
 }
 
 /// Returns a call of one of the server's tools, if it is complete.
@@ -261,7 +298,8 @@ fn only<'a>(fields: &Object, names: impl IntoIterator<Item = &'a str>) -> Value 
 /// Reads the items of a request's input, or of the `output` of a response. The model's items between two messages of
 /// others become one message.
 ///
-/// Fields that are not content are kept in the messages' `meta`, unless they are null. They are not sent again.
+/// Fields that are not content are kept in the messages' `meta`, unless they are null. Of these, only the `phase` of what
+/// the assistant says is sent again.
 ///
 /// A system prompt becomes a message of the log like any other, which a compaction summarizes once it is old. To keep
 /// instructions at the beginning of every request, do not pass them here but to the session (`OpenSession::system` of
@@ -363,12 +401,16 @@ impl Model {
                     "custom_tool_call" => "input",
                     _ => "arguments",
                 };
+                let given = string(fields, arguments, place)?;
                 self.facts
                     .part(index, fields, &["type", "call_id", "name", arguments]);
                 self.parts.push(Part::ToolCall {
                     id: original_call_id(string(fields, "call_id", place)?).into_owned(),
                     name: string(fields, "name", place)?.to_owned(),
-                    arguments: arguments::from_text(string(fields, arguments, place)?),
+                    arguments: match kind {
+                        "custom_tool_call" => arguments::from_text(given),
+                        _ => arguments::from_object_text(given),
+                    },
                 });
             }
         }

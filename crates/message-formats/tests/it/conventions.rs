@@ -81,6 +81,10 @@ fn an_output_stands_without_the_programs_words() {
             "",
         ),
         (r#"{"output":"a\n","metadata":{"exit_code":0}}"#, "a\n"),
+        (
+            r#"{ "metadata": {"exit_code": 0}, "output" : "a\n" }"#,
+            "a\n",
+        ),
         (r#"{"output":"a"}"#, r#"{"output":"a"}"#),
         ("<untrusted_context>\nOutput: a\n</untrusted_context>", "a"),
         ("Wall time: nothing follows", "Wall time: nothing follows"),
@@ -118,6 +122,30 @@ fn who_wrote_a_message_is_told_by_its_provenance() {
         program
     );
     assert_eq!(typed("go", r#"{"provenance":"system"}"#), program);
+    // Blanks and escapes change nothing, and words in a text say nothing.
+    assert_eq!(
+        typed(
+            "go",
+            r#"{ "a" : [ { "provenance" : { "x": 1, "type" : "user" } } ] }"#
+        ),
+        user
+    );
+    assert_eq!(typed("go", r#"{"provenance" : "real_user"}"#), user);
+    assert_eq!(
+        typed("go", r#"{"provenance" : {"type" : "harness"}}"#),
+        program
+    );
+    assert_eq!(typed("go", r#"{ "isMeta" : true }"#), program);
+    assert_eq!(typed("go", r#"{"is\u004deta": true}"#), program);
+    assert_eq!(typed("go", r#"{"synthetic" : true}"#), program);
+    assert_eq!(typed("go", r#"{"a":"\"isMeta\":true"}"#), user);
+    let summary = RawJson::parse(r#"{ "isCompactSummary" : true }"#).unwrap();
+    assert!(KnownAgents.user_text("go", Some(&summary)).is_document);
+    let folder = RawJson::parse(r#"{ "cwd" : "/pond" }"#).unwrap();
+    assert_eq!(
+        KnownAgents.working_folder(Some(&folder)).as_deref(),
+        Some("/pond")
+    );
     assert_eq!(typed("# AGENTS.md instructions for /a\n\nx", "{}"), program);
     let text = KnownAgents.user_text("<hook_context>x</hook_context>\n\ngo", None);
     assert_eq!((text.typed.trim(), text.injected.len()), ("go", 1));

@@ -57,7 +57,7 @@ impl Format for Chat {
     }
 }
 
-/// Any of the other formats, compressed.
+/// Any of the other formats, compressed, with a name of its own.
 #[derive(Debug)]
 struct Gzip(Formats);
 
@@ -231,8 +231,15 @@ fn compressed_sources_of_every_format_are_read() {
         assert_eq!(packed.sessions, plain.sessions);
         assert_eq!(packed.report, plain.report);
     }
-    let error = Formats::default().read(&*gzip(b"x"), &ReadOptions::default());
-    assert_eq!(error.unwrap_err().kind(), ErrorKind::NotText);
+    let options = ReadOptions::default();
+    let source = claude_code(40).into_bytes();
+    let unpacked = Formats::default().read(&*gzip(&source), &options).unwrap();
+    assert_eq!(unpacked.sessions, read(&source).unwrap().sessions);
+    let error = Formats::default().read(&*gzip(b"x"), &options);
+    assert_eq!(error.unwrap_err().kind(), ErrorKind::UnknownFormat);
+    let half = gzip(&source);
+    let error = Formats::default().read(&half[..half.len() / 2], &options);
+    assert_eq!(error.unwrap_err().kind(), ErrorKind::Invalid);
 }
 
 #[test]

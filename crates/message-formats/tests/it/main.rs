@@ -10,6 +10,7 @@
 
 mod agents;
 mod claude;
+mod codex_history;
 mod conventions;
 mod corpus;
 mod damaged;

@@ -598,6 +598,78 @@ fn unsigned_reasoning_goes_back_to_chat_completions_with_its_calls() {
 }
 
 #[test]
+fn the_phase_of_what_the_assistant_says_is_sent_back_to_the_interface_that_has_it() {
+    let said = |phase: &str, text: &str| {
+        json!({"type": "message", "role": "assistant", "phase": phase,
+            "content": [{"type": "output_text", "text": text}]})
+    };
+    let items = [
+        json!({"type": "message", "role": "user", "content": "Count."}),
+        said("commentary", "I look first."),
+        json!({"type": "function_call", "call_id": "c", "name": "ls", "arguments": "{}"}),
+        json!({"type": "function_call_output", "call_id": "c", "output": "3"}),
+        said("final_answer", "Three."),
+        said("someday", "And more."),
+    ];
+    let messages = responses::read(None, &items).unwrap();
+    let phases = |messages: &[Message]| -> Vec<Value> {
+        let (_, sent) = responses::write(messages);
+        let said = sent.iter().filter(|item| item["role"] == "assistant");
+        said.map(|item| item["phase"].clone()).collect()
+    };
+    let expected = [json!("commentary"), json!("final_answer"), Value::Null];
+    assert_eq!(phases(&messages), expected);
+    // A rollout's message has it in the item, and a plain line in itself.
+    for meta in [
+        r#"{"ordinal": 3, "message": { "phase" : "commentary" }}"#,
+        r#"{"type":"message","phase":"commentary"}"#,
+    ] {
+        let mut one = Message::assistant("I look.");
+        one.meta = Some(RawJson::parse(meta).unwrap());
+        assert_eq!(phases(&[Message::user("Go."), one]), [json!("commentary")]);
+    }
+    for provider in [Provider::OpenAi, Provider::Anthropic, Provider::Gemini] {
+        let sent = Value::Object(provider.request(&messages)).to_string();
+        assert!(!sent.contains("phase"), "{sent}");
+    }
+}
+
+#[test]
+fn arguments_that_are_no_object_are_sent_as_one_with_the_words_of_the_model() {
+    let broken = [
+        r#""{\"path\": \"po""#,
+        r#""*** Begin Patch""#,
+        "\"\"",
+        "[1]",
+    ];
+    let mut messages = vec![Message::user("Go.")];
+    for (at, arguments) in broken.iter().enumerate() {
+        let arguments = RawJson::parse(*arguments).unwrap();
+        let id = format!("c{at}");
+        messages.push(Message::tool_call(&*id, "write", arguments));
+        messages.push(Message::tool_result(&*id, "it is no JSON"));
+    }
+    let (_, sent) = responses::write(&messages);
+    assert_eq!(responses::read(None, &sent).unwrap(), messages);
+    let sent_chat = openai::write(&messages);
+    assert_eq!(openai::read(&sent_chat).unwrap(), messages);
+    let calls = sent.iter().map(|item| &item["arguments"]);
+    let calls = calls.chain(
+        sent_chat
+            .iter()
+            .map(|one| &one["tool_calls"][0]["function"]["arguments"]),
+    );
+    let texts: Vec<&str> = calls.filter_map(Value::as_str).collect();
+    assert_eq!(texts.len(), 2 * broken.len());
+    for text in texts {
+        assert!(
+            serde_json::from_str::<Value>(text).unwrap().is_object(),
+            "{text}"
+        );
+    }
+}
+
+#[test]
 fn a_response_is_read_whole() {
     let message = json!({
         "role": "assistant", "content": null, "refusal": null, "annotations": [],

@@ -3,8 +3,11 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
+use memory_model::conventions::AgentConventions as _;
 use memory_model::{EntryKind, Message, Part, Role};
-use message_formats::{EarlierReading, ErrorKind, ReadOptions, SessionLog, Transcript, read_file};
+use message_formats::{
+    EarlierReading, ErrorKind, KnownAgents, ReadOptions, SessionLog, Transcript, read_file,
+};
 use serde_json::{Value, json};
 
 use crate::support::{corpus, export, read_str};
@@ -983,5 +986,121 @@ fn documents_without_a_list_of_messages_are_counted() {
             "{format}: {skipped:?}"
         );
         assert!(transcript.report.lost_any());
+    }
+}
+
+/// Returns the conversations of an export, each with whether it is in use, and its messages and notes.
+fn conversations(info: &str, messages: &[&str]) -> Vec<(String, bool, Vec<String>)> {
+    let messages = messages.join(",");
+    let text = format!(r#"{{"info":{{"id":"ses_1",{info}}},"messages":[{messages}]}}"#);
+    let transcript = read_str(&text);
+    assert_eq!(transcript.format, "opencode");
+    let logs = transcript.sessions.iter().map(|log| {
+        let told = log.messages.iter().map(|message| {
+            let id = message.external_id.as_deref().unwrap_or_default();
+            let mark = if message.kind == EntryKind::Note {
+                "-"
+            } else {
+                ""
+            };
+            format!("{mark}{id} {}", message.text())
+                .trim_end()
+                .to_owned()
+        });
+        (log.key.to_string(), log.in_use, told.collect())
+    });
+    logs.collect()
+}
+
+#[test]
+fn opencode_messages_that_were_taken_back_are_a_fork() {
+    const DONE: &str = r#""role":"assistant","time":{"created":2,"completed":3}"#;
+    const USER: &str = r#""role":"user","time":{"created":1}"#;
+    let first = opencode_message("msg_1", USER, &[r#""type":"text","text":"Fill the pond.""#]);
+    let second = opencode_message(
+        "msg_2",
+        DONE,
+        &[
+            r#""type":"text","text":"I fill it.""#,
+            r#""type":"text","text":"It is full.""#,
+        ],
+    );
+    let third = opencode_message("msg_3", USER, &[r#""type":"text","text":"Drain it.""#]);
+    let messages = [&*first, &*second, &*third];
+    let told = conversations(r#""revert" : { "messageID" : "msg_2" }"#, &messages);
+    let [(_, true, shown), (key, false, back)] = told.as_slice() else {
+        panic!("{told:?}")
+    };
+    assert_eq!(shown[1..], ["msg_1 Fill the pond."]);
+    assert_eq!(key, "ses_1/msg_2");
+    assert_eq!(back[..], ["msg_2 I fill it.It is full.", "msg_3 Drain it."]);
+    // The message itself may be gone.
+    let told = conversations(r#""revert":{"messageID":"msg_1x"}"#, &messages);
+    assert_eq!(told[0].2.len(), 2);
+    assert_eq!(told[1].2.len(), 2);
+    // A part of a message stays.
+    let revert = r#""revert":{"messageID":"msg_2","partID":"prt_msg_2_1"}"#;
+    let told = conversations(revert, &messages);
+    let before = "msg_2-before-prt_msg_2_1 I fill it.";
+    assert_eq!(told[0].2[1..], ["msg_1 Fill the pond.", before]);
+    assert_eq!(
+        told[1].2[..],
+        ["msg_2 I fill it.It is full.", "msg_3 Drain it."]
+    );
+    for info in [r#""revert":null"#, r#""title":"t""#] {
+        assert_eq!(conversations(info, &messages).len(), 1);
+    }
+}
+
+#[test]
+fn messages_of_opencode_2_are_read_as_the_model_saw_them() {
+    let messages = [
+        r#"{"id":"msg_1","type":"user","time":{"created":1780000000000},"text":"Look.","files":[{"mime":"image/png","data":"AAAA","name":"a"}]}"#,
+        r#"{"id":"msg_2","type":"model-switched","time":{"created":1},"model":{"id":"m"}}"#,
+        r#"{"id":"msg_3","type":"assistant","time":{"created":1,"completed":2},"content":[{"type":"reasoning","text":"Hm."},{"type":"tool","id":"c1","name":"ls","state":{"status":"completed","input":{"a":1.0},"content":[{"type":"text","text":"a.txt"}]},"time":{"created":1}},{"type":"tool","id":"c2","name":"cat","state":{"status":"error","input":{},"error":{"type":"x","message":"It is gone."}},"time":{"created":1}}]}"#,
+        r#"{"id":"msg_4","type":"synthetic","time":{"created":1},"text":"Go on."}"#,
+        r#"{"id":"msg_5","type":"shell","time":{"created":1},"shellID":"s","command":"ls","status":"done","output":{"output":"b.txt"}}"#,
+        r#"{"id":"msg_6","type":"compaction","time":{"created":1},"status":"completed","reason":"auto","summary":"They looked.","recent":""}"#,
+        r#"{"id":"msg_7","type":"idle","time":{"created":1},"outcome":"succeeded"}"#,
+        r#"{"id":"msg_8","type":"hologram","time":{"created":1}}"#,
+        r#"{"id":"msg_9","type":"assistant","time":{"created":1},"content":[{"type":"text","text":"I am"}]}"#,
+    ];
+    let told = conversations(r#""directory":"/pond""#, &messages);
+    assert_eq!(
+        told[0].2,
+        [
+            "-ses_1",
+            "msg_1 Look.",
+            "-msg_2",
+            "msg_3",
+            "msg_3-c1 a.txt",
+            "msg_3-c2 It is gone.",
+            "msg_4 Go on.",
+            "msg_5 Shell command: ls\n\nb.txt",
+            "-msg_6",
+            "-msg_8",
+        ]
+    );
+    let text = format!(
+        r#"{{"info":{{"id":"ses_1"}},"messages":[{}]}}"#,
+        messages.join(",")
+    );
+    let transcript = read_str(&text);
+    let log = &transcript.sessions[0];
+    assert_eq!(log.summaries[0].text, "They looked.");
+    let skipped = &transcript.report.skipped;
+    assert_eq!(
+        (skipped["idle"], skipped["hologram"], skipped["incomplete"]),
+        (1, 1, 1)
+    );
+    let call = log.messages[3].parts.get(1).unwrap();
+    assert!(
+        matches!(call, Part::ToolCall { arguments, .. } if arguments.as_str() == r#"{"a":1.0}"#)
+    );
+    assert!(matches!(&log.messages[1].parts[1], Part::Image(_)));
+    for at in [6, 7] {
+        let meta = log.messages[at].meta.as_ref();
+        let text = log.messages[at].text();
+        assert!(KnownAgents.user_text(&text, meta).typed.is_empty());
     }
 }
