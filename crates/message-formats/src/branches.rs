@@ -209,6 +209,10 @@ impl Branches {
 
     /// Records that an entry was added to a branch, or that a record without an entry follows the branch's last one.
     pub(crate) fn placed(&mut self, id: &str, branch: usize) {
+        // A repeated record is not the branch's last one.
+        if self.entries.contains_key(&digest(id)) {
+            return;
+        }
         self.current = branch;
         let Some(at) = self.branches.get_mut(branch) else {
             return;

@@ -12,18 +12,18 @@ mod tree;
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
-use memory_model::{EntryKind, Message, Part, Role, SessionKey};
+use memory_model::{EntryKind, Message, Part, Role, SessionKey, Timestamp};
 
 use crate::detect::{self, Kind};
-use crate::json_lines::{self, Line, LineReader};
+use crate::json_lines::{self, Line, LineReader, Sessions};
 use crate::raw::{RawObject, Reading};
-use crate::session::{QUEUED, SessionBuilder, is_made_id, note, short_hash};
+use crate::session::{QUEUED, SessionBuilder, is_made_id, is_own, note, short_hash};
 use crate::{
     AgentHome, Confidence, EarlierReading, Error, Format, Head, Input, Origin, ReadOptions, Report,
     SessionLog, Sink,
 };
-use contents::Contents;
-use line::{prompt, read, session_of, whole};
+use contents::{Contents, whole_hash};
+use line::{prompt, read, repeat, session_of, whole};
 use outputs::Outputs;
 use queue::{QUEUE, Queue, Queued};
 use rewriting::Rewriting;
@@ -82,17 +82,50 @@ impl Format for ClaudeCode {
         options: &ReadOptions,
         sink: &mut dyn Sink,
     ) -> Result<Report, Error> {
-        let mut reader = Reader {
-            empty: Some(SessionBuilder::with_options(Origin::Root, options)),
-            started_by: input.path().and_then(started_by),
-            outputs: input.path().map(Outputs::of).unwrap_or_default(),
-            ..Reader::default()
+        let path = input.path();
+        let mut file = File {
+            options,
+            path,
+            sessions: Sessions::new(Reader::new(options, path)),
         };
-        let mut report = json_lines::read(input, options, &mut reader)?;
-        for session in reader.finish(&mut report) {
-            sink.session(session)?;
+        let mut report = json_lines::read(input, options, &mut file)?;
+        let readers = file.sessions.into_readers();
+        let is_one = readers.len() == 1;
+        for reader in readers {
+            for mut session in reader.finish(&mut report) {
+                // Lines at the end may be another session's.
+                session.last = session.last.filter(|_| is_one);
+                sink.session(session)?;
+            }
         }
         Ok(report)
+    }
+}
+
+/// A file. A line without a parent begins the session that it names. A session that is named further on, such as by a
+/// resume, is the same conversation.
+#[derive(Debug)]
+struct File<'a> {
+    options: &'a ReadOptions,
+    path: Option<&'a Path>,
+    sessions: Sessions<Reader>,
+}
+
+impl LineReader for File<'_> {
+    fn line(&mut self, line: &Line<'_>, report: &mut Report) {
+        let object = &line.object;
+        let tag = object.string("type").unwrap_or_default();
+        let parent = object.get("parentUuid").filter(|_| {
+            let is_aside = NOISE.contains(&tag.as_str()) || object.is_true("isSidechain");
+            !is_aside && object.present("logicalParentUuid").is_none()
+        });
+        let id = session_of(object);
+        let id = id.filter(|id| parent.is_some() || self.sessions.knows(id));
+        let is_first = parent.is_some_and(|parent| parent.get() == "null");
+        let new = || Reader::new(self.options, self.path);
+        if let Some(reader) = self.sessions.of(id, is_first, new) {
+            reader.line(line, report);
+        }
     }
 }
 
@@ -125,11 +158,15 @@ struct SpawnCall {
     taken: bool,
 }
 
-/// Reads a file's lines in file order.
+/// Reads a session's lines in file order.
 ///
 /// `parentUuid` distinguishes side chains. It also shows a turn that was taken back: the user went back to a message
 /// before the turn. A fork begins there. Any other line continues its branch in file order, because results of parallel
 /// calls and notes of the program are branches of the tree too.
+///
+/// A compaction takes nothing back. But the program may write older lines again because of it, and put the next line
+/// behind the last one of these. So a line of the tree also stands where it was last written, and where a boundary named
+/// it as the last line.
 #[derive(Debug, Default)]
 struct Reader {
     /// Session that the first conversational line names, or a key made from that line.
@@ -149,6 +186,10 @@ struct Reader {
     names: Names,
     /// Lines of the root conversation and its forks, by uuid.
     lines: Lines,
+    /// Places at which a line of the tree was written again: the chain, and the number of lines that it showed by then.
+    again: HashMap<Name, Vec<(usize, usize)>>,
+    /// The last message with each content and time, by their hash: its chain, and its index there.
+    contents: HashMap<u64, (usize, usize)>,
     /// Index of a side chain, by the uuid of each of its lines.
     chain_of: HashMap<Name, usize>,
     /// Index of a side chain, by its agent.
@@ -174,8 +215,12 @@ struct Chain {
     start: Start,
     /// Lines of the root or a fork, one for each message.
     steps: Vec<Step>,
+    /// Lines of the tree that were written again, each with the number of lines that the chain showed by then.
+    again: Vec<(u32, Step)>,
     /// Contents of the messages in the overflow, for what a compaction writes again.
     contents: Contents,
+    /// Time of the newest message.
+    newest: Timestamp,
 }
 
 /// How a chain begins.
@@ -195,8 +240,15 @@ impl Chain {
             parent,
             start,
             steps: Vec::new(),
+            again: Vec::new(),
             contents: Contents::default(),
+            newest: Timestamp::default(),
         }
+    }
+
+    /// Returns the number of lines that the chain shows.
+    fn end(&self) -> usize {
+        self.shared() + self.steps.len()
     }
 
     /// Returns the number of lines that the chain shares with its parent.
@@ -229,19 +281,32 @@ impl LineReader for Reader {
         let is_own = object.is_true("isSidechain") || object.id(CALL).is_some();
         let side = is_own || agent.is_some_and(|agent| self.agents.contains_key(&agent));
         self.linked |= !side && object.get("parentUuid").is_some();
+        let at = |reading| object.time("timestamp", reading).unwrap_or_default();
         let mut found = (!noise).then(|| read(line, &tag, false, Reading::Now));
-        let mut repeats = false;
+        if let Some((message, _)) = &mut found {
+            message.created_at = at(Reading::Now);
+        }
+        let again = !side && uuid.as_deref().is_some_and(|uuid| self.is_placed(uuid));
+        let mut said = None;
         if let Some((message, _)) = found.as_ref().filter(|_| !side) {
-            repeats = self.repeats_queued(&tag, object, message);
+            said = self.said_from_queue(&tag, object, message);
             self.push_queued(true);
             if tag == "assistant" {
                 self.queue.replied();
             }
         }
+        let mut original = None;
         let session = match side {
             true => self.chain(line, uuid.as_deref(), noise),
-            false => self.branch(object, uuid.as_deref(), &tag, noise),
+            false => {
+                let message = found.as_ref().map(|(message, _)| message);
+                original = message.and_then(|one| self.original(self.current, one, again));
+                self.branch(object, uuid.as_deref(), &tag, noise, original.is_some())
+            }
         };
+        if side && let Some((message, _)) = &found {
+            original = self.original(session, message, false);
+        }
         let Some((mut message, mut revised)) = found.take() else {
             if tag == QUEUE {
                 if self.queue.operation(line) {
@@ -256,13 +321,20 @@ impl LineReader for Reader {
         if object.is_true("isCompactSummary") && self.is_only_trace(session) {
             (message, revised) = read(line, &tag, true, Reading::Now);
         }
-        if repeats {
-            message = whole(line, &tag);
+        if let Some(said) = said {
+            let is_said = |part: &Part| matches!(part, Part::Text { .. }) || said.contains(part);
+            message.parts.retain(|part| !is_said(part));
+            if message.parts.is_empty() {
+                message = whole(line, &tag);
+            }
             revised = true;
         }
-        let at = |reading| object.time("timestamp", reading).unwrap_or_default();
+        if let Some(original) = &original {
+            message = repeat(line, &tag, original);
+            revised = true;
+        }
         message.created_at = at(Reading::Now);
-        if !side {
+        if !side && original.is_none() {
             let note = self.sessions.get(session).and_then(|chain| {
                 let earlier = (&chain.log, &chain.contents);
                 self.rewriting.note(line, &tag, &message, earlier)
@@ -287,7 +359,8 @@ impl LineReader for Reader {
         let pushed = self.push(session, message, uuid.clone(), line.text, earlier);
         let output_id = pushed.as_ref().map(|external| format!("{external}/output"));
         if let Some(external) = pushed.filter(|_| !side) {
-            self.step(session, object, uuid, LineKind::of(object, &tag));
+            let kind = LineKind::of(object, &tag);
+            self.step(session, object, uuid, kind, original.is_some());
             let new = names.filter(|name| self.last_key.as_ref() != Some(name));
             if let Some(name) = new {
                 let chain = self.sessions.get_mut(session);
@@ -309,6 +382,15 @@ impl LineReader for Reader {
 }
 
 impl Reader {
+    fn new(options: &ReadOptions, path: Option<&Path>) -> Self {
+        Self {
+            empty: Some(SessionBuilder::with_options(Origin::Root, options)),
+            started_by: path.and_then(started_by),
+            outputs: path.map(Outputs::of).unwrap_or_default(),
+            ..Self::default()
+        }
+    }
+
     fn finish(self, report: &mut Report) -> Vec<SessionLog> {
         self.queue.finish(report);
         let Some(key) = self.key.clone() else {
@@ -363,17 +445,46 @@ impl Reader {
             .is_some_and(|chain| chain.shared() == 0 && chain.log.is_without_messages())
     }
 
-    /// Returns whether a line repeats words that were said from the queue. The queue then forgets the words.
-    fn repeats_queued(&mut self, tag: &str, object: &RawObject<'_>, message: &Message) -> bool {
-        match tag {
-            "attachment" if attachment::is_queued_command(object) => {
-                message.kind == EntryKind::Message && self.queue.attached(&message.text())
-            }
-            "user" if message.role == Role::User && message.kind == EntryKind::Message => {
-                self.queue.typed(&message.text())
-            }
-            _ => false,
+    /// Returns what was said from the queue already of a line with the same words. The queue then forgets the words.
+    /// Returns `None` if the words were not said.
+    fn said_from_queue(
+        &mut self,
+        tag: &str,
+        object: &RawObject<'_>,
+        message: &Message,
+    ) -> Option<Vec<Part>> {
+        if message.kind != EntryKind::Message {
+            return None;
         }
+        match tag {
+            "attachment" if attachment::is_queued_command(object) => self.queue.attached(message),
+            "user" if message.role == Role::User => self.queue.typed(message),
+            _ => None,
+        }
+    }
+
+    /// Returns the entry that a message repeats: a message of the chain with the same content and time.
+    ///
+    /// A compaction can write older messages again. Such a line has an id that came before, or it is older than a line
+    /// before it.
+    fn original(&self, chain: usize, message: &Message, again: bool) -> Option<String> {
+        let newest = self.sessions.get(chain)?.newest;
+        let is_late = again || message.created_at < newest;
+        if !is_late || !message.created_at.is_known() || message.kind == EntryKind::Note {
+            return None;
+        }
+        let (owner, at) = *self.contents.get(&whole_hash(message))?;
+        let from = self.sessions.get(owner)?;
+        if !again && !self.shows(chain, (owner, from.shared() + at)) {
+            return None;
+        }
+        let one = from.log.message(at)?;
+        let is_same = one.kind == message.kind
+            && one.role == message.role
+            && one.response == message.response
+            && one.created_at == message.created_at
+            && one.parts == message.parts;
+        one.external_id.clone().filter(|_| is_same)
     }
 
     /// Adds the words that were said from the queue by now. `next` means that another record follows.
@@ -498,6 +609,11 @@ impl Reader {
         if !keeps {
             chain.contents.push(&message);
         }
+        if message.kind == EntryKind::Message && !is_own(&message) {
+            chain.newest = chain.newest.max(message.created_at);
+            let place = (session, chain.log.len());
+            self.contents.insert(whole_hash(&message), place);
+        }
         chain.log.add(message, earlier, line.clone(), keeps);
         Some(line)
     }
@@ -585,20 +701,29 @@ impl Reader {
     }
 
     /// Returns the branch that a line of the root conversation belongs to. It is a new fork if the line begins a turn
-    /// in the place of a turn that was taken back.
+    /// in the place of a turn that was taken back. `is_copy` means that the line repeats an earlier one.
     pub(super) fn branch(
         &mut self,
         object: &RawObject<'_>,
         uuid: Option<&str>,
         tag: &str,
         noise: bool,
+        is_copy: bool,
     ) -> usize {
         let name = uuid.map(|uuid| self.names.of(uuid));
-        if let Some(known) = name.and_then(|name| self.lines.get(name))
-            && let Some((chain, _)) = known.place()
+        if let Some(name) = name
+            && let Some(place) = self.lines.get(name).and_then(TreeLine::place)
         {
-            // The line is repeated, or another line has its uuid.
-            return chain;
+            // The line is written again, or another line has its uuid.
+            let chain = match self.shows(self.current, place) {
+                true => self.current,
+                false => place.0,
+            };
+            self.stand_again(chain, name);
+            return place.0;
+        }
+        if is_copy {
+            return self.current;
         }
         let Some(stated) = object.get("parentUuid") else {
             return self.current;
@@ -613,6 +738,7 @@ impl Reader {
                     parent,
                     place: None,
                     kind: LineKind::Aside,
+                    session: None,
                 };
                 self.lines.insert(name, line);
             }
@@ -632,12 +758,13 @@ impl Reader {
             && let Some(from) = self.sessions.get(branch)
         {
             let name = uuid.map_or_else(|| format!("fork-{}", self.sessions.len()), str::to_owned);
-            let fork = Chain::new(
+            let mut fork = Chain::new(
                 from.log.branch(),
                 branch,
                 Some(name),
                 Start::Fork { shared },
             );
+            fork.newest = from.newest;
             self.sessions.push(fork);
             self.current = self.sessions.len() - 1;
             return self.current;
@@ -675,9 +802,13 @@ impl Reader {
         object: &RawObject<'_>,
         uuid: Option<String>,
         kind: LineKind,
+        is_copy: bool,
     ) {
         let parent = self.parent(object);
         let uuid = uuid.map(|uuid| self.names.of(&uuid));
+        if kind == LineKind::Boundary {
+            self.end_at_boundary(session, object);
+        }
         let step = Step {
             uuid,
             above: parent.and_then(|parent| self.placed(parent)),
@@ -686,30 +817,114 @@ impl Reader {
                 .is_some_and(|parent| parent.get() == "null"),
             kind,
             session: session_of(object).map(|session| self.names.of(&session)),
+            is_copy,
         };
+        let named = step.session;
         let Some(chain) = self.sessions.get_mut(session) else {
             return;
         };
-        let place = chain.shared() + chain.steps.len();
+        let place = chain.end();
         chain.steps.push(step);
         if let Some(uuid) = uuid.filter(|uuid| self.lines.get(*uuid).is_none()) {
             let line = TreeLine {
                 parent,
                 place: Some((session as u32, place as u32)),
                 kind,
+                session: named,
             };
             self.lines.insert(uuid, line);
+            if is_copy {
+                self.again.entry(uuid).or_default().push((session, place));
+            }
         }
     }
 
-    /// Returns the lines that a chain shows from a place on, oldest first.
-    fn steps_from(&self, chain: usize, place: usize) -> Vec<&Step> {
+    /// Returns whether a line with a uuid has a place in the tree.
+    fn is_placed(&mut self, uuid: &str) -> bool {
+        let line = self.lines.get(self.names.of(uuid));
+        line.is_some_and(|line| line.place.is_some())
+    }
+
+    /// Records that the program wrote a line of the tree again. It stands at the end of the chain once more, so that a
+    /// line behind it goes on from there and takes nothing back.
+    fn stand_again(&mut self, chain: usize, name: Name) {
+        let Some(line) = self.lines.get(name) else {
+            return;
+        };
+        let step = Step {
+            uuid: Some(name),
+            above: line.parent.and_then(|parent| self.placed(parent)),
+            is_root: line.parent.is_none(),
+            kind: line.kind,
+            session: line.session,
+            is_copy: true,
+        };
+        if let Some(at) = self.sessions.get_mut(chain) {
+            let end = at.end();
+            at.again.push((end as u32, step));
+            self.again.entry(name).or_default().push((chain, end));
+        }
+    }
+
+    /// Records that a compaction took the conversation as it stood. The line that the boundary names as the last one is
+    /// then the end of the conversation, wherever the program had put it in the tree.
+    fn end_at_boundary(&mut self, chain: usize, object: &RawObject<'_>) {
+        let last = object.string("logicalParentUuid");
+        let mut at = last.map(|last| self.names.of(&last));
+        for _ in 0..=self.lines.depth() {
+            let Some((name, line)) = at.and_then(|name| Some((name, self.lines.get(name)?))) else {
+                return;
+            };
+            let (kind, parent) = (line.kind, line.parent);
+            if line.place().is_some_and(|place| self.shows(chain, place)) {
+                self.stand_again(chain, name);
+            }
+            if kind != LineKind::Aside {
+                return;
+            }
+            at = parent;
+        }
+    }
+
+    /// Returns the number of lines that a branch showed when a line was last written again.
+    fn stood_again(&self, branch: usize, name: Name) -> Option<usize> {
+        let mut places = self.again.get(&name)?.iter().rev();
+        let shown = |(chain, end): &&(usize, usize)| {
+            *chain == branch || self.shows(branch, (*chain, end.saturating_sub(1)))
+        };
+        places.find(shown).map(|(_, end)| *end)
+    }
+
+    /// Returns the lines that a chain shows from a place on, each with its place, oldest first. A line that was written
+    /// again comes once more, with its first place.
+    fn steps_from(&self, chain: usize, place: usize) -> Vec<(usize, &Step)> {
         let mut steps = Vec::new();
         let (mut at, mut end) = (self.sessions.get(chain), usize::MAX);
         while let Some(chain) = at {
             let shared = chain.shared();
-            let own = chain.steps.iter().take(end.saturating_sub(shared));
-            steps.extend(own.skip(place.saturating_sub(shared)).rev());
+            let own = (shared..).zip(&chain.steps);
+            let own = own.take(end.saturating_sub(shared));
+            let own = own.skip(place.saturating_sub(shared));
+            let from = chain
+                .again
+                .partition_point(|(by, _)| (*by as usize) < place);
+            let again = chain.again.get(from..).unwrap_or_default().iter();
+            let again = again.map(|(by, step)| (*by as usize, step));
+            let mut again = again.take_while(|(by, _)| *by <= end).peekable();
+            let first = |(by, step): (usize, &'_ Step)| {
+                let line = step.uuid.and_then(|uuid| self.lines.get(uuid));
+                line.and_then(TreeLine::place)
+                    .map_or(by, |(_, place)| place)
+            };
+            let mut part = Vec::new();
+            for (at, step) in own {
+                while let Some(one) = again.next_if(|(by, _)| *by <= at) {
+                    part.push((first(one), one.1));
+                }
+                part.push((at, step));
+            }
+            part.extend(again.map(|one| (first(one), one.1)));
+            steps.extend(part.into_iter().rev());
             end = end.min(shared);
             at = match shared > place {
                 true => self.sessions.get(chain.parent),
@@ -731,13 +946,22 @@ impl Reader {
         parent: Option<Name>,
         session: Option<Name>,
     ) -> Option<usize> {
+        // Lines further down the tree. Each has the first conversational line on the way to it, and its turn.
+        let mut below: HashMap<Name, (Option<usize>, Option<usize>)> = HashMap::new();
         // The user goes back to a message, not to a note of the program before the turn.
         let mut anchor = parent;
+        let mut again = 0;
         for _ in 0..=self.lines.depth() {
-            match anchor.and_then(|uuid| self.lines.get(uuid)) {
-                Some(line) if line.kind == LineKind::Aside => anchor = line.parent,
-                _ => break,
+            let Some((uuid, line)) = anchor.and_then(|uuid| Some((uuid, self.lines.get(uuid)?)))
+            else {
+                break;
+            };
+            again = again.max(self.stood_again(branch, uuid).unwrap_or_default());
+            if line.kind != LineKind::Aside {
+                break;
             }
+            below.insert(uuid, (None, None));
+            anchor = line.parent;
         }
         let first = match anchor {
             None => 0,
@@ -750,26 +974,39 @@ impl Reader {
                     + 1
             }
         };
-        // Lines further down the tree. Each has the first conversational line on the way to it, and its turn.
-        let mut below: HashMap<Name, (Option<usize>, Option<usize>)> = HashMap::new();
+        let first = first.max(again);
         let mut prompts: Vec<(usize, usize)> = Vec::new();
         let mut answered: HashSet<usize> = HashSet::new();
         let mut linked = anchor.is_some();
-        for (place, step) in (first..).zip(self.steps_from(branch, first)) {
+        // Lines that are written again follow the conversation as it stands, wherever they were in the tree. They begin
+        // no turn there.
+        let mut before = Some((None, None));
+        let mut moved: HashSet<Name> = HashSet::new();
+        for (place, step) in self.steps_from(branch, first) {
             if anchor.is_none() && step.kind == LineKind::Boundary {
                 // The lines behind a boundary are a separate tree.
                 return None;
             }
             let above = step.above;
             let state = match (above, anchor) {
-                (above, Some(anchor)) if above == Some(anchor) => (None, None),
+                (above, Some(anchor)) if above == Some(anchor) => Some((None, None)),
                 // A second root of the tree is a resume, unless it names the same session.
-                (None, None) if step.is_root && step.session == session => (None, None),
-                (Some(above), _) => match below.get(&above) {
-                    Some(state) => *state,
-                    None => continue,
-                },
-                _ => continue,
+                (None, None) if step.is_root && step.session == session => Some((None, None)),
+                (above, _) => above.and_then(|above| below.get(&above).copied()),
+            };
+            let is_moved = above != anchor && above.is_none_or(|above| moved.contains(&above));
+            if step.is_copy && (state.is_none() || is_moved) {
+                if let Some((uuid, before)) = step.uuid.zip(before) {
+                    moved.insert(uuid);
+                    below.insert(uuid, before);
+                }
+                continue;
+            }
+            let Some(state) = state else {
+                if step.kind.is_said() {
+                    before = None;
+                }
+                continue;
             };
             linked |= above.is_some();
             let (mut said, mut turn) = state;
@@ -786,6 +1023,9 @@ impl Reader {
                 }
                 (LineKind::Assistant, _) => answered.extend(turn),
                 _ => {}
+            }
+            if step.kind.is_said() && !step.is_copy {
+                before = Some((said, turn));
             }
             if let Some(uuid) = step.uuid {
                 below.insert(uuid, (said, turn));

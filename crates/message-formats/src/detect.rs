@@ -1,6 +1,7 @@
 //! Detects this crate's formats of lines by the shapes of their lines.
 
 use crate::raw::RawObject;
+use crate::torn;
 use crate::{Confidence, Head};
 
 /// Number of lines without a known shape that make the source none of these formats.
@@ -48,11 +49,7 @@ pub(crate) fn sniff(head: &Head<'_>, kind: Kind) -> Confidence {
         return Confidence::No;
     }
     let mut undecided = 0;
-    let objects = head
-        .lines()
-        .filter_map(|line| std::str::from_utf8(line.trim_ascii()).ok())
-        .filter_map(RawObject::parse);
-    for object in objects {
+    for object in head.lines().flat_map(objects) {
         match classify(&object) {
             Some(found) if found == kind => {
                 return match kind {
@@ -70,6 +67,19 @@ pub(crate) fn sniff(head: &Head<'_>, kind: Kind) -> Confidence {
     match head.is_complete() {
         true => Confidence::No,
         false => Confidence::Undecided,
+    }
+}
+
+/// Returns the objects in a line of a head.
+fn objects(line: &[u8]) -> Vec<RawObject<'_>> {
+    let line = line.trim_ascii();
+    let whole = std::str::from_utf8(line).ok().and_then(RawObject::parse);
+    match whole {
+        Some(object) => vec![object],
+        None if !line.starts_with(b"{") => Vec::new(),
+        None => torn::records(line, false)
+            .filter_map(RawObject::parse)
+            .collect(),
     }
 }
 

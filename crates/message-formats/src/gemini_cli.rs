@@ -27,7 +27,7 @@ use crate::branches::Branches;
 use crate::chat::{self, Calls};
 use crate::detect::{self, Kind};
 use crate::documents::{self, Found};
-use crate::json_lines::{self, Line, LineReader, is_object};
+use crate::json_lines::{self, Line, LineReader, Sessions, has_record};
 use crate::lines::BOM;
 use crate::outline::Outline;
 use crate::raw::{Member, MetaBuilder, RawObject, Reading, list, string};
@@ -90,11 +90,9 @@ impl Format for GeminiCli {
         options: &ReadOptions,
         sink: &mut dyn Sink,
     ) -> Result<Report, Error> {
-        let mut reader = Reader {
-            branches: Branches::new(options),
-            records: HashMap::new(),
-            results: HashMap::new(),
-            calls: Calls::default(),
+        let mut file = File {
+            options,
+            sessions: Sessions::new(Reader::new(options)),
         };
         let source = input.reader();
         let limit = u64::try_from(options.max_line_bytes).unwrap_or(u64::MAX);
@@ -107,11 +105,12 @@ impl Format for GeminiCli {
                 break;
             }
         }
-        let is_lines = limited.limit() == 0 || is_object(start.strip_prefix(BOM).unwrap_or(&start));
+        let is_lines =
+            limited.limit() == 0 || has_record(start.strip_prefix(BOM).unwrap_or(&start));
         let mut whole = Cursor::new(start).chain(source);
         let mut input = Input::new(&mut whole);
         let report = if is_lines {
-            json_lines::read(input, options, &mut reader)?
+            json_lines::read(input, options, &mut file)?
         } else {
             let mut buffer = Vec::new();
             let found = documents::next(&mut input, options, &mut buffer)?;
@@ -122,11 +121,31 @@ impl Format for GeminiCli {
                 return Err(Error::invalid(&options.name, advice));
             };
             let mut report = Report::new();
-            reader.line(&line, &mut report);
+            file.line(&line, &mut report);
             report
         };
-        reader.branches.finish(false, sink)?;
+        for reader in file.sessions.into_readers() {
+            reader.branches.finish(false, sink)?;
+        }
         Ok(report)
+    }
+}
+
+/// A file. Each session in it begins with a header.
+#[derive(Debug)]
+struct File<'a> {
+    options: &'a ReadOptions,
+    sessions: Sessions<Reader>,
+}
+
+impl LineReader for File<'_> {
+    fn line(&mut self, line: &Line<'_>, report: &mut Report) {
+        let is_header = line.get("projectHash").is_some() && line.get("type").is_none();
+        let id = line.object.id("sessionId").filter(|_| is_header);
+        let new = || Reader::new(self.options);
+        if let Some(reader) = self.sessions.of(id, true, new) {
+            reader.line(line, report);
+        }
     }
 }
 
@@ -182,6 +201,15 @@ impl LineReader for Reader {
 }
 
 impl Reader {
+    fn new(options: &ReadOptions) -> Self {
+        Self {
+            branches: Branches::new(options),
+            records: HashMap::new(),
+            results: HashMap::new(),
+            calls: Calls::default(),
+        }
+    }
+
     /// Adds a message for a whole record, in its place.
     fn keep(&mut self, line: &Line<'_>, message: Message) {
         self.push(message, line, line.object.id("id"));

@@ -36,6 +36,7 @@ mod session;
 mod session_file;
 mod swe_agent;
 mod tau_bench;
+mod torn;
 mod transcript;
 mod unpack;
 

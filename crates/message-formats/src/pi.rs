@@ -5,7 +5,7 @@ use memory_model::{Message, Part, RawJson, Role};
 use crate::blocks::{Blocks, Dialect, is_error, set_meta};
 use crate::branches::Branches;
 use crate::detect::{self, Kind};
-use crate::json_lines::{self, Line, LineReader};
+use crate::json_lines::{self, Line, LineReader, Sessions};
 use crate::raw::{MetaBuilder, RawObject, Reading, readable, text};
 use crate::session::{note, unknown};
 use crate::{
@@ -47,17 +47,37 @@ impl Format for Pi {
         options: &ReadOptions,
         sink: &mut dyn Sink,
     ) -> Result<Report, Error> {
-        let mut reader = Reader {
-            branches: Branches::new(options),
-            order: Vec::new(),
+        let mut file = File {
+            options,
+            sessions: Sessions::new(Reader::new(options)),
         };
-        let report = json_lines::read(input, options, &mut reader)?;
-        reader.branches.finish(true, sink)?;
+        let report = json_lines::read(input, options, &mut file)?;
+        for reader in file.sessions.into_readers() {
+            reader.branches.finish(true, sink)?;
+        }
         Ok(report)
     }
 }
 
-/// Reads a file's lines in file order. An entry is added to the conversation with its parent as the last entry. Any
+/// A file. Each session in it begins with a header.
+#[derive(Debug)]
+struct File<'a> {
+    options: &'a ReadOptions,
+    sessions: Sessions<Reader>,
+}
+
+impl LineReader for File<'_> {
+    fn line(&mut self, line: &Line<'_>, report: &mut Report) {
+        let is_header = line.string("type").as_deref() == Some("session");
+        let id = line.object.id("id").filter(|_| is_header);
+        let new = || Reader::new(self.options);
+        if let Some(reader) = self.sessions.of(id, true, new) {
+            reader.line(line, report);
+        }
+    }
+}
+
+/// Reads a session's lines in file order. An entry is added to the conversation with its parent as the last entry. Any
 /// other parent makes a fork.
 #[derive(Debug)]
 struct Reader {
@@ -141,6 +161,13 @@ impl LineReader for Reader {
 }
 
 impl Reader {
+    fn new(options: &ReadOptions) -> Self {
+        Self {
+            branches: Branches::new(options),
+            order: Vec::new(),
+        }
+    }
+
     /// Returns the summary of an entry.
     fn summary(&self, object: &RawObject<'_>, tag: &str) -> Option<SourceSummary> {
         let external = |id: String| self.branches.external(&id);

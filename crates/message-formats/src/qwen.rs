@@ -14,12 +14,13 @@
 //! - A line with a `parentUuid` other than the last line begins a fork at that parent.
 
 use memory_model::{Message, Part, Role};
+use serde_json::value::RawValue;
 
 use crate::blocks::{only_results, set_meta};
 use crate::branches::Branches;
 use crate::chat::{self, Calls};
 use crate::detect::{self, Kind};
-use crate::json_lines::{self, Line, LineReader};
+use crate::json_lines::{self, Line, LineReader, Sessions};
 use crate::raw::{MetaBuilder, RawObject, Reading, list};
 use crate::session::{note, unknown};
 use crate::{
@@ -68,13 +69,33 @@ impl Format for QwenCode {
         options: &ReadOptions,
         sink: &mut dyn Sink,
     ) -> Result<Report, Error> {
-        let mut reader = Reader {
-            branches: Branches::new(options),
-            calls: Calls::default(),
+        let mut file = File {
+            options,
+            sessions: Sessions::new(Reader::new(options)),
         };
-        let report = json_lines::read(input, options, &mut reader)?;
-        reader.branches.finish(true, sink)?;
+        let report = json_lines::read(input, options, &mut file)?;
+        for reader in file.sessions.into_readers() {
+            reader.branches.finish(true, sink)?;
+        }
         Ok(report)
+    }
+}
+
+/// A file. A line without a parent begins the session that it names.
+#[derive(Debug)]
+struct File<'a> {
+    options: &'a ReadOptions,
+    sessions: Sessions<Reader>,
+}
+
+impl LineReader for File<'_> {
+    fn line(&mut self, line: &Line<'_>, report: &mut Report) {
+        let parent = line.get("parentUuid").map(RawValue::get);
+        let new = || Reader::new(self.options);
+        let id = line.object.id("sessionId");
+        if let Some(reader) = self.sessions.of(id, parent == Some("null"), new) {
+            reader.line(line, report);
+        }
     }
 }
 
@@ -82,6 +103,15 @@ impl Format for QwenCode {
 struct Reader {
     branches: Branches,
     calls: Calls,
+}
+
+impl Reader {
+    fn new(options: &ReadOptions) -> Self {
+        Self {
+            branches: Branches::new(options),
+            calls: Calls::default(),
+        }
+    }
 }
 
 impl LineReader for Reader {

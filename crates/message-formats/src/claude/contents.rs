@@ -47,6 +47,16 @@ impl Contents {
     }
 }
 
+/// Returns the hash of a message's content and time.
+pub(super) fn whole_hash(message: &Message) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    message.created_at.0.hash(&mut hasher);
+    for part in &message.parts {
+        hash(message.role, part).hash(&mut hasher);
+    }
+    hasher.finish()
+}
+
 /// Returns the hash of a part. Calls and results with the same id have the same hash.
 fn hash(role: Role, part: &Part) -> u64 {
     let mut hasher = Hashed(DefaultHasher::new());

@@ -2,10 +2,11 @@
 //!
 //! The program records that words enter its queue, and later how they leave it: as a prompt (`dequeue`), in the middle
 //! of a turn (`remove`), or back to the user (`popAll`). Words that leave as a prompt are repeated in a separate line.
-//! For words that leave in the middle of a turn, newer versions write an attachment and announce it by an id. Older
-//! versions write no other copy of these words.
+//! For words that leave in the middle of a turn, newer versions write an attachment and announce it by an id or a
+//! reason. Older versions write no other copy of these words. A copy can hold more than the words, such as a picture,
+//! for which the words have a mark.
 
-use memory_model::{Message, Role};
+use memory_model::{Message, Part, Role};
 
 use crate::Report;
 use crate::blocks::{Blocks, Dialect, set_meta};
@@ -18,9 +19,16 @@ pub(super) const QUEUE: &str = "queue-operation";
 /// Keys of a line that have fields in its message.
 const CARRIED: [&str; 2] = ["content", "timestamp"];
 
+/// Keys of a record that announce an attachment with its words.
+const ANNOUNCING: [&str; 3] = ["commandUuid", "deliveryId", "reason"];
+
+/// Beginning of the mark for a picture in a user's words. A number and a bracket follow.
+const PICTURE: &str = "[Image #";
+
 /// Words in the queue, as a message.
 #[derive(Debug)]
 pub(super) struct Queued {
+    /// The words by which copies are recognised.
     words: String,
     pub(super) message: Message,
     pub(super) line: String,
@@ -36,10 +44,10 @@ pub(super) struct Queue {
     removed: Vec<(Queued, bool)>,
     /// Words of attachments that are still in the queue.
     attached: Vec<String>,
-    /// Words that were said from the queue without an attachment.
-    said: Vec<String>,
+    /// Words that were said from the queue without an attachment, and what was said with them.
+    said: Vec<(String, Vec<Part>)>,
     /// Words in `said` since the assistant's last words.
-    said_last: Vec<String>,
+    said_last: Vec<(String, Vec<Part>)>,
     passed_over: u64,
 }
 
@@ -57,7 +65,7 @@ impl Queue {
                 self.passed_over += 1;
                 if let Some(left) = self.leave(line) {
                     self.passed_over += 1;
-                    forget(&mut self.attached, &left.words);
+                    forget(&mut self.attached, |words| *words == left.words);
                 }
             }
             Some("remove") => {
@@ -65,11 +73,10 @@ impl Queue {
                 let Some(left) = self.leave(line).or_else(|| queued(line)) else {
                     return false;
                 };
-                if forget(&mut self.attached, &left.words) {
+                if forget(&mut self.attached, |words| *words == left.words).is_some() {
                     self.passed_over += 1;
                 } else {
-                    let announced = ["commandUuid", "deliveryId"];
-                    let announced = announced.iter().any(|key| line.object.id(key).is_some());
+                    let announced = ANNOUNCING.iter().any(|key| line.object.id(key).is_some());
                     self.removed.push((left, announced));
                 }
             }
@@ -101,26 +108,29 @@ impl Queue {
         Some(self.waiting.remove(at))
     }
 
-    /// Takes the words of an attachment. Returns whether they were said from the queue before.
-    pub(super) fn attached(&mut self, words: &str) -> bool {
-        if self.supersede(words) {
-            return false;
+    /// Takes the words of an attachment. Returns what was said of it from the queue before, or `None` if its words were
+    /// not said.
+    pub(super) fn attached(&mut self, message: &Message) -> Option<Vec<Part>> {
+        let words = words_of(message);
+        if self.supersede(&words) {
+            return None;
         }
         if self.waiting.iter().any(|queued| queued.words == words) {
-            self.attached.push(words.to_owned());
+            self.attached.push(words.clone());
         }
-        forget(&mut self.said_last, words);
-        forget(&mut self.said, words)
+        forget(&mut self.said_last, |(said, _)| *said == words);
+        Some(forget(&mut self.said, |(said, _)| *said == words)?.1)
     }
 
-    /// Takes the words of a user's line. Returns whether they were said from the queue since the assistant's last
-    /// words.
-    pub(super) fn typed(&mut self, words: &str) -> bool {
-        if self.supersede(words) {
-            return false;
+    /// Takes the words of a user's line. Returns what was said of it from the queue since the assistant's last words,
+    /// or `None` if its words were not said.
+    pub(super) fn typed(&mut self, message: &Message) -> Option<Vec<Part>> {
+        let words = words_of(message);
+        if self.supersede(&words) {
+            return None;
         }
-        forget(&mut self.said, words);
-        forget(&mut self.said_last, words)
+        forget(&mut self.said, |(said, _)| *said == words);
+        Some(forget(&mut self.said_last, |(said, _)| *said == words)?.1)
     }
 
     /// Returns whether words waited for this copy. They then count as passed over.
@@ -147,18 +157,20 @@ impl Queue {
             .partition::<Vec<_>, _>(|(_, announced)| next || !announced);
         self.removed = later;
         let due: Vec<Queued> = due.into_iter().map(|(queued, _)| queued).collect();
-        let words = due.iter().map(|queued| queued.words.clone());
-        self.said_last.extend(words.clone());
-        self.said.extend(words);
+        let said = due.iter();
+        let said = said.map(|queued| (queued.words.clone(), queued.message.parts.clone()));
+        self.said_last.extend(said.clone());
+        self.said.extend(said);
         due
     }
 
     /// Returns whether no later line can refer to words of the queue.
     pub(super) fn is_idle(&self) -> bool {
-        let words = [&self.attached, &self.said, &self.said_last];
         self.waiting.is_empty()
             && self.removed.is_empty()
-            && words.iter().all(|words| words.is_empty())
+            && self.attached.is_empty()
+            && self.said.is_empty()
+            && self.said_last.is_empty()
     }
 
     /// Counts the lines that did not become messages, and warns about words that no later line mentions.
@@ -173,13 +185,29 @@ impl Queue {
     }
 }
 
-/// Removes words from a list. Returns whether they were in the list.
-fn forget(list: &mut Vec<String>, words: &str) -> bool {
-    let found = list.iter().position(|known| known == words);
-    if let Some(at) = found {
-        list.remove(at);
+/// Removes and returns the first item of a list that matches.
+fn forget<T>(list: &mut Vec<T>, matches: impl Fn(&T) -> bool) -> Option<T> {
+    let found = list.iter().position(matches)?;
+    Some(list.remove(found))
+}
+
+/// Returns the words of a message without the marks of its pictures and the white space, which its copies may lack.
+fn words_of(message: &Message) -> String {
+    let text = message.text();
+    let mut pieces = text.split(PICTURE);
+    let mut words = pieces.next().unwrap_or_default().to_owned();
+    for piece in pieces {
+        let behind = piece.trim_start_matches(|one: char| one.is_ascii_digit());
+        match behind
+            .strip_prefix(']')
+            .filter(|_| behind.len() < piece.len())
+        {
+            Some(behind) => words.push_str(behind),
+            None => words.extend([PICTURE, piece]),
+        }
     }
-    found.is_some()
+    words.retain(|one| !one.is_whitespace());
+    words
 }
 
 /// Returns the words of a line, as a user's message.
@@ -189,10 +217,10 @@ fn queued(line: &Line<'_>) -> Option<Queued> {
     let mut blocks = MetaBuilder::default();
     let parts = Blocks::new(Dialect::Claude, Reading::Now).content(content, &mut blocks);
     let mut message = Message::new(Role::User, parts);
-    let words = message.text();
-    if words.trim().is_empty() {
+    if message.text().trim().is_empty() {
         return None;
     }
+    let words = words_of(&message);
     message.created_at = object.time("timestamp", Reading::Now).unwrap_or_default();
     let meta = object.facts(&CARRIED, Reading::Now);
     set_meta(&mut message, meta, MetaBuilder::default(), blocks);

@@ -66,6 +66,8 @@ pub(super) struct TreeLine {
     /// Index of the chain, and the line's place among the lines that the chain shows. `None` for noise.
     pub(super) place: Option<(u32, u32)>,
     pub(super) kind: LineKind,
+    /// Session that the line names.
+    pub(super) session: Option<Name>,
 }
 
 impl TreeLine {
@@ -86,6 +88,8 @@ pub(super) struct Step {
     pub(super) kind: LineKind,
     /// Session that the line names.
     pub(super) session: Option<Name>,
+    /// Whether the line repeats an earlier one.
+    pub(super) is_copy: bool,
 }
 
 impl Step {
@@ -97,6 +101,7 @@ impl Step {
             is_root: false,
             kind: LineKind::Aside,
             session: None,
+            is_copy: false,
         }
     }
 }

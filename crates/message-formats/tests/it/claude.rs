@@ -547,6 +547,81 @@ fn queued_words_may_come_with_pictures() {
     }
 }
 
+/// A picture may come with the words' copy alone, whether the copy was announced or not.
+#[test]
+fn a_picture_comes_with_the_copy_of_queued_words() {
+    let picture =
+        r#"{"type":"image","source":{"type":"base64","media_type":"image/png","data":"AAAA"}}"#;
+    let words = "[Image #1] like this";
+    let prompt = |text: &str| format!(r#"[{{"type":"text","text":"{text}"}},{picture}]"#);
+    let attached = |text: &str| {
+        let queued = format!(r#"{{"type":"queued_command","prompt":{}}}"#, prompt(text));
+        attachment("q1", &queued)
+    };
+    let typed = format!(r#"{{"role":"user","content":{}}}"#, prompt(words));
+    let begin = [
+        user("u1", "", "start the lamp", ""),
+        assistant("a1", "u1", "r1", &task("t1", "lamp"), ""),
+        enqueue(words),
+        result("r1", "t1"),
+    ];
+    let absorbed = queue("remove", r#","reason":"absorbed_mid_turn""#);
+    for (name, middle, count) in [
+        ("announced", vec![absorbed.clone(), attached(words)], 1),
+        (
+            "without the mark",
+            vec![absorbed.clone(), attached("like  this")],
+            1,
+        ),
+        (
+            "not announced",
+            vec![queue("remove", ""), attached(words)],
+            2,
+        ),
+        (
+            "the copy first",
+            vec![attached(words), queue("remove", "")],
+            1,
+        ),
+        (
+            "typed once more",
+            vec![queue("remove", ""), line("u2", "r1", "user", &typed, "")],
+            2,
+        ),
+        (
+            "the queue's record has the picture too",
+            vec![
+                queue("remove", ""),
+                queue("enqueue", &format!(r#","content":{}"#, prompt("and this"))),
+                queue("remove", ""),
+                attached("and this"),
+                attached(words).replace("q1", "q2"),
+            ],
+            3,
+        ),
+    ] {
+        let lines = [begin.to_vec(), middle, vec![reply("a2")]].concat();
+        let both = name.starts_with("the queue");
+        let log = match both {
+            true => read_str(&lines.concat()).sessions[0].clone(),
+            false => grown(&lines),
+        };
+        let said: Vec<&Message> = log
+            .messages
+            .iter()
+            .filter(|one| one.kind == EntryKind::Message && one.role == Role::User)
+            .skip(1)
+            .collect();
+        assert_eq!(said.len(), count, "{name}: {said:?}");
+        let parts = || said.iter().flat_map(|message| &message.parts);
+        let is_picture = |part: &&Part| matches!(part, Part::Image(_));
+        let pictures = parts().filter(is_picture).count();
+        let texts = parts().filter(|part| matches!(part, Part::Text { .. }));
+        let all = 1 + usize::from(both);
+        assert_eq!((pictures, texts.count()), (all, all), "{name}");
+    }
+}
+
 #[test]
 fn what_the_client_attaches_is_given_by_a_tool() {
     let file = r#"{"type":"file","filename":"/w/tax.rs","content":{"type":"text","file":{"filePath":"/w/tax.rs","content":"fn rate() {}","numLines":1}}}"#;
@@ -759,6 +834,65 @@ fn a_turn_that_was_taken_back_is_left_behind_in_its_branch() {
             course("s1", "u1 a1 n1 u2 a2 u4 a4", None, false),
             course("s1/u3", "u3 a3", Some("s1:"), false),
             course("s1/u5", "u5", Some("s1:a2"), true),
+        ]
+    );
+}
+
+/// The rows of a compaction that took the conversation up to the row `last`.
+fn compacted(number: u8, last: &str) -> String {
+    let boundary = format!(
+        r#","subtype":"compact_boundary","logicalParentUuid":"{last}","compactMetadata":{{}}"#
+    );
+    let [boundary_id, summary, command] = ["b", "s", "c"].map(|one| format!("{one}{number}"));
+    line(&boundary_id, "", "system", "{}", &boundary)
+        + &user(
+            &summary,
+            &boundary_id,
+            "So far",
+            r#","isCompactSummary":true"#,
+        )
+        + &user(&command, last, "<command-name>/compact</command-name>", "")
+}
+
+#[test]
+fn rows_that_are_written_again_take_nothing_back() {
+    let old = user("u1", "", "one", "") + &said("a1", "u1") + &user("u2", "a1", "two", "");
+    let begin = old.clone()
+        + &said("a2", "u2")
+        + &aside("n1", "a2")
+        + &compacted(1, "n1")
+        + &user("u3", "c1", "three", "")
+        + &said("a3", "u3");
+    let shown = "u1 a1 u2 a2 n1 b1 s1 c1 u3 a3";
+    // The second compaction of a process writes the rows before the first one again, and goes on behind them.
+    let source = begin.clone()
+        + &old
+        + &aside("n2", "u2")
+        + &compacted(2, "n2")
+        + &user("u4", "c2", "four", "")
+        + &said("a4", "u4");
+    let all = format!("{shown} n2 b2 s2 c2 u4 a4");
+    assert_eq!(courses(&source), [course("s1", &all, None, true)]);
+    // It may also go on there without the rows: the boundary says where the conversation was.
+    let source = source.replacen(&(old.clone() + &aside("n2", "u2")), &aside("n2", "u2"), 1);
+    assert_eq!(courses(&source), [course("s1", &all, None, true)]);
+    // A compaction of a sub-agent has no boundary here. Each one writes the same rows again.
+    let source = begin
+        + &old
+        + &user("u4", "u2", "four", "")
+        + &said("a4", "u4")
+        + &old
+        + &user("u5", "u2", "five", "")
+        + &said("a5", "u5");
+    let all = format!("{shown} u4 a4 u5 a5");
+    assert_eq!(courses(&source), [course("s1", &all, None, true)]);
+    // The user goes back to the answer before the last turn, which does not hang on that answer.
+    let source = source + &user("u6", "a4", "another five", "");
+    assert_eq!(
+        courses(&source),
+        [
+            course("s1", &all, None, false),
+            course("s1/u6", "u6", Some("s1:a4"), true)
         ]
     );
 }

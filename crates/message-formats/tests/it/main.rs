@@ -27,5 +27,7 @@ mod pi;
 mod providers;
 mod session_file;
 mod shapes;
+mod still_sent;
 mod support;
+mod torn;
 mod whole_files;
