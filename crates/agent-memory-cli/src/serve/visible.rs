@@ -8,7 +8,7 @@ use agent_memory::store::{Conversation, Origin, SessionInfo};
 use agent_memory::{Memory, Session, SessionKey};
 
 use crate::app::App;
-use crate::scope::{self, Project};
+use crate::scope::{self, Members, Project};
 
 /// The sessions that clients can use: the named ones and their forks, or all of a project.
 pub(super) struct Visible {
@@ -34,11 +34,16 @@ impl Visible {
         })
     }
 
-    /// Returns whether clients can use a session. `by_id` finds the session that a fork was made of.
-    async fn has(&self, memory: &Memory, session: &Conversation) -> anyhow::Result<bool> {
+    /// Returns whether clients can use a session. `members` are those of the project.
+    async fn has(
+        &self,
+        memory: &Memory,
+        members: &mut Members<'_>,
+        session: &Conversation,
+    ) -> anyhow::Result<bool> {
         if self.named.is_empty() {
             // The notes of other tools are archived.
-            return Ok(!session.archived && self.project.has(session));
+            return Ok(!session.archived && members.has(session));
         }
         let mut one = session.clone();
         loop {
@@ -68,10 +73,9 @@ impl Visible {
             return Ok(None);
         };
         let info = session.info().await?;
-        Ok(self
-            .has(memory, &info.conversation)
-            .await?
-            .then_some(session))
+        let mut members = self.project.members();
+        let is_visible = self.has(memory, &mut members, &info.conversation).await?;
+        Ok(is_visible.then_some(session))
     }
 
     /// Returns all sessions that clients can use, archived ones too.
@@ -79,8 +83,9 @@ impl Visible {
         let mut filter = ConversationFilter::default();
         filter.archived = true;
         let mut all = Vec::new();
+        let mut members = self.project.members();
         for info in memory.sessions(&filter).await? {
-            if self.has(memory, &info.conversation).await? {
+            if self.has(memory, &mut members, &info.conversation).await? {
                 all.push(info);
             }
         }
@@ -95,7 +100,7 @@ impl Visible {
         }
         let session = memory.session(key).await?;
         if let Some(folder) = self.project.folder() {
-            scope::set_folder(&session, folder).await?;
+            scope::set_folder(&session, &folder).await?;
         }
         Ok(Some(session))
     }
