@@ -63,12 +63,12 @@ impl Part {
     fn applied(&self, text: Option<&str>, installed: bool) -> Result<Option<String>, String> {
         match &self.edit {
             Edit::Hooks(events, command) => json::edit(text, installed, |root| {
-                json::hooks(root, installed.then_some((*events, command)))
+                json::hooks(root, if installed { events } else { &[] }, command)
             }),
             Edit::Server(table, server) => json::edit(text, installed, |root| {
-                json::server(root, table, installed.then_some(server))
+                json::server(root, table, server, installed)
             }),
-            Edit::CodexServer(server) => toml::server(text, installed.then_some(server)),
+            Edit::CodexServer(server) => toml::server(text, server, installed),
             Edit::Whole(content) => match text {
                 Some(text) if !text.contains(SERVER) => match installed {
                     true => Err("is not agent-memory's: move it away".to_owned()),
@@ -98,15 +98,22 @@ pub(crate) fn files(parts: &[Part], installed: bool) -> Result<Vec<File>, Failur
                 .hint("no file was changed: mend this one, and run it again")
         };
         let mut after = apply(file.before.clone(), installed).map_err(explained)?;
-        if !installed {
-            // If nothing else changed, the file becomes the original, byte by byte.
+        if installed {
+            // What has content of ours, of any path, is no original.
+            let without = apply(file.before.clone(), false).map_err(explained)?;
+            file.is_original = without == file.before;
+        } else {
+            // If nothing else changed, the file becomes the original, byte by byte. A backup with content of ours, as
+            // earlier versions could write, is none.
+            let without = |text: &String| apply(Some(text.clone()), false).ok()?;
             let original = file.backup()?;
-            let was = original
-                .clone()
-                .and_then(|text| apply(Some(text), true).ok()?);
-            if original.is_some() && was == file.before {
+            let original = original.filter(|text| without(text).as_ref() == Some(text));
+            let with = |text: &String| apply(Some(text.clone()), true).ok()?;
+            let anew = original.as_ref().and_then(with);
+            let is_changed = after != file.before;
+            if is_changed && anew.is_some_and(|anew| without(&anew) == after) {
                 after = original;
-            } else if original.is_none() && after != file.before {
+            } else if is_changed && original.is_none() {
                 after = after.filter(|text| !matches!(text.trim(), "" | "{}"));
             }
         }
@@ -377,19 +384,24 @@ impl Agent {
                     fields.insert("command".to_owned(), json!([program.path(), "mcp"]));
                     fields.insert("enabled".to_owned(), json!(true));
                 }
-                let comments = home.join("opencode.jsonc");
-                let config = match comments.exists() {
-                    true => comments,
-                    false => home.join("opencode.json"),
-                };
-                vec![
-                    whole(
-                        "plugin",
-                        "plugin/agent-memory.js",
-                        include_str!("agents/doors/opencode-plugin.js"),
-                    ),
-                    part("server", &config, Edit::Server("mcp", server)),
-                ]
+                let server =
+                    |path: &Path| part("server", path, Edit::Server("mcp", server.clone()));
+                // opencode reads both, so the server may be in either, or in both.
+                let both = ["opencode.jsonc", "opencode.json"].map(|name| home.join(name));
+                let mut servers: Vec<Part> = both.iter().map(|path| server(path)).collect();
+                let has_ours =
+                    |part: &mut Part| matches!(part.state(), State::Installed | State::Different);
+                servers.retain_mut(has_ours);
+                if servers.is_empty() {
+                    let [comments, plain] = &both;
+                    servers.push(server(if comments.exists() { comments } else { plain }));
+                }
+                let plugin = whole(
+                    "plugin",
+                    "plugin/agent-memory.js",
+                    include_str!("agents/doors/opencode-plugin.js"),
+                );
+                std::iter::once(plugin).chain(servers).collect()
             }
         }
     }

@@ -201,7 +201,12 @@ impl App {
     ) -> anyhow::Result<Memory> {
         let place = self.place()?;
         if !place.exists() {
-            let text = format!("there is no database at {}", place.name());
+            // The path may be of a variable, and relative to another folder than the person thinks.
+            let name = match place.file() {
+                Some(_) => place.absolute(),
+                None => place.name(),
+            };
+            let text = format!("there is no database at {name}");
             return Err(Failure::new(Kind::NoDatabase, text)
                 .hint(format!(
                     "import something first: {}, or name another database with --store",
@@ -350,7 +355,7 @@ impl App {
     #[cfg(any(feature = "mcp", feature = "serve"))]
     pub(crate) fn project(&self, folder: Option<&Path>) -> std::io::Result<Project> {
         match folder {
-            Some(folder) => Ok(Project::named(folder)),
+            Some(folder) => Ok(Project::named(folder, std::env::home_dir().as_deref())),
             None if given() => Ok(Project::everything()),
             None => Project::current(),
         }

@@ -433,8 +433,8 @@ pub(crate) struct Audit {
 /// Arguments of `import`.
 #[derive(Debug, Args)]
 pub(crate) struct Import {
-    /// Transcripts, or directories to search for transcripts. Of an agent's home, such as ~/.claude, only the
-    /// transcripts are read
+    /// Transcripts, or directories to search for transcripts; - is standard input. Of an agent's home, such as ~/.claude,
+    /// only the transcripts are read
     #[arg(value_name = "FILE or DIR", required_unless_present = "all")]
     pub(crate) paths: Vec<PathBuf>,
     /// Search the homes of all known agents: Claude Code, Codex, Gemini CLI, Kimi Code, opencode, pi and

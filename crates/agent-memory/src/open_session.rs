@@ -1,5 +1,6 @@
 //! Opening a session, with its window, system prompt and tools.
 
+use std::collections::HashSet;
 use std::future::{Future, IntoFuture};
 use std::pin::Pin;
 use std::sync::Arc;
@@ -8,7 +9,7 @@ use compaction_plan::Planner;
 use memory_model::{SessionKey, ToolDefinition};
 use retrieval_tools::{IdentityFiles, Retrieval};
 
-use crate::error::Result;
+use crate::error::{Error, ErrorKind, Result};
 use crate::memory::Memory;
 use crate::session::Session;
 use crate::settings::Settings;
@@ -54,7 +55,8 @@ impl OpenSession {
     }
 
     /// Adds tools that each request to the model defines. The cost of their definitions is part of every budget and
-    /// threshold.
+    /// threshold. Opening fails with `Invalid`, which names the tool, if two tools have one name, or if no provider
+    /// accepts a name or its parameters.
     pub fn tools(mut self, tools: impl IntoIterator<Item = ToolDefinition>) -> Self {
         self.settings.tools.extend(tools);
         self
@@ -90,6 +92,7 @@ impl IntoFuture for OpenSession {
 
     fn into_future(self) -> Self::IntoFuture {
         Box::pin(async move {
+            check_tools(&self.settings.tools)?;
             let session = match self.must_exist {
                 true => self.memory.existing(self.key).await?,
                 false => self.memory.open_or_create(self.key).await?,
@@ -97,4 +100,41 @@ impl IntoFuture for OpenSession {
             Ok(session.with(self.settings))
         })
     }
+}
+
+/// Characters of a tool's name besides letters and digits. No provider permits others, and some not all of these.
+const NAME_MARKS: &str = "_-.:";
+
+/// Longest name of a tool that a provider permits, in characters.
+const NAME_LENGTH: usize = 128;
+
+/// Checks tools that every request would send: no provider accepts a name twice, or parameters that are no object.
+///
+/// # Errors
+/// `Invalid` with the name of the first tool that a provider would refuse.
+fn check_tools(tools: &[ToolDefinition]) -> Result<()> {
+    let mut names = HashSet::new();
+    for ToolDefinition {
+        name, parameters, ..
+    } in tools
+    {
+        let is_permitted = |c: char| c.is_ascii_alphanumeric() || NAME_MARKS.contains(c);
+        let problem = if name.is_empty()
+            || name.len() > NAME_LENGTH
+            || !name.chars().all(is_permitted)
+        {
+            format!(
+                "is no name of a tool: it has 1 to {NAME_LENGTH} letters, digits and characters of {NAME_MARKS}"
+            )
+        } else if !parameters.as_str().trim_start().starts_with('{') {
+            "has parameters that are no JSON Schema of an object".to_owned()
+        } else if !names.insert(name) {
+            "comes twice: each tool has a name of its own".to_owned()
+        } else {
+            continue;
+        };
+        let message = format!("the tool {name:?} {problem}");
+        return Err(Error::new(ErrorKind::Invalid, message));
+    }
+    Ok(())
 }

@@ -127,10 +127,10 @@ impl Session {
 
     /// Stores a strategy (method of compacting) for the session, and returns a handle that uses it. From now on, each
     /// opening of the session uses this strategy, regardless of the memory's default. The log and the views are
-    /// unchanged.
+    /// unchanged. Of several calls at the same time, also of other processes, the last one counts for later openings.
     ///
     /// # Errors
-    /// `Store` if the store fails, or if another process changes the strategy at the same time.
+    /// `Store` if the store fails.
     pub async fn use_strategy(&self, strategy: Strategy) -> Result<Self> {
         strategy::choose(&*self.memory.inner.store, self.id, strategy).await?;
         Ok(self.clone().with_chosen(strategy))

@@ -1,8 +1,10 @@
 //! Opening, finding, listing and exporting the sessions of a memory.
 
 use compaction_runner::Trigger;
-use memory_model::SessionKey;
-use memory_store::{Conversation, ConversationFilter, ConversationRef, Origin, read_conversations};
+use memory_model::{SessionKey, Timestamp};
+use memory_store::{
+    Conversation, ConversationFilter, ConversationRef, LogRead, Origin, read_conversations,
+};
 use token_estimate::EstimatorId;
 
 use crate::error::{Error, ErrorKind, Result};
@@ -111,6 +113,45 @@ impl Memory {
             });
         }
         Ok(sessions)
+    }
+
+    /// Returns the times of the first and the last message of a conversation, from the entries at both ends of its log
+    /// that have one. `None` if none of the 64 entries at an end has a time, or if they are damaged, which
+    /// [`verify`](Self::verify) tells.
+    ///
+    /// # Errors
+    /// The errors of [`Store::read`](crate::store::Store::read), except `Corrupt`.
+    pub async fn times_of(
+        &self,
+        conversation: &Conversation,
+    ) -> Result<Option<(Timestamp, Timestamp)>> {
+        let Some(range) = conversation.range() else {
+            return Ok(None);
+        };
+        let mut found = Vec::new();
+        for end in [LogRead::new(range), LogRead::new(range).newest_first()] {
+            // The first entry has a time in most logs.
+            for max_rows in [1, 64] {
+                let read = LogRead {
+                    max_rows,
+                    ..end.clone()
+                };
+                let page = match self.inner.store.read(conversation.id, &read).await {
+                    Ok(page) => page,
+                    Err(error) if error.kind() == memory_store::ErrorKind::Corrupt => {
+                        return Ok(None);
+                    }
+                    Err(error) => return Err(error.into()),
+                };
+                let mut times = page.items.iter().map(|entry| entry.created_at);
+                if let Some(time) = times.find(|time| time.is_known()) {
+                    found.push(time);
+                    break;
+                }
+            }
+        }
+        let (first, last) = (found.iter().min(), found.iter().max());
+        Ok(first.copied().zip(last.copied()))
     }
 
     /// Exports sessions into a new SQLite file at `path`, with plain, uncompressed tables. An empty `sessions` exports

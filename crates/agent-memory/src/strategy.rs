@@ -154,20 +154,27 @@ pub(crate) async fn chosen(
     name.parse().map(Some)
 }
 
-/// Stores a session's strategy.
+/// Stores a session's strategy. If another process stores one at the same time, the later one counts.
 pub(crate) async fn choose(
     store: &dyn FullStore,
     id: memory_model::ConversationId,
     strategy: Strategy,
 ) -> Result<()> {
-    let stored = store.state(id, KEY).await?;
     let value = RawJson::from_value(&strategy).map_err(|error| {
         Error::new(
             ErrorKind::Invalid,
             format!("the strategy {strategy} cannot be stored: {error}"),
         )
     })?;
-    let revision = stored.map_or(0, |state| state.revision);
-    store.put_state(id, KEY, revision, Some(&value)).await?;
-    Ok(())
+    loop {
+        let stored = store.state(id, KEY).await?;
+        if stored.as_ref().is_some_and(|stored| stored.value == value) {
+            return Ok(());
+        }
+        let revision = stored.map_or(0, |state| state.revision);
+        match store.put_state(id, KEY, revision, Some(&value)).await {
+            Err(error) if error.kind() == memory_store::ErrorKind::Stale => {}
+            put => return Ok(put.map(drop)?),
+        }
+    }
 }

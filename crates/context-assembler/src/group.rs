@@ -1,7 +1,7 @@
 //! Renders an atom of the log (messages that must stay together) as messages that providers accept. The result of every
 //! call directly follows its message.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use memory_model::{EntryKind, LogEntry, Part, ResultContent, Role, Seq};
 use turn_map::{Atom, LateResult};
@@ -27,6 +27,8 @@ pub(crate) fn render_atom(
     let mut response: Option<(Option<&str>, usize)> = None;
     // Positions of the calls in messages of other roles than the assistant, by id.
     let mut foreign: HashMap<String, Seq> = HashMap::new();
+    // Ids of the assistant's calls in the atom.
+    let mut called: HashSet<&str> = HashSet::new();
     let mut late = atom.late();
     for entry in entries
         .iter()
@@ -38,10 +40,15 @@ pub(crate) fn render_atom(
         parts.iter_mut().for_each(flatten_content);
         if entry.role != Role::Assistant {
             calls_to_text(&mut parts, entry.seq, &mut foreign);
+        } else {
+            called.extend(entry.parts.iter().filter_map(|part| match part {
+                Part::ToolCall { id, .. } => Some(id.as_str()),
+                _ => None,
+            }));
         }
         let mut results: Vec<&LateResult> = results.iter().collect();
         results_to_text(&mut parts, |id| {
-            late_heading(&mut results, id).or_else(|| {
+            late_heading(&mut results, &called, id).or_else(|| {
                 let seq = foreign.get(id)?;
                 Some(format!(
                     "result of the call {} in message {seq}",
@@ -142,12 +149,13 @@ fn results_to_text(parts: &mut Vec<Part>, mut heading: impl FnMut(&str) -> Optio
 
 /// Returns the heading of a late result. If several results of a message name the same call, the first one may be its
 /// real result, so the last ones are the late ones.
-fn late_heading(late: &mut Vec<&LateResult>, id: &str) -> Option<String> {
+fn late_heading(late: &mut Vec<&LateResult>, called: &HashSet<&str>, id: &str) -> Option<String> {
     let late = late.remove(late.iter().rposition(|late| *late.id == *id)?);
     let id = quoted(&late.id);
     Some(match late.call {
         Some(call) => format!("late result of the call {id} in message {call}"),
-        None => format!("result of the call {id}, which is not in this context"),
+        None if called.contains(&*late.id) => format!("a second result of the call {id}"),
+        None => format!("result of the call {id}, which has one already or is not in this context"),
     })
 }
 

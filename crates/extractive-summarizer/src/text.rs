@@ -86,7 +86,7 @@ fn push_sentences(text: &str, out: &mut Vec<String>) {
 
 /// Returns a line without layout markup: heading and list marks, emphasis, table bars.
 fn layout_free(line: &str) -> String {
-    let line = line.trim_start_matches(['#', '>', '*', '-', '+', '•', ' ']);
+    let line = without_marks(line);
     let line: Cow<'_, str> = if line.starts_with('|') {
         let cells: Vec<&str> = line
             .split('|')
@@ -98,6 +98,23 @@ fn layout_free(line: &str) -> String {
         Cow::Borrowed(line)
     };
     squeeze(&line.replace("**", ""))
+}
+
+/// Returns a line without the marks of headings, lists and quotations before it. A mark is followed by a blank, except
+/// `>` and `•`: the first characters of `#play`, `-5`, `--all` and `*.rs` are the writer's words.
+fn without_marks(line: &str) -> &str {
+    let mut line = line.trim_start();
+    loop {
+        let rest = match line.strip_prefix(['>', '•']) {
+            Some(rest) => rest,
+            None => line.trim_start_matches(['#', '*', '-', '+']),
+        };
+        let is_mark = line.starts_with(['>', '•']) || rest.starts_with([' ', '\t']);
+        if rest.len() == line.len() || !is_mark {
+            return line;
+        }
+        line = rest.trim_start();
+    }
 }
 
 /// Returns a text on one line with single spaces, without control characters and rules of dots or dashes.
@@ -710,6 +727,22 @@ mod tests {
         );
         assert_eq!(all("수정했습니다. 다음은?"), ["수정했습니다.", "다음은?"]);
         assert_eq!(all("# Title\n\n---\n- **one**\n"), ["Title", "one"]);
+        assert_eq!(
+            all("> ## Quoted\n>> - + four\n•five"),
+            ["Quoted", "four", "five"]
+        );
+        for words in [
+            "#play many",
+            "#172 is open",
+            "-5 is cold",
+            "--all is needed",
+            "+1 for it",
+            "*.rs only",
+            "##无空格",
+        ] {
+            assert_eq!(all(words), [words]);
+            assert_eq!(all(&format!("- {words}")), [words]);
+        }
         assert_eq!(all("| a | b |\n|---|:-:|\n| 1 | 2 |"), ["a, b", "1, 2"]);
         assert_eq!(
             all("See:\n```rust\nfn a() {\n  b\n}\n```\nend"),

@@ -8,6 +8,7 @@ pub mod guard;
 mod overflow;
 #[cfg(any(feature = "openai-compatible", feature = "genai"))]
 mod provider;
+mod reasoning_text;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
 mod timer;
@@ -25,6 +26,7 @@ pub use provider::{
 };
 #[cfg(feature = "openai-compatible")]
 pub use provider::{OpenAiCompatible, OpenAiEmbeddings, OutputLimit};
+pub use reasoning_text::without_reasoning;
 pub use timer::Timer;
 #[cfg(feature = "tokio")]
 pub use timer::TokioTimer;

@@ -253,17 +253,7 @@ impl Retrieval {
             .await?;
         let found = found.into_iter().next().flatten();
         let found = found.filter(|one| self.grant.sees_summary(&one.range, one.depth));
-        found.ok_or_else(|| {
-            Error::new(
-                ErrorKind::NotFound,
-                format!(
-                    "this conversation has no summary {}: take an id from its context, from {} or from {}",
-                    short(id.as_str()),
-                    GrepArgs::NAME,
-                    DescribeArgs::NAME
-                ),
-            )
-        })
+        found.ok_or_else(|| no_summary("this conversation", id))
     }
 
     pub(crate) async fn info(&self) -> Result<Conversation> {
@@ -306,4 +296,20 @@ impl Retrieval {
             )
         })
     }
+}
+
+/// Returns the error for a summary that `place` does not have. A number alone is a position of a message.
+pub(crate) fn no_summary(place: &str, id: &SummaryId) -> Error {
+    let name = short(id.as_str());
+    let number = id.as_str().trim().parse::<u32>();
+    let advice = match number {
+        Ok(number) => format!("message:{number} names a message"),
+        Err(_) => format!(
+            "take an id from its context, from {} or from {}",
+            GrepArgs::NAME,
+            DescribeArgs::NAME
+        ),
+    };
+    let message = format!("{place} has no summary {name}: {advice}");
+    Error::new(ErrorKind::NotFound, message)
 }

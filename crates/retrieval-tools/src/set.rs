@@ -1,15 +1,17 @@
 //! Retrieval tools of several conversations.
 
-use memory_model::SessionKey;
+use memory_model::{SessionKey, SummaryId};
 #[cfg(feature = "mcp")]
 use memory_search::SearchStop;
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use crate::arguments::{Arguments as _, Reach, or, read, take_text};
+use crate::describe::DescribeArgs;
 use crate::error::{Error, ErrorKind, Result};
+use crate::expand::{ExpandArgs, Target};
 use crate::grep::GrepArgs;
-use crate::retrieval::Retrieval;
+use crate::retrieval::{Retrieval, no_summary};
 use crate::text::short;
 use crate::tool::{Tool, ToolAnswer};
 use crate::tools::{self, Extra, echo};
@@ -50,7 +52,9 @@ impl RetrievalSet {
         }
     }
 
-    /// Lets calls without the argument `session` read the first conversation.
+    /// Lets calls without the argument `session` read the first conversation. Calls that name a summary read the
+    /// conversation that has it. A position of a message names one in each conversation: calls about it fail without
+    /// the argument.
     pub fn with_default(mut self) -> Self {
         self.has_default = true;
         self
@@ -122,17 +126,66 @@ impl RetrievalSet {
                 echo(&mut answer.pattern);
                 return ToolAnswer::new(answer.to_text(), &answer);
             }
-            if let Some((_, first)) = self.members.first().filter(|_| self.has_default) {
-                return first.answer(&tool, given).await;
-            }
-            let message = format!("session is required: give {}", names(self.members.iter()));
-            return Err(Error::invalid(message));
+            return self.answer_unnamed(&tool, given).await;
         };
         let mut members = self.members.iter();
         match members.find(|(key, _)| key.as_str() == session) {
             Some((_, tools)) => tools.answer(&tool, given).await,
             None => Err(self.no_session(&session)),
         }
+    }
+
+    /// Answers a call without the argument `session`: from the conversation that has the named summary, else from the
+    /// first one if the set has a default. A position of a message names one in each conversation, so it is an error.
+    /// The answer names its conversation, which a call about it must give.
+    async fn answer_unnamed(&self, tool: &Tool, given: Map<String, Value>) -> Result<ToolAnswer> {
+        let all = names(self.members.iter());
+        let default = self.members.first().filter(|_| self.has_default);
+        let Some(mut chosen) = default else {
+            return Err(Error::invalid(format!("session is required: give {all}")));
+        };
+        let is_pointing = [DescribeArgs::NAME, ExpandArgs::NAME].contains(&tool.name);
+        let pointer = given.get("summary_id").and_then(Value::as_str);
+        if let Some(pointer) = pointer.filter(|_| is_pointing) {
+            chosen = match pointer.parse()? {
+                Target::Summary(id) => self.with_summary(&id).await?,
+                // No session answers this.
+                Target::Messages(_) if tool.name == DescribeArgs::NAME => chosen,
+                target @ Target::Messages(_) => {
+                    let count = self.members.len();
+                    return Err(Error::invalid(format!(
+                        "{target} is another in each of {count} sessions: give session, which is {all}, the one in \
+                         use last first"
+                    )));
+                }
+            };
+        }
+        let (key, tools) = chosen;
+        let heading = format!("Session {}:\n", short(key.as_str()));
+        let mut tools = tools.clone();
+        let cost = tools.accounting.text(&heading) + 1;
+        tools.reply = tools.reply.map(|reply| reply.saturating_sub(cost));
+        let mut answer = tools.answer(tool, given).await?;
+        answer.text.insert_str(0, &heading);
+        if let Some(fields) = answer.json.as_object_mut() {
+            fields.insert(SESSION.to_owned(), key.as_str().into());
+        }
+        Ok(answer)
+    }
+
+    /// Returns the first conversation that has this summary.
+    async fn with_summary(&self, id: &SummaryId) -> Result<&(SessionKey, Retrieval)> {
+        for member in &self.members {
+            match member.1.summary(id).await {
+                Ok(_) => return Ok(member),
+                Err(error) if error.kind() == ErrorKind::NotFound => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Err(no_summary(
+            &format!("none of {} sessions", self.members.len()),
+            id,
+        ))
     }
 
     /// Returns the same tools with two limits: `stop` ends searches early, and the text of an answer has at most `reply`
@@ -210,6 +263,13 @@ impl RetrievalSet {
                 let keys: Vec<&str> = keys.take(LISTED).collect();
                 let (none, is_required) = match tool.name {
                     GrepArgs::NAME => ("; all if not given", false),
+                    DescribeArgs::NAME if self.has_default => {
+                        ("; the one that has the summary if not given", false)
+                    }
+                    ExpandArgs::NAME if self.has_default => (
+                        "; the one that has the summary if not given, always needed for messages",
+                        false,
+                    ),
                     _ if self.has_default => ("; the one in use last if not given", false),
                     _ => ("", true),
                 };

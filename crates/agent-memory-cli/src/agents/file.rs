@@ -17,6 +17,8 @@ pub(crate) struct File {
     place: PathBuf,
     pub(crate) before: Option<String>,
     pub(crate) after: Option<String>,
+    /// Whether the text before has nothing of ours: a backup keeps no other.
+    pub(crate) is_original: bool,
 }
 
 /// A kind of change to a file.
@@ -44,6 +46,7 @@ impl File {
         Ok(Self {
             path: path.to_owned(),
             after: before.clone(),
+            is_original: true,
             before,
             place,
         })
@@ -92,7 +95,7 @@ impl File {
             return Err(Failure::new(Kind::Other, text).hint("run it again"));
         }
         let backup = self.backup_path();
-        if self.change() == Change::Changed && install && !backup.exists() {
+        if self.change() == Change::Changed && install && self.is_original && !backup.exists() {
             let before = self.before.as_deref().unwrap_or_default();
             replace(&backup, before, &self.place).map_err(failed)?;
         }

@@ -83,12 +83,11 @@ fn prune(root: &CstObject, key: &str) {
     }
 }
 
-/// Sets our commands of the hooks: one for each event of `wanted`, and none of other events.
-pub(super) fn hooks(root: &CstObject, wanted: Option<(&[&str], &str)>) -> Result<(), String> {
-    let Some(hooks) = table(root, "hooks", wanted.is_some())? else {
+/// Sets our commands of the hooks: one for each event, and none of other events.
+pub(super) fn hooks(root: &CstObject, events: &[&str], command: &str) -> Result<(), String> {
+    let Some(hooks) = table(root, "hooks", !events.is_empty())? else {
         return Ok(());
     };
-    let (events, command) = wanted.unwrap_or_default();
     for event in events {
         once(&hooks, event)?;
     }
@@ -109,7 +108,7 @@ pub(super) fn hooks(root: &CstObject, wanted: Option<(&[&str], &str)>) -> Result
             };
             let mut is_shortened = false;
             for entry in entries.elements() {
-                let Some((property, found)) = our_command(&entry) else {
+                let Some((property, found)) = our_command(&entry, command) else {
                     continue;
                 };
                 match missing.iter().position(|missing| *missing == name) {
@@ -149,30 +148,34 @@ pub(super) fn hooks(root: &CstObject, wanted: Option<(&[&str], &str)>) -> Result
     Ok(())
 }
 
-/// Returns the property of a hook's command if the command is ours, and the command.
-fn our_command(entry: &CstNode) -> Option<(CstObjectProp, String)> {
+/// Returns the property of a hook's command if the command is ours, and the command. `own` is the one of this program.
+fn our_command(entry: &CstNode, own: &str) -> Option<(CstObjectProp, String)> {
     let property = entry.as_object()?.get("command")?;
     let text = property.value()?.as_string_lit()?.decoded_value().ok()?;
-    is_our_hook(&text).then_some((property, text))
+    is_our_hook(&text, own).then_some((property, text))
 }
 
 /// Sets our server in the object at a key, or removes it. Fields that are not in `wanted` stay.
-pub(super) fn server(root: &CstObject, key: &str, wanted: Option<&Value>) -> Result<(), String> {
-    let Some(servers) = table(root, key, wanted.is_some())? else {
+pub(super) fn server(
+    root: &CstObject,
+    key: &str,
+    wanted: &Value,
+    installed: bool,
+) -> Result<(), String> {
+    let Some(servers) = table(root, key, installed)? else {
         return Ok(());
     };
     once(&servers, SERVER)?;
     let found = servers.get(SERVER);
-    let command = found.as_ref().and_then(|found| {
-        let value = found.object_value()?.to_serde_value()?;
-        let command = value.get("command")?;
-        let path = command.as_str().or_else(|| command.get(0)?.as_str());
-        path.map(str::to_owned)
+    let found_value = found
+        .as_ref()
+        .and_then(|found| found.object_value()?.to_serde_value());
+    let is_ours = found_value.is_some_and(|found| {
+        command(&found).is_some_and(|path| is_program(path, command(wanted).unwrap_or_default()))
     });
-    let is_ours = command.is_some_and(|command| is_program(&command));
-    match (found, wanted.and_then(Value::as_object)) {
+    match (found, wanted.as_object().filter(|_| installed)) {
         (None, Some(_)) => {
-            servers.append(SERVER, wanted.map_or(CstInputValue::Null, input));
+            servers.append(SERVER, input(wanted));
         }
         (Some(_), Some(_)) if !is_ours => {
             return Err(format!("has a server `{SERVER}` of another program"));
@@ -197,6 +200,12 @@ pub(super) fn server(root: &CstObject, key: &str, wanted: Option<&Value>) -> Res
         _ => {}
     }
     Ok(())
+}
+
+/// Returns the path of a server's program: its command, or the first word of it.
+fn command(server: &Value) -> Option<&str> {
+    let command = server.get("command")?;
+    command.as_str().or_else(|| command.get(0)?.as_str())
 }
 
 /// Converts a value. The type and the command of an object come first.

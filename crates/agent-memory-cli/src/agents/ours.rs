@@ -3,14 +3,33 @@
 /// Name of our server in the agents' lists of servers.
 pub(super) const SERVER: &str = "agent-memory";
 
-/// Returns whether a path names this program, wherever it is.
-pub(super) fn is_program(path: &str) -> bool {
-    let name = path.rsplit(['/', '\\']).next().unwrap_or_default();
-    name.strip_suffix(".exe").unwrap_or(name) == "agent-memory"
+/// Name of the program, as it is released.
+const PROGRAM: &str = "agent-memory";
+
+/// Returns whether a path names this program, wherever it is: by its name, a longer one of a release such as
+/// `agent-memory-1.0-linux`, or the name in `own`, the path of this program now.
+pub(super) fn is_program(path: &str, own: &str) -> bool {
+    let name = file_name(path);
+    let rest = name.strip_prefix(PROGRAM);
+    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['-', '_', '.']))
+        || (!name.is_empty() && name == file_name(own))
 }
 
-/// Returns whether a hook's command calls this program, of any place and version.
-pub(super) fn is_our_hook(command: &str) -> bool {
+fn file_name(path: &str) -> &str {
+    let name = path.rsplit(['/', '\\']).next().unwrap_or_default();
+    name.strip_suffix(".exe").unwrap_or(name)
+}
+
+/// Returns whether a hook's command calls this program, of any place and version. `own` is the command that it writes
+/// now.
+pub(super) fn is_our_hook(command: &str, own: &str) -> bool {
+    let (program, rest) = split(command);
+    let (own, _) = split(own);
+    is_program(&program, &own) && rest.split_whitespace().any(|word| word == "hook")
+}
+
+/// Returns the first word of a command line without quotes, and the others.
+fn split(command: &str) -> (String, String) {
     let mut first = String::new();
     let mut quote = None;
     // A quote in a path is not in the program's name.
@@ -24,7 +43,7 @@ pub(super) fn is_our_hook(command: &str) -> bool {
             (_, c) => first.push(c),
         }
     }
-    is_program(&first) && chars.as_str().split_whitespace().any(|word| word == "hook")
+    (first, chars.as_str().to_owned())
 }
 
 #[cfg(test)]
@@ -38,8 +57,10 @@ mod tests {
             "'/o p/it'\\''s/agent-memory' --store /d/a.db hook codex",
             "\"C:/Program Files/agent-memory.exe\" hook qwen-code",
             "agent-memory hook",
+            "/opt/agent-memory-1.0-linux hook pi",
+            "/old/am hook pi",
         ] {
-            assert!(is_our_hook(ours), "{ours}");
+            assert!(is_our_hook(ours, "'/new place/am' hook pi"), "{ours}");
         }
         for other in [
             "",
@@ -47,8 +68,11 @@ mod tests {
             "/usr/bin/hook agent-memory",
             "my-agent-memory hook pi",
             "echo agent-memory hook pi",
+            "agent-memoryless hook pi",
+            "/old/am import",
+            "/old/amx hook pi",
         ] {
-            assert!(!is_our_hook(other), "{other}");
+            assert!(!is_our_hook(other, "'/new place/am' hook pi"), "{other}");
         }
     }
 }

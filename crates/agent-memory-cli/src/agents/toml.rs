@@ -10,16 +10,25 @@ const SERVERS: &str = "mcp_servers";
 
 /// Sets our server, or removes it. Fields that are not in `wanted` stay. Returns the new text; `None` if there is no
 /// file.
-pub(super) fn server(text: Option<&str>, wanted: Option<&Value>) -> Result<Option<String>, String> {
-    let Some(text) = text.or(wanted.map(|_| "")) else {
+pub(super) fn server(
+    text: Option<&str>,
+    wanted: &Value,
+    installed: bool,
+) -> Result<Option<String>, String> {
+    let Some(text) = text.or(installed.then_some("")) else {
         return Ok(None);
+    };
+    let own = wanted.get("command").and_then(Value::as_str);
+    let is_ours = |server: &dyn TableLike| {
+        let command = server.get("command").and_then(Item::as_str);
+        command.is_some_and(|command| is_program(command, own.unwrap_or_default()))
     };
     let document = text.parse::<DocumentMut>();
     let mut document = document.map_err(|error| {
         let error = error.to_string();
         format!("is not valid TOML: {}", error.trim().replace('\n', " "))
     })?;
-    if let Some(wanted) = wanted {
+    if installed {
         let mut none = Table::new();
         none.set_implicit(true);
         let servers = document.entry(SERVERS).or_insert(Item::Table(none));
@@ -48,6 +57,8 @@ pub(super) fn server(text: Option<&str>, wanted: Option<&Value>) -> Result<Optio
         if servers.is_empty() {
             document.remove(SERVERS);
         }
+    } else {
+        return Ok(Some(text.to_owned()));
     }
     let mark = text.strip_prefix('\u{feff}').map_or("", |_| "\u{feff}");
     let after = document.to_string();
@@ -65,11 +76,6 @@ fn plain(item: &Item) -> Option<String> {
     let mut value = item.as_value()?.clone();
     value.decor_mut().clear();
     Some(value.to_string())
-}
-
-fn is_ours(server: &dyn TableLike) -> bool {
-    let command = server.get("command").and_then(Item::as_str);
-    command.is_some_and(is_program)
 }
 
 /// Converts a text, a list of texts, or an object of texts.

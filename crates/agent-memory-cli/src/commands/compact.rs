@@ -275,6 +275,11 @@ fn neither(app: &App, error: anyhow::Error, target: &str) -> anyhow::Error {
                 .into();
         }
         failure.message = format!("there is no file {target}, and {}", failure.message);
+        let looks_like_path =
+            target.contains(std::path::MAIN_SEPARATOR) || Path::new(target).extension().is_some();
+        if looks_like_path {
+            failure = failure.hint("check the path");
+        }
     }
     failure.into()
 }

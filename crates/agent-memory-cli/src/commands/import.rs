@@ -274,7 +274,20 @@ fn hidden(log: &SessionLog) -> u64 {
 
 /// Returns whether a path is a regular file, which can be read twice. A pipe can be read only once.
 fn is_regular(path: &Path) -> bool {
-    path.metadata().is_ok_and(|meta| meta.is_file())
+    !is_standard_input(path) && path.metadata().is_ok_and(|meta| meta.is_file())
+}
+
+/// Returns whether a path stands for standard input: `-`. A file of this name is `./-`.
+fn is_standard_input(path: &Path) -> bool {
+    path.as_os_str() == "-"
+}
+
+/// Returns a path for messages.
+fn name(path: &Path) -> String {
+    match is_standard_input(path) {
+        true => "standard input".to_owned(),
+        false => path.display().to_string(),
+    }
 }
 
 /// Returns the options for reading transcripts into the app's database. Messages of a large one go to a temporary file
@@ -297,10 +310,15 @@ pub(crate) fn options_in(folder: PathBuf) -> ReadOptions {
 
 /// Reads one transcript.
 pub(crate) fn read(path: &Path, options: &ReadOptions) -> Result<Transcript, Failure> {
-    let name = path.display().to_string();
-    let transcript = formats()
-        .read_path(path, options)
-        .map_err(|error| from_format(&name, &error))?;
+    let name = name(path);
+    let transcript = match is_standard_input(path) {
+        true => {
+            let options = options.clone().with_name(&name);
+            formats().read(std::io::stdin().lock(), &options)
+        }
+        false => formats().read_path(path, options),
+    };
+    let transcript = transcript.map_err(|error| from_format(&name, &error))?;
     if transcript.sessions.is_empty() {
         let text = format!("{name} holds no message that says which session it belongs to");
         return Err(Failure::new(Kind::Empty, text).hint("try again when it has grown"));
@@ -321,7 +339,7 @@ pub(crate) async fn run(app: &mut App, args: &Import) -> anyhow::Result<()> {
         .iter()
         .flat_map(|path| transcripts_of_home(&formats, path))
     {
-        if path.is_dir() {
+        if path.is_dir() && !is_standard_input(&path) {
             let files = files_of(&path, &formats, &mut answer.skipped_files);
             sources.extend(files.into_iter().map(|file| (file, false)));
         } else {
@@ -360,7 +378,7 @@ pub(crate) async fn run(app: &mut App, args: &Import) -> anyhow::Result<()> {
         let Some((path, named, transcript)) = reading.pop_front() else {
             break;
         };
-        let file = path.display().to_string();
+        let file = name(&path);
         progress.say(&format!("reading {file} ({number} of {files})"));
         let transcript = match transcript.await? {
             Ok(transcript) => transcript,

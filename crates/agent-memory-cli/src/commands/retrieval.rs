@@ -155,7 +155,12 @@ fn not_found(error: Error, target: &str) -> anyhow::Error {
             Kind::NotFound,
             format!("the session has no summary {target}"),
         )
-        .hint("take an id from what `compact`, `context`, `grep` or `describe` print")
+        .hint(match target.trim().parse::<u32>() {
+            Ok(number) => format!("the message [{number}] is message:{number} of `expand`"),
+            Err(_) => {
+                "take an id from what `compact`, `context`, `grep` or `describe` print".into()
+            }
+        })
         .into();
     }
     error.into()

@@ -1,8 +1,7 @@
 //! `sessions`: lists the sessions.
 
-use agent_memory::Seq;
-use agent_memory::store::ViewInfo;
-use agent_memory::store::{Conversation, ConversationFilter, SessionInfo};
+use agent_memory::store::{Conversation, ConversationFilter, SessionInfo, ViewInfo};
+use agent_memory::{Memory, Seq};
 use serde::Serialize;
 
 use crate::app::App;
@@ -29,7 +28,13 @@ pub(crate) struct Listed {
     messages: u64,
     tokens: u64,
     views: Vec<ViewSize>,
+    /// Time of the conversation's first message. `None` if it is unknown.
+    first_at: Option<String>,
+    /// Time of the conversation's last message. `None` if it is unknown.
+    last_at: Option<String>,
+    /// Time at which the session was stored.
     created_at: String,
+    /// Time of the last change of what is stored.
     updated_at: String,
 }
 
@@ -49,16 +54,24 @@ pub(crate) async fn run(app: &mut App, args: &Sessions) -> anyhow::Result<()> {
     // A parent may be archived, so archived sessions are read too.
     filter.archived = true;
     let all = memory.sessions(&filter).await?;
-    let sessions: Vec<Listed> = all
-        .iter()
-        .filter(|info| args.all || !info.conversation.archived)
-        .filter(|info| !is_missing(info, &all))
-        .map(|info| listed(info, &all))
-        .collect();
+    let mut sessions = Vec::new();
+    for info in &all {
+        if (args.all || !info.conversation.archived) && !is_missing(info, &all) {
+            sessions.push(listed(&memory, info, &all).await?);
+        }
+    }
     if app.json {
         return Ok(app.out.json(&SessionList { sessions })?);
     }
-    let header = ["session", "entries", "tokens", "compacted to", "changed"];
+    let header = [
+        "session",
+        "entries",
+        "tokens",
+        "compacted to",
+        "first",
+        "last",
+        "changed",
+    ];
     let mut rows = vec![header.map(str::to_owned).to_vec()];
     for session in sessions {
         let compacted = match session.views.as_slice() {
@@ -69,11 +82,17 @@ pub(crate) async fn run(app: &mut App, args: &Sessions) -> anyhow::Result<()> {
             }
         };
         let changed = session.updated_at.chars().take(19).collect();
+        let minute = |time: Option<String>| match time {
+            Some(time) => time.chars().take(16).collect(),
+            None => "-".to_owned(),
+        };
         rows.push(vec![
             session.session,
             number(session.messages),
             number(session.tokens),
             compacted,
+            minute(session.first_at),
+            minute(session.last_at),
             changed,
         ]);
     }
@@ -90,7 +109,11 @@ fn is_missing(info: &SessionInfo, all: &[SessionInfo]) -> bool {
 }
 
 /// Returns a session as JSON. `all` are the sessions that may have started it.
-pub(crate) fn listed(info: &SessionInfo, all: &[SessionInfo]) -> Listed {
+pub(crate) async fn listed(
+    memory: &Memory,
+    info: &SessionInfo,
+    all: &[SessionInfo],
+) -> anyhow::Result<Listed> {
     let conversation = &info.conversation;
     let origin = match conversation.origin {
         agent_memory::store::Origin::Root => "root",
@@ -101,7 +124,8 @@ pub(crate) fn listed(info: &SessionInfo, all: &[SessionInfo]) -> Listed {
         let found = all.iter().find(|other| other.conversation.id == id);
         found.map(|parent| parent.conversation.key.to_string())
     });
-    Listed {
+    let (first_at, last_at) = memory.times_of(conversation).await?.unzip();
+    Ok(Listed {
         session: conversation.key.to_string(),
         origin,
         parent,
@@ -111,9 +135,11 @@ pub(crate) fn listed(info: &SessionInfo, all: &[SessionInfo]) -> Listed {
         messages: u64::from(conversation.head.0),
         tokens: conversation.tokens,
         views: views(info),
+        first_at: first_at.map(|time| time.to_string()),
+        last_at: last_at.map(|time| time.to_string()),
         created_at: conversation.created_at.to_string(),
         updated_at: conversation.updated_at.to_string(),
-    }
+    })
 }
 
 /// Returns a session's channel: the field `channel` of its metadata.

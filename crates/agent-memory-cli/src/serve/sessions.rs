@@ -23,7 +23,10 @@ const BUDGET: u64 = 32_000;
 /// Lists the sessions.
 pub(super) async fn list(server: Arc<Server>) -> Result<Answer, Refusal> {
     let all = server.visible.all(&server.memory).await?;
-    let sessions = all.iter().map(|info| listed(info, &all)).collect();
+    let mut sessions = Vec::new();
+    for info in &all {
+        sessions.push(listed(&server.memory, info, &all).await?);
+    }
     Answer::json(&SessionList { sessions })
 }
 

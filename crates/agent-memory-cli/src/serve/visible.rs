@@ -10,7 +10,7 @@ use agent_memory::{Memory, Session, SessionKey};
 use super::refusal::Refusal;
 use crate::app::App;
 use crate::output::one_line;
-use crate::scope::{self, Project};
+use crate::scope::{self, Members, Project};
 
 /// Maximum length of the key of a new session, in bytes.
 const LONGEST_KEY: usize = 512;
@@ -58,13 +58,18 @@ impl Visible {
         })
     }
 
-    /// Returns whether clients can use a session. `by_id` finds the session that a fork was made of.
-    async fn has(&self, memory: &Memory, session: &Conversation) -> anyhow::Result<bool> {
+    /// Returns whether clients can use a session. `members` are those of the project.
+    async fn has(
+        &self,
+        memory: &Memory,
+        members: &mut Members<'_>,
+        session: &Conversation,
+    ) -> anyhow::Result<bool> {
         if session.key.is_reserved() {
             return Ok(false);
         }
         if self.named.is_empty() {
-            return Ok(!session.archived && self.project.has(session));
+            return Ok(!session.archived && members.has(session));
         }
         let mut one = session.clone();
         loop {
@@ -94,10 +99,9 @@ impl Visible {
             return Ok(None);
         };
         let info = session.info().await?;
-        Ok(self
-            .has(memory, &info.conversation)
-            .await?
-            .then_some(session))
+        let mut members = self.project.members();
+        let is_visible = self.has(memory, &mut members, &info.conversation).await?;
+        Ok(is_visible.then_some(session))
     }
 
     /// Returns all sessions that clients can use, archived ones too.
@@ -105,8 +109,9 @@ impl Visible {
         let mut filter = ConversationFilter::default();
         filter.archived = true;
         let mut all = Vec::new();
+        let mut members = self.project.members();
         for info in memory.sessions(&filter).await? {
-            if self.has(memory, &info.conversation).await? {
+            if self.has(memory, &mut members, &info.conversation).await? {
                 all.push(info);
             }
         }
@@ -124,7 +129,7 @@ impl Visible {
         check_key(key)?;
         let session = memory.session(key).await?;
         if let Some(folder) = self.project.folder() {
-            scope::set_folder(&session, folder).await?;
+            scope::set_folder(&session, &folder).await?;
         }
         Ok(session)
     }

@@ -290,7 +290,7 @@ fn sessions_stats_and_verify_agree() {
     for session in sessions {
         has(
             session,
-            "session messages tokens views created_at updated_at",
+            "session messages tokens views first_at last_at created_at updated_at",
         );
     }
     let origins: Vec<&str> = sessions
@@ -635,4 +635,48 @@ fn messages_and_file_uses_are_recalled() {
     assert!(of["uses"].as_array().unwrap().contains(ran));
     let text = home.ok(&["files", key, "--limit", "1"]);
     text.shows("next: ");
+}
+
+#[test]
+fn the_list_of_sessions_says_when_they_were() {
+    let home = Home::new();
+    let line = |role: &str, text: &str, at: Option<&str>| {
+        let mut line = json!({"role": role, "content": text});
+        if let Some(at) = at {
+            line["created_at"] = at.into();
+        }
+        format!("{line}\n")
+    };
+    let (early, late) = ("2026-03-01T08:00:00Z", "2026-03-04T17:30:00Z");
+    for (key, times) in [
+        ("plain", [Some(early), None, Some(late)]),
+        ("without", [None, None, None]),
+        ("between", [None, Some(early), None]),
+        // A clock that was set back.
+        ("back", [Some(late), Some(early), Some(early)]),
+    ] {
+        let lines = times.map(|at| line("user", "the lamp", at)).concat();
+        let file = home.file(&format!("{key}.jsonl"), lines);
+        home.ok(&["import", file.to_str().unwrap(), "--session", key]);
+    }
+    let list = home.json(&["sessions"]);
+    let shown = home.ok(&["sessions"]).out;
+    for (key, first, last) in [
+        ("plain", Some(early), Some(late)),
+        ("without", None, None),
+        ("between", Some(early), Some(early)),
+        ("back", Some(early), Some(late)),
+    ] {
+        let sessions = list["sessions"].as_array().unwrap().iter();
+        let session = sessions.clone().find(|session| session["session"] == key);
+        is(
+            session.unwrap(),
+            json!({"first_at": first, "last_at": last}),
+        );
+        let row = shown.lines().find(|line| line.starts_with(key)).unwrap();
+        for time in [first, last].into_iter().flatten() {
+            assert!(row.contains(&time[..16]), "{row}");
+        }
+        assert_eq!(row.contains("1970"), false, "{row}");
+    }
 }

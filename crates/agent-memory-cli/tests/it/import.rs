@@ -4,7 +4,7 @@ use outside_checks::fixtures::{nested_claude_code, nested_pi, nested_plain};
 
 use serde_json::{Value, json};
 
-use crate::support::{Home, Ran, program};
+use crate::support::{Home, Ran, is, program};
 
 /// Runs a command line of bash, in which `$0` is the program, in the home.
 #[cfg(unix)]
@@ -77,6 +77,32 @@ fn pipes_are_imported() {
 }
 
 #[cfg(unix)]
+#[test]
+fn a_dash_is_standard_input() {
+    let home = Home::new();
+    let read = |arguments: &[&str], text: &str| {
+        let mut command = home.command(arguments);
+        Ran::from(command.write_stdin(text.to_owned()).output().unwrap())
+    };
+    let line = "{\"role\":\"user\",\"content\":\"the lamp is green\"}\n";
+    // A file of this name is another thing.
+    home.file("-", line.replace("lamp", "file"));
+    let report = read(&["--json", "import", "-", "--session", "talk"], line).ended(0);
+    is(
+        &report.json()["sessions"][0],
+        json!({"file": "standard input", "inserted": 1}),
+    );
+    home.ok(&["grep", "talk", "lamp is green"])
+        .shows("[1] user");
+    read(&["import", "-", "./-", "--session", "talk"], line).ended(0);
+    home.ok(&["grep", "talk", "file is green"])
+        .shows("[2] user");
+    read(&["import", "-"], "").ended(4).says("standard input");
+    read(&["import", "-"], "no transcript\n")
+        .ended(4)
+        .says("standard input");
+}
+
 #[test]
 fn a_source_without_end_ends_at_the_stated_limit() {
     let home = Home::new();

@@ -225,6 +225,91 @@ fn an_installation_of_another_path_is_replaced_and_removed() {
     );
 }
 
+/// Changes the path of the program in the agents' files, as if it had been at `old` when it was installed.
+fn installed_from(home: &Home, old: &str) {
+    let program = program().canonicalize().unwrap();
+    let program = program.to_str().unwrap().replace('\\', "/");
+    for (name, content) in files(home) {
+        home.file(&name, content.replace(&program, old));
+    }
+}
+
+#[test]
+fn a_removal_takes_out_the_installations_of_all_places_of_the_program() {
+    let odd = "{\n\t\"a\":1 , \"hooks\" :{}}";
+    for is_configured in [false, true] {
+        for moves in [
+            &["/old/agent-memory"][..],
+            &["/old/agent-memory", "/opt/x/agent-memory-1.0-linux"],
+        ] {
+            for is_installed_again in [false, true] {
+                let home = agents();
+                if is_configured {
+                    configure(&home);
+                    home.file(".config/opencode/opencode.json", odd);
+                }
+                let before = files(&home);
+                for agent in AGENTS {
+                    for place in moves {
+                        home.ok(&["install", agent]);
+                        installed_from(&home, place);
+                    }
+                    if is_installed_again {
+                        home.ok(&["install", agent]).shows("installed");
+                        home.ok(&["install", agent]).shows("already installed");
+                    }
+                    home.ok(&["install", agent, "--remove"]).shows("removed");
+                    assert_eq!(files(&home), before, "{agent} {moves:?}");
+                    home.ok(&["install", agent, "--remove"])
+                        .shows("not installed");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_backup_with_content_of_ours_is_no_original() {
+    // Earlier versions made them when the program had moved.
+    let home = agents();
+    for agent in AGENTS {
+        home.ok(&["install", agent]);
+    }
+    installed_from(&home, "/old/agent-memory");
+    let old = files(&home);
+    for agent in AGENTS {
+        home.ok(&["install", agent]);
+    }
+    assert!(!files(&home).keys().any(|name| name.contains(".before-")));
+    for (name, content) in &old {
+        home.file(&format!("{name}.before-agent-memory"), content);
+    }
+    for agent in AGENTS {
+        home.ok(&["install", agent, "--remove"]).shows("removed");
+    }
+    assert_eq!(files(&home), BTreeMap::new());
+}
+
+#[test]
+fn both_configurations_of_opencode_are_cleaned() {
+    let home = agents();
+    home.ok(&["install", "opencode"]);
+    home.file(
+        ".config/opencode/opencode.jsonc",
+        "{\"model\": \"m\"} // mine",
+    );
+    installed_from(&home, "/old/agent-memory");
+    home.ok(&["install", "opencode"]);
+    let config = files(&home)[".config/opencode/opencode.json"].clone();
+    assert!(!config.contains("/old/"), "{config}");
+    home.ok(&["install", "opencode", "--remove"]);
+    let left = BTreeMap::from([(
+        ".config/opencode/opencode.jsonc".to_owned(),
+        "{\"model\": \"m\"} // mine".to_owned(),
+    )]);
+    assert_eq!(files(&home), left);
+}
+
 #[test]
 fn a_dry_run_prints_a_diff_and_writes_nothing() {
     let home = agents();

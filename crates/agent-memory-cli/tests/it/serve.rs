@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::support::{Home, PATIENCE, program};
+use crate::support::{Home, PATIENCE, linked_worktree, program};
 
 const TOKEN: &str = "a-token-for-tests-1";
 const TRIGGER: &str = "compaction_trigger";
@@ -44,7 +44,12 @@ impl Server {
     }
 
     fn start(home: &Home, arguments: &[&str]) -> Self {
+        Self::start_in(home, home.path(), arguments)
+    }
+
+    fn start_in(home: &Home, folder: &Path, arguments: &[&str]) -> Self {
         let mut command = home.process(program());
+        command.current_dir(folder);
         command.env("AGENT_MEMORY_TOKEN", TOKEN).args(arguments);
         let mut process = command.spawn().unwrap();
         let mut stderr = BufReader::new(process.stderr.take().unwrap());
@@ -796,6 +801,25 @@ fn clients_reach_the_sessions_in_scope_alone() {
     drop((named, here));
     let sizes = Server::of_all(&home, &[]).sizes();
     assert!(sizes.contains(&("other".to_owned(), 12)), "{sizes:?}");
+}
+
+#[test]
+fn a_session_of_a_worktree_is_served_in_the_repository() {
+    let home = Home::new();
+    let (app, tree, other) = (
+        home.path().join("app"),
+        home.path().join("app-tree"),
+        home.path().join("other"),
+    );
+    linked_worktree(&app.join(".git"), "tree", &tree);
+    std::fs::create_dir_all(&other).unwrap();
+    let serve = ["serve", "--port", "0"];
+    let added = json!({"messages": [{"role": "user", "content": "the lamp is green"}]});
+    Server::start_in(&home, &tree, &serve).ok("/v1/sessions/lamp/messages", &added);
+    for (folder, is_seen) in [(&app, true), (&tree, true), (&other, false)] {
+        let sizes = Server::start_in(&home, folder, &serve).sizes();
+        assert_eq!(sizes.len(), usize::from(is_seen), "{sizes:?}");
+    }
 }
 
 #[test]

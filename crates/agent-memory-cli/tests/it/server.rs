@@ -7,7 +7,7 @@ use std::process::{Child, Stdio};
 
 use serde_json::{Value, json};
 
-use crate::support::{Home, fixture, program};
+use crate::support::{Home, fixture, linked_worktree, program};
 
 /// A server process that is stopped at the end of the test.
 struct Server {
@@ -417,6 +417,45 @@ fn a_server_shows_the_sessions_of_its_project_alone() {
     );
     // The session in use last is read if none is named.
     assert_eq!(shown(&asked("other", &store, &recall)), ["three"]);
+}
+
+#[test]
+fn the_worktrees_of_a_repository_are_one_project() {
+    let home = Home::new();
+    let folder = |name: &str| home.path().join(name);
+    linked_worktree(&folder("app/.git"), "heron", &folder("app-heron"));
+    std::fs::create_dir_all(folder("other/.git")).unwrap();
+    for (session, place) in [("one", "app"), ("two", "app-heron"), ("three", "other")] {
+        let text = format!("the lighthouse of {session} is white");
+        let file = home.file(
+            &format!("{session}.jsonl"),
+            line(session, &folder(place), &text),
+        );
+        home.ok(&["import", file.to_str().unwrap()]);
+    }
+    let call = |tool: &str, arguments: Value| json!({"method": "tools/call", "params": {"name": tool, "arguments": arguments}});
+    let grep = [call("memory_grep", json!({"pattern": "lighthouse"}))];
+    let found = |place: &str, arguments: &[&str]| {
+        let reply = replies_in(&home, &folder(place), arguments, &grep)[0].to_string();
+        ["one", "two", "three"].map(|name| reply.contains(&format!("lighthouse of {name}")))
+    };
+    for place in ["app", "app-heron"] {
+        assert_eq!(found(place, &[]), [true, true, false], "{place}");
+        let project = folder(place);
+        let named = ["--project", project.to_str().unwrap()];
+        assert_eq!(found("other", &named), [true, true, false], "{place}");
+    }
+    assert_eq!(found("other", &[]), [false, false, true]);
+    // They share their notes.
+    let names = ["--names", "codex"];
+    let write = [call(
+        "notes_write_file",
+        json!({"path": "plan.md", "text": "the lamp first"}),
+    )];
+    let read = [call("notes_read_file", json!({"path": "plan.md"}))];
+    replies_in(&home, &folder("app-heron"), &names, &write);
+    let told = replies_in(&home, &folder("app"), &names, &read);
+    assert!(text(&told[0]).contains("the lamp first"), "{told:?}");
 }
 
 #[test]

@@ -151,6 +151,20 @@ impl Ran {
 }
 
 /// Returns the path of the tested program.
+/// Creates a linked worktree of a repository, as `git worktree add` does.
+pub fn linked_worktree(repository: &Path, name: &str, worktree: &Path) {
+    let (own, link) = (
+        repository.join("worktrees").join(name),
+        worktree.join(".git"),
+    );
+    for folder in [&own, worktree] {
+        std::fs::create_dir_all(folder).unwrap();
+    }
+    std::fs::write(&link, format!("gitdir: {}\n", own.display())).unwrap();
+    std::fs::write(own.join("commondir"), "../..\n").unwrap();
+    std::fs::write(own.join("gitdir"), format!("{}\n", link.display())).unwrap();
+}
+
 pub fn program() -> &'static Path {
     assert_cmd::cargo::cargo_bin!("agent-memory")
 }

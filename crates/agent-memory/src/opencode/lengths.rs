@@ -19,25 +19,31 @@ const ROW: u64 = 256;
 /// Maximum number of sessions.
 const MOST_SESSIONS: usize = 1 << 20;
 
+/// Columns of sessions that are read.
+const FACTS: &[&str] = &[
+    "id",
+    "slug",
+    "project_id",
+    "directory",
+    "parent_id",
+    "version",
+    "revert",
+];
+
 /// Tables with rows of sessions, the column that names the session, and the columns that are read.
-const TABLES: [(&str, &str, &[&str]); 3] = [
-    (
-        "session",
-        "id",
-        &[
-            "id",
-            "slug",
-            "project_id",
-            "directory",
-            "parent_id",
-            "version",
-        ],
-    ),
+const TABLES: [(&str, &str, &[&str]); 5] = [
+    ("session", "id", FACTS),
     ("message", "session_id", &["session_id", "id", "data"]),
     (
         "part",
         "session_id",
         &["session_id", "message_id", "id", "data"],
+    ),
+    ("session_v2", "id", FACTS),
+    (
+        "session_message",
+        "session_id",
+        &["session_id", "id", "type", "data"],
     ),
 ];
 
@@ -57,8 +63,9 @@ pub(super) fn check(path: &Path, is_open: bool, most: u64) -> Result<(), String>
         most,
     };
     for (table, session, columns) in TABLES {
-        if columns_of(&connection, table, columns).map_err(told)? {
-            add(&connection, &mut sizes, (table, session, columns)).map_err(told)??;
+        let columns = columns_of(&connection, table, columns).map_err(told)?;
+        if columns.contains(&session) {
+            add(&connection, &mut sizes, (table, session, &columns)).map_err(told)??;
         }
     }
     Ok(())
@@ -95,14 +102,17 @@ fn uri(path: &Path, is_open: bool) -> String {
     }
 }
 
-/// Returns whether a table has all of these columns.
-fn columns_of(connection: &Connection, table: &str, columns: &[&str]) -> rusqlite::Result<bool> {
+/// Returns which of these columns a table has.
+fn columns_of<'c>(
+    connection: &Connection,
+    table: &str,
+    columns: &[&'c str],
+) -> rusqlite::Result<Vec<&'c str>> {
     let mut known = connection.prepare("select name from pragma_table_xinfo(?)")?;
     let known = known.query_map([table], |row| row.get::<_, String>(0))?;
     let known: Vec<String> = known.collect::<rusqlite::Result<_>>()?;
-    Ok(columns
-        .iter()
-        .all(|column| known.iter().any(|known| known == column)))
+    let has = |column: &&str| known.iter().any(|known| known == column);
+    Ok(columns.iter().copied().filter(has).collect())
 }
 
 /// Numbers of bytes, by session.

@@ -36,6 +36,53 @@ async fn a_builder_without_a_store_names_the_stores() {
 }
 
 #[tokio::test]
+async fn tools_that_no_provider_accepts_are_refused_by_name_where_the_session_is_opened() {
+    let memory = Memory::in_memory().await.unwrap();
+    let tool = |name: &str, parameters: &str| {
+        agent_memory::ToolDefinition::new(name, RawJson::parse(parameters).unwrap())
+    };
+    let object = r#"{"type":"object"}"#;
+    for (tools, expected) in [
+        (
+            vec![tool("read", object), tool("read", object)],
+            "the tool \"read\" comes twice",
+        ),
+        (
+            vec![tool("memory_grep", object)],
+            "the tool \"memory_grep\" comes twice",
+        ),
+        (
+            vec![tool("read a file!", object)],
+            "\"read a file!\" is no name",
+        ),
+        (vec![tool("", object)], "\"\" is no name"),
+        (vec![tool(&"x".repeat(129), object)], "is no name"),
+        (vec![tool("läs", object)], "\"läs\" is no name"),
+        (
+            vec![tool("list", "[1]")],
+            "the tool \"list\" has parameters",
+        ),
+        (
+            vec![tool("none", "null")],
+            "the tool \"none\" has parameters",
+        ),
+    ] {
+        let opened = memory.session("chat").tools(tools).memory_tools().await;
+        let error = opened.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Invalid);
+        assert!(error.to_string().contains(expected), "{error}");
+    }
+    // No session was created.
+    assert!(memory.find_session("chat").await.unwrap().is_none());
+    let tools = [tool("fs.read-all:2", " {}"), tool(&"x".repeat(128), object)];
+    let session = memory.session("chat").tools(tools).memory_tools().await;
+    assert_eq!(
+        session.unwrap().tools().len(),
+        2 + Retrieval::definitions().count()
+    );
+}
+
+#[tokio::test]
 async fn a_session_without_a_window_takes_messages_and_refuses_contexts() {
     let memory = Memory::in_memory().await.unwrap();
     let session = memory.session("chat").await.unwrap();

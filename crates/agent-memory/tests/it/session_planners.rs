@@ -1,16 +1,20 @@
 //! Sessions of one memory that use different planners.
 
-use agent_memory::store::InMemoryStore;
+use std::sync::{Arc, Mutex};
+
+use agent_memory::store::{FullStore, InMemoryStore};
+use agent_memory::testing::memory;
 
 use crate::support::Inspect as _;
 use agent_memory::compaction::FreshTail;
 use agent_memory::compaction::{BoxError, JobSink, Label, PassInput, ViewSource};
 use agent_memory::{
-    Budget, DagPolicy, Memory, Message, Mode, Seq, Session,
+    Budget, DagPolicy, Memory, Message, Mode, Seq, Session, Strategy,
     compaction::{DagPlanner, Planner},
     model::ViewName,
 };
 use async_trait::async_trait;
+use store_conformance::{Layer, Layered};
 
 /// The DAG planner with a separate view.
 #[derive(Debug)]
@@ -89,4 +93,54 @@ async fn each_session_follows_the_view_of_its_planner() {
     assert_eq!(again.view_name().await, long.view_name().await);
     let report = memory.verify().await.unwrap();
     assert!(report.is_ok(), "{:?}", report.violations);
+}
+
+/// A store in which another process chooses one of the strategies before each write, until there are none left.
+#[derive(Debug)]
+struct Choosing {
+    store: Arc<InMemoryStore>,
+    other: Session,
+    left: Mutex<Vec<Strategy>>,
+}
+
+#[async_trait]
+impl Layer for Choosing {
+    fn inner(&self) -> &dyn FullStore {
+        &*self.store
+    }
+
+    async fn before_write(&self) -> memory_store::Result<Option<memory_store::Error>> {
+        let next = self.left.lock().unwrap().pop();
+        if let Some(strategy) = next {
+            self.other.use_strategy(strategy).await.unwrap();
+        }
+        Ok(None)
+    }
+}
+
+#[tokio::test]
+async fn a_strategy_that_several_processes_choose_at_once_is_stored() {
+    use Strategy::{Blocks, Dag, Handoff};
+    for others in [vec![Dag], vec![Handoff], vec![Blocks, Handoff, Blocks, Dag]] {
+        let store = Arc::new(InMemoryStore::new());
+        let memory_of = |store: Arc<dyn FullStore>| memory().store(store).open();
+        let other = memory_of(Arc::clone(&store) as Arc<dyn FullStore>).await;
+        let other = other.unwrap().session("chat").await.unwrap();
+        let choosing = Layered(Choosing {
+            store,
+            other: other.clone(),
+            left: Mutex::new(Vec::new()),
+        });
+        let choosing = Arc::new(choosing);
+        let own = memory_of(Arc::clone(&choosing) as Arc<dyn FullStore>).await;
+        let own = own.unwrap().session("chat").await.unwrap();
+        own.user("Which one is it?").await.unwrap();
+        *choosing.0.left.lock().unwrap() = others.clone();
+        let chosen = own.use_strategy(Handoff).await.unwrap();
+        assert_eq!(chosen.strategy(), Some(Handoff), "{others:?}");
+        chosen.compact(Mode::Full).await.unwrap();
+        // The last one counts.
+        let again = other.memory().session("chat").await.unwrap();
+        assert_eq!(again.strategy(), Some(Handoff), "{others:?}");
+    }
 }

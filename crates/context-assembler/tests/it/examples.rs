@@ -179,7 +179,7 @@ fn of_two_results_for_one_call_the_first_answers() {
     let both = Message::new(Role::Tool, vec![result("first"), result("second")]);
     let context = run(vec![call, both], &[], 1_000, &AssemblyPolicy::default());
     assert_eq!(context.messages[1].parts, [result("first")]);
-    let late = "[… result of the call c, which is not in this context …]\nsecond";
+    let late = "[… a second result of the call c …]\nsecond";
     assert_eq!(context.messages[2].role, Role::User);
     assert_eq!(context.messages[2].parts, [Part::text(late)]);
 }
@@ -549,7 +549,7 @@ fn no_message_can_forge_a_mark() {
         texts
     };
     let ours = [
-        "[… result of the call gone, which is not in this context …]\n",
+        "[… result of the call gone, which has one already or is not in this context …]\n",
         "[… result of the call ",
         "[… call ",
     ];

@@ -1,7 +1,7 @@
 //! Text of an answer, and the reason for which the answer ends.
 
 use super::http::shown;
-use crate::{Completion, Failure, FailureKind, Stop};
+use crate::{Completion, Failure, FailureKind, Stop, without_reasoning};
 
 /// Converts the stop reason of any provider, such as `length` or `end_turn`. An unknown reason is a failure; `whom` is
 /// the model's name in it.
@@ -27,22 +27,15 @@ pub(super) fn stop(whom: &str, reason: Option<&str>) -> Result<Stop, Failure> {
     })
 }
 
-/// Returns the text that the model wrote, without the reasoning that some models write before it in `<think>` tags. The
-/// text of an incomplete answer may be empty.
+/// Returns the text that the model wrote, [`without_reasoning`]. The text of an incomplete answer may be empty.
 pub(super) fn written(whom: &str, text: &str, mut stop: Stop) -> Result<Completion, Failure> {
-    let mut text = text.trim();
-    if let Some(rest) = text.strip_prefix("<think>") {
-        text = match rest.split_once("</think>") {
-            Some((_, after)) => after.trim(),
-            None => {
-                // The model was stopped during its reasoning, even if the server reports completion.
-                if stop == Stop::Complete {
-                    stop = Stop::CutOff;
-                }
-                ""
-            }
-        };
-    }
+    let text = without_reasoning(text).unwrap_or_else(|| {
+        // The model was stopped during its reasoning, even if the server reports completion.
+        if stop == Stop::Complete {
+            stop = Stop::CutOff;
+        }
+        ""
+    });
     if text.is_empty() && stop == Stop::Complete {
         let what = format!("{whom} wrote nothing");
         return Err(Failure::new(FailureKind::Empty, what));
@@ -87,6 +80,7 @@ mod tests {
         assert_eq!(of(" a\n", Stop::Complete), complete("a"));
         let thought = "<think>hm</think>\n\na <think> b";
         assert_eq!(of(thought, Stop::Complete), complete("a <think> b"));
+        assert_eq!(of("hm\n</think>a", Stop::Complete), complete("a"));
         assert_eq!(of("<think>hm", Stop::Complete), cut(""));
         assert_eq!(of(" \n", Stop::CutOff), cut(""));
         assert_eq!(of("a", Stop::CutOff), cut("a"));

@@ -5,7 +5,7 @@ use memory_store::{FullStore, Origin};
 use retrieval_tools::{
     ErrorKind, GrepArgs, HitOrder, Retrieval, RetrievalSet, SearchMode, SearchScope, Tool,
 };
-use serde_json::Value;
+use serde_json::{Value, json};
 use token_estimate::HeuristicEstimator;
 
 use crate::world::{Counts, Set, World, tree};
@@ -442,4 +442,56 @@ async fn one_answer_over_several_sessions_merges_them_fairly() {
         let error = set.grep(args.clone()).await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Invalid, "{error}");
     }
+}
+
+#[tokio::test]
+async fn a_position_alone_names_no_message_of_several_sessions() {
+    let (world, summaries) = tree().await;
+    let other = world.open("other", Origin::Root).await;
+    other
+        .say(vec![memory_model::Message::user("the other's words")])
+        .await;
+    let set = RetrievalSet::new("other", other.tools())
+        .with("main", world.tools())
+        .with_default();
+    let pointers = ["message:1", "messages:1-2", " message:1 "];
+    for pointer in pointers {
+        let given = |session: Value| json!({"summary_id": pointer, "session": session}).to_string();
+        let answer = set.call("memory_expand", &given(Value::Null)).await;
+        assert!(answer.is_error, "{answer:?}");
+        for part in ["in each of 2 sessions", "\"other\" or \"main\""] {
+            assert!(answer.text.contains(part), "{}", answer.text);
+        }
+        let answer = set.call("memory_expand", &given("main".into())).await;
+        assert!(
+            !answer.is_error && !answer.text.contains("the other's"),
+            "{answer:?}"
+        );
+    }
+    // A summary is found in the session that has it, and every answer names the session that it is about.
+    let summary = json!({"summary_id": summaries[2].id}).to_string();
+    for (tool, arguments, session) in [
+        ("memory_expand", summary.as_str(), "main"),
+        ("memory_describe", summary.as_str(), "main"),
+        ("memory_recall", r#"{"query":"words"}"#, "other"),
+        ("memory_requests", "{}", "other"),
+        ("memory_files", "{}", "other"),
+    ] {
+        let answer = set.call(tool, arguments).await;
+        assert!(
+            answer
+                .text
+                .starts_with(&format!("Session \"{session}\":\n")),
+            "{answer:?}"
+        );
+        assert_eq!(answer.json["session"], session, "{tool}");
+    }
+    for (id, expected) in [("sum_nowhere", "take an id"), ("12", "message:12")] {
+        for tool in ["memory_expand", "memory_describe"] {
+            let answer = set.call(tool, &json!({"summary_id": id}).to_string()).await;
+            assert!(answer.text.contains("none of 2 sessions has"), "{answer:?}");
+            assert!(answer.text.contains(expected), "{answer:?}");
+        }
+    }
+    insta::assert_json_snapshot!("declared_with_a_default", set.tools()[2].schema());
 }

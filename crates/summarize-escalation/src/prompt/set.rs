@@ -3,6 +3,7 @@
 use std::fmt;
 
 use memory_model::{FieldHasher, Hash};
+use model_client::without_reasoning;
 use serde::{Deserialize, Serialize};
 
 use super::clip::Clip;
@@ -263,8 +264,10 @@ impl PromptSet {
         always.chain(optional.into_iter().flatten())
     }
 
-    /// Extracts the summary from a model's answer.
+    /// Extracts the summary from a model's answer, [without the reasoning](without_reasoning) before it. Empty if there
+    /// is nothing else.
     pub fn read(&self, answer: &str) -> String {
+        let answer = without_reasoning(answer).unwrap_or_default();
         match self.answer {
             AnswerFormat::Plain => answer.to_owned(),
             AnswerFormat::Tagged => strip_analysis_block(answer),

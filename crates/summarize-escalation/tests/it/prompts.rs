@@ -182,6 +182,33 @@ fn sets_of_prompts() {
 }
 
 #[test]
+fn no_set_reads_the_reasoning_before_an_answer() {
+    for set in sets() {
+        for (answer, summary) in [
+            (
+                "He asks for a lamp.\n</think>\n\nThe lamp is green.",
+                "The lamp is green.",
+            ),
+            (
+                "<think>He asks.</think>The lamp is green.",
+                "The lamp is green.",
+            ),
+            (
+                "[THINK]He asks.[/THINK]\nThe lamp is green.",
+                "The lamp is green.",
+            ),
+            ("<think>He asks for", ""),
+            (
+                "The tag `</think>` is stripped.",
+                "The tag `</think>` is stripped.",
+            ),
+        ] {
+            assert_eq!(set.read(answer), summary, "{answer:?} {}", set.id);
+        }
+    }
+}
+
+#[test]
 fn templates_have_known_slots_only() {
     assert!(Template::parse("a {source} b").is_ok());
     for bad in ["{nothing}", "{source", "{}"] {
