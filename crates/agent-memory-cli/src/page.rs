@@ -291,7 +291,12 @@ fn learn(redactor: &Redactor, nodes: &[TreeNode]) {
     for node in nodes {
         if let Some(summary) = &node.summary {
             redactor.learn(summary.body.text());
-            redactor.learn(summary.messages.as_ref().map_or("", |messages| messages.as_str()));
+            redactor.learn(
+                summary
+                    .messages
+                    .as_ref()
+                    .map_or("", |messages| messages.as_str()),
+            );
         }
         learn(redactor, &node.children);
     }
@@ -543,13 +548,7 @@ impl Written {
 }
 
 impl Shares {
-    fn of(
-        strategy: Strategy,
-        budget: u64,
-        context: &Context,
-        log: &Log,
-        shown: Shown<'_>,
-    ) -> Self {
+    fn of(strategy: Strategy, budget: u64, context: &Context, log: &Log, shown: Shown<'_>) -> Self {
         let mut states = vec![State::LeftOut; log.tokens.len()];
         let mut summaries = Vec::new();
         let mut set = |first: u32, last: u32, state: State| {

@@ -70,7 +70,9 @@ impl Redactor {
     /// Makes a redactor of secrets alone, for texts in which names, addresses and ids are needed.
     pub(crate) fn of_secrets() -> anyhow::Result<Self> {
         let mut redactor = Self::new()?;
-        redactor.rules.retain(|rule| !known::WORDS.contains(&rule.kind));
+        redactor
+            .rules
+            .retain(|rule| !known::WORDS.contains(&rule.kind));
         redactor.ids = None;
         Ok(redactor)
     }
@@ -152,7 +154,9 @@ impl Redactor {
     /// Returns a line with the numbers of replaced values: `redacted: 2 email, 1 github-token`.
     pub(crate) fn report(&self) -> String {
         let counts = self.counts();
-        let values = counts.iter().map(|(kind, values)| format!("{values} {kind}"));
+        let values = counts
+            .iter()
+            .map(|(kind, values)| format!("{values} {kind}"));
         match values.collect::<Vec<_>>().join(", ") {
             none if none.is_empty() => "redacted: nothing".to_owned(),
             values => format!("redacted: {values}"),
@@ -192,7 +196,10 @@ impl Redactor {
         let ids = self.ids.as_ref().map(|(ids, _)| {
             ids.replace_all(&shown, |id: &Captures<'_>| {
                 let whole = id.get(0).map_or("", |id| id.as_str());
-                let hash = id.name("v").or(id.name("r")).map_or("", |hash| hash.as_str());
+                let hash = id
+                    .name("v")
+                    .or(id.name("r"))
+                    .map_or("", |hash| hash.as_str());
                 let before = whole.strip_suffix(hash).unwrap_or_default();
                 format!("{before}{}", self.id(hash))
             })
@@ -203,7 +210,9 @@ impl Redactor {
         match shown {
             Cow::Borrowed(_) => None,
             Cow::Owned(shown) if colors.is_empty() => Some(shown),
-            Cow::Owned(shown) => Some(signs::with_colors(&shown, &colors)).filter(|new| new != text),
+            Cow::Owned(shown) => {
+                Some(signs::with_colors(&shown, &colors)).filter(|new| new != text)
+            }
         }
     }
 
@@ -349,7 +358,8 @@ impl Values {
 }
 
 fn is_json(text: &str) -> bool {
-    text.trim_start().starts_with(['{', '[', '"']) && serde_json::from_str::<IgnoredAny>(text).is_ok()
+    text.trim_start().starts_with(['{', '[', '"'])
+        && serde_json::from_str::<IgnoredAny>(text).is_ok()
 }
 
 /// Returns the JSON string that begins at this quote, with its quotes.
@@ -466,14 +476,35 @@ mod tests {
         let json = serde_json::json!({"x": value}).to_string();
         let twice = serde_json::json!([json]).to_string();
         for (text, shown) in [
-            (format!("denied for {value}!"), "denied for [redacted:password 1]!"),
+            (
+                format!("denied for {value}!"),
+                "denied for [redacted:password 1]!",
+            ),
             (format!("x{value}x"), "x[redacted:password 1]x"),
-            (format!("cut: {json}"), r#"cut: {"x":"[redacted:password 1]"}"#),
-            (json.replace('é', "\\u00e9"), r#"{"x":"[redacted:password 1]"}"#),
-            (format!("cut: {}", json.replace('é', "\\u00e9")), r#"cut: {"x":"[redacted:password 1]"}"#),
-            (format!("cut: {twice}"), r#"cut: ["{\"x\":\"[redacted:password 1]\"}"]"#),
-            ("db:Ky%22ot%5Co9%C3%A9%231".to_owned(), "db:[redacted:password 1]"),
-            ("owner: hopper, grasshoppers".to_owned(), "owner: [redacted:user 1], grasshoppers"),
+            (
+                format!("cut: {json}"),
+                r#"cut: {"x":"[redacted:password 1]"}"#,
+            ),
+            (
+                json.replace('é', "\\u00e9"),
+                r#"{"x":"[redacted:password 1]"}"#,
+            ),
+            (
+                format!("cut: {}", json.replace('é', "\\u00e9")),
+                r#"cut: {"x":"[redacted:password 1]"}"#,
+            ),
+            (
+                format!("cut: {twice}"),
+                r#"cut: ["{\"x\":\"[redacted:password 1]\"}"]"#,
+            ),
+            (
+                "db:Ky%22ot%5Co9%C3%A9%231".to_owned(),
+                "db:[redacted:password 1]",
+            ),
+            (
+                "owner: hopper, grasshoppers".to_owned(),
+                "owner: [redacted:user 1], grasshoppers",
+            ),
         ] {
             assert_eq!(redactor.text(&text), shown);
         }
@@ -501,8 +532,14 @@ mod tests {
         let one = shown(b"one", &text);
         assert!(!one.contains(hash), "{one}");
         let other = one.split("h-").nth(1).unwrap().get(..16).unwrap();
-        assert!(one.contains(&format!(r#""h-{other}-2""#)) && one.contains(&format!("sum_{other}")), "{one}");
-        assert!(one.contains(&format!(r#"[{{"id":"{other}"}},"{other}"]"#)), "{one}");
+        assert!(
+            one.contains(&format!(r#""h-{other}-2""#)) && one.contains(&format!("sum_{other}")),
+            "{one}"
+        );
+        assert!(
+            one.contains(&format!(r#"[{{"id":"{other}"}},"{other}"]"#)),
+            "{one}"
+        );
         assert_eq!(shown(b"one", &text), one);
         assert_ne!(shown(b"two", &text), one);
         assert_eq!(shown(b"two", &text).len(), text.len());
@@ -513,14 +550,38 @@ mod tests {
     #[test]
     fn a_text_forges_no_mark() {
         for (text, shown) in [
-            ("[redacted:email 1] ada@engine.org", "[was redacted:email 1] [redacted:email 1]"),
-            ("password=[redacted:S3cretPw1", "password=[redacted:password 1]"),
-            (r#"password="[redacted:S3cretPw1""#, r#"password="[redacted:password 1]""#),
-            (r#"{"password":"[redacted:S3cretPw1"}"#, r#"{"password":"[redacted:password 1]"}"#),
-            ("password=S3cretPw1[redacted:x", "password=[redacted:password 1]"),
-            ("{\"a\":\"\\u005bredacted:ip 1]\"}", r#"{"a":"[was redacted:ip 1]"}"#),
-            ("password=\u{fde0}\u{fdd1}S3cretPw1", "password=[redacted:password 1]"),
-            ("{\"password\":\"\\ufde1\\ufdd1S3cretPw1\"}", r#"{"password":"[redacted:password 1]"}"#),
+            (
+                "[redacted:email 1] ada@engine.org",
+                "[was redacted:email 1] [redacted:email 1]",
+            ),
+            (
+                "password=[redacted:S3cretPw1",
+                "password=[redacted:password 1]",
+            ),
+            (
+                r#"password="[redacted:S3cretPw1""#,
+                r#"password="[redacted:password 1]""#,
+            ),
+            (
+                r#"{"password":"[redacted:S3cretPw1"}"#,
+                r#"{"password":"[redacted:password 1]"}"#,
+            ),
+            (
+                "password=S3cretPw1[redacted:x",
+                "password=[redacted:password 1]",
+            ),
+            (
+                "{\"a\":\"\\u005bredacted:ip 1]\"}",
+                r#"{"a":"[was redacted:ip 1]"}"#,
+            ),
+            (
+                "password=\u{fde0}\u{fdd1}S3cretPw1",
+                "password=[redacted:password 1]",
+            ),
+            (
+                "{\"password\":\"\\ufde1\\ufdd1S3cretPw1\"}",
+                r#"{"password":"[redacted:password 1]"}"#,
+            ),
         ] {
             assert_eq!(Redactor::new().unwrap().text(text), shown, "{text}");
         }
@@ -547,7 +608,10 @@ mod tests {
             ("- name: DB_PASSWORD\n  value: VALUE\n", "kitten77"),
             (r#"<add key="DbPassword" value="VALUE"/>"#, "kitten77"),
             (r#"[{"name":"DB_PASSWORD","value":"VALUE"}]"#, "kitten77"),
-            ("\u{1b}[32mpassword\u{1b}[0m: \u{1b}[33mVALUE\u{1b}[0m", "kitten77"),
+            (
+                "\u{1b}[32mpassword\u{1b}[0m: \u{1b}[33mVALUE\u{1b}[0m",
+                "kitten77",
+            ),
             (r#"\x1b[33mpassword="\x1b[1mVALUE\x1b[0m""#, "kitten77"),
             ("curl -s -u ada:VALUE https://a.org", "kitten"),
             ("curl --user 'ada:VALUE' https://a.org", "kitten"),
@@ -557,19 +621,37 @@ mod tests {
             ("machine a.org login ada password VALUE", "kitten"),
             ("machine a.org\n  login ada\n  password VALUE\n", "kitten"),
             ("Cookie: theme=dark; sid=VALUE; lang=en", "k9x2m4q7w1"),
-            (r#"{"headers":{"Cookie":"sid=VALUE; lang=en"}}"#, "k9x2m4q7w1"),
-            (r#"{"headers":{"Authorization":"Basic VALUE"}}"#, "YWRhOmtpdHRlbjc3"),
-            (r#"{"auths":{"https://index.docker.io/v1/":{"auth":"VALUE"}}}"#, "YWRhOmtpdHRlbjc3"),
+            (
+                r#"{"headers":{"Cookie":"sid=VALUE; lang=en"}}"#,
+                "k9x2m4q7w1",
+            ),
+            (
+                r#"{"headers":{"Authorization":"Basic VALUE"}}"#,
+                "YWRhOmtpdHRlbjc3",
+            ),
+            (
+                r#"{"auths":{"https://index.docker.io/v1/":{"auth":"VALUE"}}}"#,
+                "YWRhOmtpdHRlbjc3",
+            ),
             (r#"cut {"auth": "VALUE", "#, "YWRhOmtpdHRlbjc3"),
             ("//registry.npmjs.org/:_auth=VALUE", "YWRhOmtpdHRlbjc3"),
-            ("GET https://a.org/x?X-Amz-Date=20260101T000000Z&X-Amz-Signature=VALUE", "3f9c0b7d5e8a1c2f4b6d8e0a9c7f5b3d"),
-            ("https://a.org/x?sv=2022-11-02&sig=VALUE&se=2027", "k9X2m%2BQ7w1Zr2Lw9Xc4Vb8Nm1Kj6Hg3Fd5%3D"),
+            (
+                "GET https://a.org/x?X-Amz-Date=20260101T000000Z&X-Amz-Signature=VALUE",
+                "3f9c0b7d5e8a1c2f4b6d8e0a9c7f5b3d",
+            ),
+            (
+                "https://a.org/x?sv=2022-11-02&sig=VALUE&se=2027",
+                "k9X2m%2BQ7w1Zr2Lw9Xc4Vb8Nm1Kj6Hg3Fd5%3D",
+            ),
         ] {
             let redactor = Redactor::new().unwrap();
             let text = text.replace("VALUE", value);
             redactor.learn(&text);
             let shown = redactor.text(&text);
-            assert!(!shown.contains(value) && shown.contains(MARK), "{text:?} is {shown:?}");
+            assert!(
+                !shown.contains(value) && shown.contains(MARK),
+                "{text:?} is {shown:?}"
+            );
             let again = format!("failed: {value}.");
             assert!(!redactor.text(&again).contains(value), "{again}");
         }
@@ -579,7 +661,10 @@ mod tests {
     fn a_password_in_base64_is_known_in_other_texts() {
         let redactor = Redactor::new().unwrap();
         redactor.learn(r#"{"auth":"YWRhOmtpdHRlbjc3"}"#);
-        assert_eq!(redactor.text("ada's kitten77"), "ada's [redacted:password 1]");
+        assert_eq!(
+            redactor.text("ada's kitten77"),
+            "ada's [redacted:password 1]"
+        );
     }
 
     #[test]
@@ -589,9 +674,18 @@ mod tests {
         for (text, shown) in [
             (format!("{key}Xc4Vb8Nm"), "[redacted:private-key 1]"),
             (format!("{key}XcVbNm"), "[redacted:private-key 1]"),
-            (format!("{key}{line}\nXc4Vb8N=\n\ndone"), "[redacted:private-key 1]\n\ndone"),
-            (format!("{key}done, all"), "[redacted:private-key 1]\ndone, all"),
-            (format!("and then {line}"), "and then [redacted:private-key 1]"),
+            (
+                format!("{key}{line}\nXc4Vb8N=\n\ndone"),
+                "[redacted:private-key 1]\n\ndone",
+            ),
+            (
+                format!("{key}done, all"),
+                "[redacted:private-key 1]\ndone, all",
+            ),
+            (
+                format!("and then {line}"),
+                "and then [redacted:private-key 1]",
+            ),
         ] {
             let redactor = Redactor::new().unwrap();
             redactor.learn(&key);

@@ -33,7 +33,9 @@ pub(super) async fn card(app: &App, session: &Session) -> anyhow::Result<Option<
     let search = search(app, &view).await?;
     let redactor = Redactor::of_secrets()?;
     let first = view.snapshot().head.0.saturating_sub(LEARNED) + 1;
-    redactor.learn_log(session, SeqRange::new(Seq(first), view.snapshot().head)).await?;
+    redactor
+        .learn_log(session, SeqRange::new(Seq(first), view.snapshot().head))
+        .await?;
     let mut text = None;
     for most in STATES {
         let Some(state) = view.state(most).await? else {

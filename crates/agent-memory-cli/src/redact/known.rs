@@ -69,7 +69,8 @@ impl Known {
         let words = self.words.as_ref();
         let words = words.and_then(|forms| {
             forms.replaced(text, |before, after| {
-                !before.ends_with(char::is_alphanumeric) && !after.starts_with(char::is_alphanumeric)
+                !before.ends_with(char::is_alphanumeric)
+                    && !after.starts_with(char::is_alphanumeric)
             })
         });
         words.or(secrets)
@@ -106,9 +107,18 @@ fn forms(secret: &Secret) -> BTreeSet<String> {
         _ => vec![secret.text.as_str()],
     };
     let mut forms = BTreeSet::new();
-    for piece in pieces.into_iter().filter(|piece| piece.chars().count() >= LEAST) {
+    for piece in pieces
+        .into_iter()
+        .filter(|piece| piece.chars().count() >= LEAST)
+    {
         let json = in_json(piece);
-        forms.extend([in_json(&json), ascii(&json), in_address(piece), json, piece.to_owned()]);
+        forms.extend([
+            in_json(&json),
+            ascii(&json),
+            in_address(piece),
+            json,
+            piece.to_owned(),
+        ]);
         forms.extend(from_address(piece));
     }
     forms

@@ -66,7 +66,9 @@ impl Rule {
                     let parts = each.captures_iter(found.value);
                     let parts = parts.filter_map(|groups| groups.name("v"));
                     let at = |at: usize| found.start + at;
-                    all.extend(parts.filter_map(|one| Found::at(text, at(one.start()), at(one.end()))));
+                    all.extend(
+                        parts.filter_map(|one| Found::at(text, at(one.start()), at(one.end()))),
+                    );
                 }
             }
         }
@@ -201,10 +203,10 @@ const FORMS: [(&str, &str, Test); 26] = [
     // Options and files of programs.
     (
         "password",
-        r#"(?x)(?-u:\b)(?:(?:mysql|mariadb)[a-z-]*(?-u:\b)[^\n|;]{0,200}?[\x20\t]-p|7z[ar]?[\x20\t][^\n|;]{0,200}?[\x20\t]-p|sshpass[\x20\t]+-p[\x20\t]*
+        r#"(?x)(?-u:\b)(?:(?:mysql|mariadb)[a-z-]*(?-u:\b)[^\n|;]{0,200}?[\x20\t]-p|7z[ar]?[\x20\t](?:[^\n|;]{0,200}?[\x20\t])?-p|sshpass[\x20\t]+-p[\x20\t]*
             |zip[\x20\t][^\n|;]{0,200}?-P[\x20\t]+|redis-cli[\x20\t][^\n|;]{0,200}?-a[\x20\t]+|(?:docker|podman|helm)[\x20\t][^\n|;]{0,200}?login[\x20\t][^\n|;]{0,200}?-p[\x20\t]+
-            |ldap[a-z]+[\x20\t][^\n|;]{0,200}?-w[\x20\t]+|openssl[\x20\t][^\n|;]{0,200}?pass:|smbclient[\x20\t][^\n|;]{0,200}?%|login[\x20\t\n]+[^\s%S]+[\x20\t\n]+password[\x20\t\n]+
-            |(?:curl|wget|https?|xh)[\x20\t][^\n|;]{0,200}?[\x20\t](?:-[uUa]|--(?:proxy-)?user|--auth)[\x20\t=]*["']?[^\s:"'%S]{1,64}:)["']?(?P<v>[^\s"'`|;%S]{3,})"#,
+            |ldap[a-z]+[\x20\t][^\n|;]{0,200}?-w[\x20\t]+|openssl[\x20\t][^\n|;]{0,200}?pass:|smbclient[\x20\t][^\n|;]{0,200}?%|(?:machine[\x20\t\n]+[^\s,;%S]+|default)[\x20\t\n]+login[\x20\t\n]+[^\s,;%S]+[\x20\t\n]+password[\x20\t\n]+
+            |(?:curl|wget|https?|xh)[\x20\t](?:[^\n|;]{0,200}?[\x20\t])?(?:-[uUa]|--(?:proxy-)?user|--auth)[\x20\t=]*["']?[^\s:"'%S]{1,64}:)["']?(?P<v>[^\s"'`|;%S]{3,})"#,
         is_own,
     ),
     (
@@ -314,19 +316,25 @@ impl<'t> Found<'t> {
 
 /// Returns whether a text has the length of a hash, and only its digits.
 pub(super) fn is_hash(text: &str) -> bool {
-    [16, 32].contains(&text.len()) && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+    [16, 32].contains(&text.len())
+        && text
+            .bytes()
+            .all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
 }
 
 /// Returns the parts of a value that are secrets without the rest: the password in Base64.
 pub(super) fn parts(kind: &str, value: &str) -> Option<(&'static str, String)> {
-    let (_, password) = Some(kind).filter(|kind| *kind == "authorization").and_then(|_| user_and_password(value))?;
+    let (_, password) = Some(kind)
+        .filter(|kind| *kind == "authorization")
+        .and_then(|_| user_and_password(value))?;
     let is_secret = is_own(&Found::of_key("", &password));
     is_secret.then_some(("password", password))
 }
 
 /// Returns the user and the password in a text in Base64; `None` if it is something else.
 fn user_and_password(text: &str) -> Option<(String, String)> {
-    let config = GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent);
+    let config =
+        GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent);
     let bytes = GeneralPurpose::new(&STANDARD, config).decode(text).ok()?;
     let text = String::from_utf8(bytes).ok()?;
     let (user, password) = text.split_once(':')?;
@@ -337,9 +345,15 @@ fn user_and_password(text: &str) -> Option<(String, String)> {
 /// Returns whether a value does not begin inside of a word. The letters of an escape and of an option, such as `-p`, are
 /// none, and neither is the `bot` of an address.
 fn begins_there(found: &Found<'_>) -> bool {
-    let before = found.before.trim_end_matches(|c: char| c.is_ascii_alphanumeric());
+    let before = found
+        .before
+        .trim_end_matches(|c: char| c.is_ascii_alphanumeric());
     let word = found.before.get(before.len()..).unwrap_or_default();
-    let is_option = || before.strip_suffix('-').is_some_and(|before| !before.ends_with(|c: char| c.is_ascii_alphanumeric()));
+    let is_option = || {
+        before
+            .strip_suffix('-')
+            .is_some_and(|before| !before.ends_with(|c: char| c.is_ascii_alphanumeric()))
+    };
     word.is_empty() || word == "bot" || (word.len() == 1 && (before.ends_with('\\') || is_option()))
 }
 
@@ -498,7 +512,9 @@ const NAMES: &str = "account|admin|alg|algo|answer|arg|argon|array|auth|base|bcr
     string|temp|test|text|this|tmp|token|type|uint|url|user|utf|val|value|var|word|write";
 
 /// Names of algorithms and formats whose numbers have more than two digits.
-const NUMBERED: [&str; 9] = ["aes", "crc", "ed25519", "rsa", "sha", "secp", "utf", "varchar", "x509"];
+const NUMBERED: [&str; 9] = [
+    "aes", "crc", "ed25519", "rsa", "sha", "secp", "utf", "varchar", "x509",
+];
 
 /// Returns whether an identifier is made of words that name a value in a program. Such words are counted with one or two
 /// digits; a longer number, such as a year, belongs to a password.
@@ -516,7 +532,10 @@ fn is_name(text: &str) -> bool {
             words.push(String::new());
         }
         if c.is_ascii_alphabetic() {
-            words.last_mut().into_iter().for_each(|word| word.push(c.to_ascii_lowercase()));
+            words
+                .last_mut()
+                .into_iter()
+                .for_each(|word| word.push(c.to_ascii_lowercase()));
         }
         last = c;
     }
@@ -542,10 +561,7 @@ fn goes_on(found: &Found<'_>) -> bool {
 /// Returns whether an assigned value is a literal: in quotes, after an option, after a variable of a shell, or no
 /// expression of a programming language.
 fn is_literal(found: &Found<'_>) -> bool {
-    let name = found
-        .before
-        .rsplit(is_gap)
-        .find(|word| !word.is_empty());
+    let name = found.before.rsplit(is_gap).find(|word| !word.is_empty());
     let is_assigned = |name: &str| {
         let variable = name.strip_suffix('=');
         name.starts_with("--")
@@ -595,11 +611,40 @@ fn is_key(found: &Found<'_>) -> bool {
     let name = name.strip_suffix("key").unwrap_or(name);
     let name = name.trim_end_matches(['_', '-']);
     let others = [
-        "cache", "content", "dedup", "dedupe", "entry", "file", "foreign", "group", "hash", "host", "idempotency", "index",
-        "lookup", "lock", "map", "object", "partition", "primary", "pub", "public", "query", "row", "s3", "sort", "unique",
+        "cache",
+        "content",
+        "dedup",
+        "dedupe",
+        "entry",
+        "file",
+        "foreign",
+        "group",
+        "hash",
+        "host",
+        "idempotency",
+        "index",
+        "lookup",
+        "lock",
+        "map",
+        "object",
+        "partition",
+        "primary",
+        "pub",
+        "public",
+        "query",
+        "row",
+        "s3",
+        "sort",
+        "unique",
     ];
     // Letters and digits take turns more often than in words with numbers.
-    let kind = |c: char| (c.is_ascii_digit(), c.is_ascii_uppercase(), c.is_ascii_alphanumeric());
+    let kind = |c: char| {
+        (
+            c.is_ascii_digit(),
+            c.is_ascii_uppercase(),
+            c.is_ascii_alphanumeric(),
+        )
+    };
     let turns = found.value.chars().zip(found.value.chars().skip(1));
     let turns = turns.filter(|(one, next)| {
         let (one, next) = (kind(*one), kind(*next));
@@ -666,15 +711,11 @@ fn is_email(found: &Found<'_>) -> bool {
         "example", "domain", "email", "test", "host", "company", "openssh",
     ];
     let programs = ["git", "noreply", "no-reply", "donotreply", "root"];
-    let in_url = found
-        .before
-        .rsplit(is_gap)
-        .next()
-        .is_some_and(|before| {
-            before
-                .rsplit_once("://")
-                .is_some_and(|(_, rest)| !rest.contains('/'))
-        });
+    let in_url = found.before.rsplit(is_gap).next().is_some_and(|before| {
+        before
+            .rsplit_once("://")
+            .is_some_and(|(_, rest)| !rest.contains('/'))
+    });
     !files.contains(&last)
         && !domain
             .rsplit('.')

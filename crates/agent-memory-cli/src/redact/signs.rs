@@ -22,7 +22,8 @@ pub(super) const ANY: &str = r"\x{FDD1}-\x{FDEF}";
 pub(super) const COLORS: &str = r"\x{FDD2}-\x{FDEF}";
 
 /// Color codes of terminals, as they are, escaped, and without their first character.
-pub(super) const CODES: &str = r"(?i)(?:\x1b|\x{9b}|␛|\\+x1b|\\+u001b|\\+033|\\+e)\[?[0-9;:?]*[a-z]|\[[0-9;]+m";
+pub(super) const CODES: &str =
+    r"(?i)(?:\x1b|\x{9b}|␛|\\+x1b|\\+u001b|\\+033|\\+e)\[?[0-9;:?]*[a-z]|\[[0-9;]+m";
 
 pub(super) fn is_sign(c: char) -> bool {
     ('\u{fdd0}'..='\u{fdef}').contains(&c)
@@ -48,9 +49,9 @@ pub(super) fn of(number: usize) -> String {
 
 fn sign(number: usize, end: char) -> String {
     let digits = format!("{number:x}");
-    let digits = digits.chars().filter_map(|digit| {
-        char::from_u32(u32::from(ZERO) + digit.to_digit(16)?)
-    });
+    let digits = digits
+        .chars()
+        .filter_map(|digit| char::from_u32(u32::from(ZERO) + digit.to_digit(16)?));
     digits.chain([end]).collect()
 }
 

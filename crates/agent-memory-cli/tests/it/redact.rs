@@ -242,7 +242,12 @@ const KINDS: [Kind; 32] = [
     kind("extra_word", ["gl", "sa_"], LETTERS, 32),
     kind("extra_word", ["pu", "l-"], DIGITS, 40),
     kind("extra_word", ["12345678", "90:AA"], LETTERS, 33),
-    kind("extra_word", ["ey", "JhbGciOiJI.eyJzdWIiOiIx."], LETTERS, 43),
+    kind(
+        "extra_word",
+        ["ey", "JhbGciOiJI.eyJzdWIiOiIx."],
+        LETTERS,
+        43,
+    ),
     kind("db_password", ["Summer", "2"], LETTERS, 8),
     kind("client_secret", ["", ""], LETTERS, 32),
     kind("datadog_key", ["", ""], DIGITS, 32),
@@ -368,15 +373,21 @@ fn transcript() -> String {
     for (n, one) in repeated().iter().enumerate() {
         let id = format!("call-{n}");
         let input: Value = serde_json::from_str(&one.text).unwrap();
-        let call = json!([{"type": "tool_use", "id": id, "name": "mcp__db__query", "input": input}]);
+        let call =
+            json!([{"type": "tool_use", "id": id, "name": "mcp__db__query", "input": input}]);
         push(json!({"type": "assistant", "message": {"role": "assistant", "content": call}}));
         let said = format!("Error: {} was refused", one.value);
-        let result = json!([{"type": "tool_result", "tool_use_id": id, "content": said, "is_error": true}]);
+        let result =
+            json!([{"type": "tool_result", "tool_use_id": id, "content": said, "is_error": true}]);
         push(json!({"type": "user", "message": {"role": "user", "content": result}}));
     }
     let summary = format!("The database refused {}.", repeated()[27].value);
-    push(json!({"type": "system", "subtype": "compact_boundary", "compactMetadata": {"trigger": "auto"}}));
-    push(json!({"type": "user", "isCompactSummary": true, "message": {"role": "user", "content": summary}}));
+    push(
+        json!({"type": "system", "subtype": "compact_boundary", "compactMetadata": {"trigger": "auto"}}),
+    );
+    push(
+        json!({"type": "user", "isCompactSummary": true, "message": {"role": "user", "content": summary}}),
+    );
     push(json!({"type": "user", "message": {"role": "user", "content": "Go on."}}));
     let lines: Vec<String> = lines.iter().map(Value::to_string).collect();
     lines.join("\n") + "\n"
@@ -404,7 +415,10 @@ fn no_output_repeats_a_secret_in_any_form() {
     for (name, output) in [
         ("page", home.ok(&["view", "vault", "--html", "-"])),
         ("export", home.ok(&["export", "vault", "--redact"])),
-        ("file", home.ok(&["export", "vault", "--session-file", "--redact"])),
+        (
+            "file",
+            home.ok(&["export", "vault", "--session-file", "--redact"]),
+        ),
         ("audit", home.ok(&["audit", file, "--json"])),
         ("audit page", home.ok(&["audit", file, "--html", "-"])),
         ("outline", outline),
@@ -422,7 +436,8 @@ fn ids_of_redacted_outputs_confirm_no_guess() {
     let lines: Vec<String> = (0..30)
         .map(|n| {
             let text = format!("Step {n}: the box is at 81.2.69.{n}, fix it. ").repeat(20);
-            json!({"role": ["user", "assistant"][n % 2], "content": text}).to_string()
+            let role = if n % 2 == 0 { "user" } else { "assistant" };
+            json!({"role": role, "content": text}).to_string()
         })
         .collect();
     home.file("ids.jsonl", lines.join("\n") + "\n");
@@ -430,10 +445,14 @@ fn ids_of_redacted_outputs_confirm_no_guess() {
     let session = home.session();
     home.ok(&["compact", &session, "--strategy", "dag"]);
     let plain = home.ok(&["export", &session]).out;
-    let page = home.ok(&["view", &session, "--html", "-", "--no-redact"]).out;
+    let page = home
+        .ok(&["view", &session, "--html", "-", "--no-redact"])
+        .out;
     let hashes = |text: &str, before: &str| -> std::collections::BTreeSet<String> {
         let found = text.split(before).skip(1);
-        found.filter_map(|rest| Some(rest.get(..16)?.to_owned())).collect()
+        found
+            .filter_map(|rest| Some(rest.get(..16)?.to_owned()))
+            .collect()
     };
     let mut ids = hashes(&plain, "\"h-");
     ids.extend(hashes(&page, "\"sum_"));
@@ -442,7 +461,9 @@ fn ids_of_redacted_outputs_confirm_no_guess() {
     let export = home.ok(&["export", &session, "--redact"]).out;
     let again = home.ok(&["export", &session, "--redact"]).out;
     let shown = home.ok(&["view", &session, "--html", "-"]).out;
-    let file = home.ok(&["export", &session, "--session-file", "--redact"]).out;
+    let file = home
+        .ok(&["export", &session, "--session-file", "--redact"])
+        .out;
     for text in [&export, &again, &shown, &file] {
         assert!(!ids.iter().any(|id| text.contains(id)));
     }
@@ -450,7 +471,10 @@ fn ids_of_redacted_outputs_confirm_no_guess() {
     assert_ne!(hashes(&export, "\"h-"), hashes(&again, "\"h-"));
     assert_eq!(hashes(&export, "\"h-").len(), 30);
     let links = |text: &str, key: &str| hashes(text, &format!("\"{key}\":\"sum_"));
-    assert_eq!(links(&shown, "summary").len(), links(&page, "summary").len());
+    assert_eq!(
+        links(&shown, "summary").len(),
+        links(&page, "summary").len()
+    );
     let written: Value = serde_json::from_str(file.lines().nth(2).unwrap()).unwrap();
     let first: Value = serde_json::from_str(file.lines().nth(1).unwrap()).unwrap();
     assert_eq!(written["parentId"], first["id"]);
