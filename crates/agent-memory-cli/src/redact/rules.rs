@@ -158,7 +158,7 @@ const FORMS: [(&str, &str, Test); 26] = [
     ),
     (
         "slack-token",
-        r"xox[abeoprs]-[A-Za-z0-9-]{10,}|xapp-\d-[A-Za-z0-9-]{10,}|hooks\.slack\.com/(?:services|workflows|triggers)/[A-Za-z0-9/]{20,}",
+        r"xox[abeoprs]-[A-Za-z0-9-]{10,}|xapp-\d-[A-Za-z0-9-]{10,}|hooks\.slack\.com(?:/|%2F)(?:services|workflows|triggers)(?:/|%2F)[A-Za-z0-9/%]{20,}",
         |found| is_random(found.value, 3.0),
     ),
     (

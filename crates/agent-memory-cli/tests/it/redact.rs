@@ -244,7 +244,7 @@ const KINDS: [Kind; 32] = [
     kind("extra_word", ["12345678", "90:AA"], LETTERS, 33),
     kind(
         "extra_word",
-        ["ey", "JhbGciOiJI.eyJzdWIiOiIx."],
+        ["ey", "JhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTYifQ."],
         LETTERS,
         43,
     ),
@@ -310,7 +310,7 @@ fn placed() -> Vec<Placed> {
             });
         }
     }
-    let auth = format!("YWRhOm{}=", "tpdHRlbjc3N2Fi");
+    let auth = format!("YWRhOm{}", "tpdHRlbjc3N2Fi");
     let link = "GET https://files.org/a?X-Amz-Expires=900&X-Amz-Signature=";
     let hash = kind("", ["", ""], DIGITS, 64).value(&mut random);
     let mut add = |text: String, value: &str| {
@@ -433,9 +433,9 @@ fn no_output_repeats_a_secret_in_any_form() {
 #[test]
 fn ids_of_redacted_outputs_confirm_no_guess() {
     let home = Home::new();
-    let lines: Vec<String> = (0..30)
+    let lines: Vec<String> = (0..100)
         .map(|n| {
-            let text = format!("Step {n}: the box is at 81.2.69.{n}, fix it. ").repeat(20);
+            let text = format!("Step {n}: the box is at 81.2.69.{n}, fix it. ").repeat(25);
             let role = if n % 2 == 0 { "user" } else { "assistant" };
             json!({"role": role, "content": text}).to_string()
         })
@@ -457,7 +457,7 @@ fn ids_of_redacted_outputs_confirm_no_guess() {
     let mut ids = hashes(&plain, "\"h-");
     ids.extend(hashes(&page, "\"sum_"));
     ids.extend(hashes(&session, "jsonl-"));
-    assert!(ids.len() > 31, "{ids:?}");
+    assert!(ids.len() > 101, "{ids:?}");
     let export = home.ok(&["export", &session, "--redact"]).out;
     let again = home.ok(&["export", &session, "--redact"]).out;
     let shown = home.ok(&["view", &session, "--html", "-"]).out;
@@ -469,7 +469,7 @@ fn ids_of_redacted_outputs_confirm_no_guess() {
     }
     // Each run has a secret of its own, and in one run equal ids are equal.
     assert_ne!(hashes(&export, "\"h-"), hashes(&again, "\"h-"));
-    assert_eq!(hashes(&export, "\"h-").len(), 30);
+    assert_eq!(hashes(&export, "\"h-").len(), 100);
     let links = |text: &str, key: &str| hashes(text, &format!("\"{key}\":\"sum_"));
     assert_eq!(
         links(&shown, "summary").len(),
