@@ -193,6 +193,29 @@ impl Page {
     ) -> anyhow::Result<Self> {
         let shown: Shown<'_> = &|text| redact::shown(redactor, text);
         let info = session.info().await?;
+        // Messages that other processes append meanwhile are not on the page.
+        let head = info.conversation.head;
+        let stored = |strategy: &Strategy| {
+            let mut views = info.views.iter();
+            views.any(|view| view.name.as_str() == strategy.as_str())
+        };
+        let mut strategies: Vec<Strategy> = Strategy::ALL.into_iter().filter(stored).collect();
+        if strategies.is_empty() {
+            strategies.extend(session.strategy());
+        }
+        let mut views = Vec::new();
+        for strategy in strategies {
+            let open = memory.get_session(session.key().clone()).strategy(strategy);
+            let view = open.await?.current_view().await?.up_to(head).await?;
+            let tree = view.tree(usize::MAX).await?;
+            views.push((strategy, view, tree.nodes));
+        }
+        if let Some(redactor) = redactor {
+            redactor.learn_session(session).await?;
+            for (.., nodes) in &views {
+                learn(redactor, nodes);
+            }
+        }
         let mut log = Log::default();
         let mut requests = Vec::new();
         let mut messages = Vec::new();
@@ -211,16 +234,6 @@ impl Page {
             element(&mut messages, &attributes, &entries)?;
             rest = page.next;
         }
-        // Messages that other processes append meanwhile are not on the page.
-        let head = info.conversation.head;
-        let stored = |strategy: &Strategy| {
-            let mut views = info.views.iter();
-            views.any(|view| view.name.as_str() == strategy.as_str())
-        };
-        let mut strategies: Vec<Strategy> = Strategy::ALL.into_iter().filter(stored).collect();
-        if strategies.is_empty() {
-            strategies.extend(session.strategy());
-        }
         let tokens = log
             .tokens
             .iter()
@@ -235,20 +248,13 @@ impl Page {
             contexts: Vec::new(),
             redacted: None,
         };
-        for strategy in strategies {
-            let open = memory.get_session(session.key().clone()).strategy(strategy);
-            let view = open.await?.current_view().await?.up_to(head).await?;
-            let tree = view.tree(usize::MAX).await?;
+        for (strategy, view, nodes) in views {
             let mut tree_of = Outline {
                 requests: &requests,
                 shown,
                 summaries: &mut data.summaries,
             };
-            let spans = tree
-                .nodes
-                .into_iter()
-                .map(|node| tree_of.node(node))
-                .collect();
+            let spans = nodes.into_iter().map(|node| tree_of.node(node)).collect();
             data.views.push(View {
                 name: strategy.as_str(),
                 tokens: view.tokens(),
@@ -259,7 +265,7 @@ impl Page {
                 let request = AssembleRequest::new(Budget::tokens(budget), AssemblyPolicy::once());
                 match view.assemble(request).await {
                     Ok(context) => {
-                        let shares = Shares::of(strategy, budget, &context, &data.log);
+                        let shares = Shares::of(strategy, budget, &context, &data.log, shown);
                         data.contexts.push(shares);
                     }
                     // The last messages alone are larger.
@@ -278,6 +284,22 @@ impl Page {
             views: data.views.len(),
             summaries: data.summaries.len(),
         })
+    }
+}
+
+/// Collects the values of summaries.
+fn learn(redactor: &Redactor, nodes: &[TreeNode]) {
+    for node in nodes {
+        if let Some(summary) = &node.summary {
+            redactor.learn(summary.body.text());
+            redactor.learn(
+                summary
+                    .messages
+                    .as_ref()
+                    .map_or("", |messages| messages.as_str()),
+            );
+        }
+        learn(redactor, &node.children);
     }
 }
 
@@ -461,7 +483,7 @@ impl Outline<'_> {
         let topic = self.topic(first, last, node.summary.as_ref(), &children);
         if let Some(summary) = &node.summary {
             let written = Written::of(summary, self.shown);
-            self.summaries.insert(summary.id.to_string(), written);
+            self.summaries.insert(self.id(summary), written);
         }
         Node {
             kind: node.kind,
@@ -469,9 +491,14 @@ impl Outline<'_> {
             last,
             tokens: node.tokens,
             topic,
-            summary: node.summary.map(|summary| summary.id.to_string()),
+            summary: node.summary.as_ref().map(|summary| self.id(summary)),
             children,
         }
+    }
+
+    /// Returns the id of a summary, which is a hash of its content, as the page shows it.
+    fn id(&self, summary: &Summary) -> String {
+        (self.shown)(summary.id.as_str()).into_owned()
     }
 
     /// Returns the topic of a range: the beginning of a model's summary, the topics of several summaries, or the longest
@@ -524,7 +551,7 @@ impl Written {
 }
 
 impl Shares {
-    fn of(strategy: Strategy, budget: u64, context: &Context, log: &Log) -> Self {
+    fn of(strategy: Strategy, budget: u64, context: &Context, log: &Log, shown: Shown<'_>) -> Self {
         let mut states = vec![State::LeftOut; log.tokens.len()];
         let mut summaries = Vec::new();
         let mut set = |first: u32, last: u32, state: State| {
@@ -547,7 +574,7 @@ impl Shares {
                     let mut shortened = context.receipt.shortened.iter();
                     let form = shortened.find(|form| form.summary_id == *summary_id);
                     summaries.push(ShownSummary {
-                        id: summary_id.to_string(),
+                        id: shown(summary_id.as_str()).into_owned(),
                         tokens: message.tokens,
                         lines: form.map(|form| (form.lines, form.of_lines)),
                     });

@@ -1,30 +1,39 @@
 //! Replaces keys, tokens, passwords and personal data in texts by marks, such as `[redacted:github-token 1]`.
 //!
-//! Equal values get the same mark, numbered in the order of their first occurrence. Values are found by their form, or by
-//! the name that they are assigned to.
+//! Values are found by their form, or by the name that they are assigned to. A value that was found once is replaced
+//! wherever it occurs: [`Redactor::learn`] reads all texts of an output before [`Redactor::text`] returns the first one.
+//! Equal values get the same mark, numbered in the order of their first occurrence in the output.
+//!
+//! Ids that are hashes of contents become other ids, by a secret of the run, because a hash of the unredacted content
+//! would confirm a guess.
 
+mod known;
 mod rules;
+mod signs;
 
 use std::borrow::Cow;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
-use std::fmt::Write as _;
+use std::rc::Rc;
 
-use agent_memory::RawJson;
+use agent_memory::model::LogEntry;
+use agent_memory::{RawJson, SeqRange, Session};
+use anyhow::Context as _;
+use regex::{Captures, Regex};
+use ring::hmac;
+use ring::rand::{SecureRandom as _, SystemRandom};
 use serde::de::IgnoredAny;
 use serde_json::Value;
 
-use self::rules::{Found, Rule, of_keys, of_texts};
+use self::known::{Known, Secret};
+use self::rules::{Found, Rule, of_keys, of_texts, parts};
+use crate::output::hex;
 
 /// Begins every mark.
 const MARK: &str = "[redacted:";
 
-/// Marks by the values that they replace, and the number of values of each kind.
-#[derive(Default)]
-struct Marks {
-    of: HashMap<String, String>,
-    counts: BTreeMap<&'static str, usize>,
-}
+/// Begins a mark that a text had before it was redacted, so that no text can forge a mark.
+const EARLIER: &str = "[was redacted:";
 
 /// Returns a text as it is shown: unchanged without a redactor.
 pub(crate) fn shown<'t>(redactor: Option<&Redactor>, text: &'t str) -> Cow<'t, str> {
@@ -36,65 +45,174 @@ pub(crate) struct Redactor {
     rules: Vec<Rule>,
     /// Kinds of values by the end of a key of a JSON object.
     keys: Vec<Rule>,
-    marks: RefCell<Marks>,
+    /// Ids that are hashes of contents, and the keys of JSON objects whose values are ids of calls.
+    ids: Option<(Regex, Regex)>,
+    /// Keys of JSON objects whose values are headers.
+    headers: Regex,
+    colors: Regex,
+    secret: hmac::Key,
+    values: RefCell<Values>,
+    /// Values that were learned; `None` while texts are learned.
+    known: RefCell<Option<Rc<Known>>>,
 }
 
 impl Redactor {
-    pub(crate) fn new() -> Result<Self, regex::Error> {
+    /// Makes a redactor with a secret of its own.
+    pub(crate) fn new() -> anyhow::Result<Self> {
+        let mut secret = [0; 32];
+        let filled = SystemRandom::new().fill(&mut secret);
+        filled
+            .ok()
+            .context("the system gives no random bytes for redacted ids")?;
+        Self::with_secret(&secret)
+    }
+
+    /// Makes a redactor of secrets alone, for texts in which names, addresses and ids are needed.
+    pub(crate) fn of_secrets() -> anyhow::Result<Self> {
+        let mut redactor = Self::new()?;
+        redactor
+            .rules
+            .retain(|rule| !known::WORDS.contains(&rule.kind));
+        redactor.ids = None;
+        Ok(redactor)
+    }
+
+    /// Makes a redactor whose ids come from a secret.
+    fn with_secret(secret: &[u8]) -> anyhow::Result<Self> {
         Ok(Self {
             rules: of_texts()?,
             keys: of_keys()?,
-            marks: RefCell::default(),
+            ids: Some((Regex::new(rules::IDS)?, Regex::new(rules::CALL_IDS)?)),
+            headers: Regex::new(rules::HEADERS)?,
+            colors: Regex::new(signs::CODES)?,
+            secret: hmac::Key::new(hmac::HMAC_SHA256, secret),
+            values: RefCell::default(),
+            known: RefCell::default(),
         })
+    }
+
+    /// Collects the values of a text, so that they are replaced in all texts that are shown.
+    pub(crate) fn learn(&self, text: &str) {
+        *self.known.borrow_mut() = None;
+        self.changed(&signs::without(text));
+    }
+
+    /// Collects the values of a session: of its key, its title and all messages of its log.
+    pub(crate) async fn learn_session(&self, session: &Session) -> anyhow::Result<()> {
+        let conversation = session.info().await?.conversation;
+        self.learn(session.key().as_str());
+        self.learn(conversation.title.as_deref().unwrap_or_default());
+        self.learn_log(session, conversation.range()).await
+    }
+
+    /// Collects the values of a range of a session's log.
+    pub(crate) async fn learn_log(
+        &self,
+        session: &Session,
+        range: Option<SeqRange>,
+    ) -> anyhow::Result<()> {
+        let mut rest = range;
+        while let Some(range) = rest {
+            let page = session.entries_in(range).await?;
+            self.learn_entries(&page.items)?;
+            rest = page.next;
+        }
+        Ok(())
+    }
+
+    /// Collects the values of messages.
+    pub(crate) fn learn_entries(&self, entries: &[LogEntry]) -> Result<(), serde_json::Error> {
+        for entry in entries {
+            self.learn(&serde_json::to_string(&entry.to_export())?);
+        }
+        Ok(())
     }
 
     /// Returns a text with marks in place of secrets and personal data. In a text that is JSON only strings and keys
     /// change, so it stays JSON.
     pub(crate) fn text<'t>(&self, text: &'t str) -> Cow<'t, str> {
-        let mut shown = Cow::Borrowed(text);
-        // A mark may end a value that another rule finds next to it.
-        while let Some(changed) = self.changed(&shown) {
-            shown = Cow::Owned(changed);
+        if self.known.borrow().is_none() {
+            *self.known.borrow_mut() = Some(Rc::new(Known::of(&self.values.borrow().all)));
         }
-        shown
+        let text = signs::without(text);
+        match self.changed(&text) {
+            None => text,
+            Some(changed) => {
+                let mut values = self.values.borrow_mut();
+                Cow::Owned(signs::with_marks(&changed, EARLIER, |number| {
+                    values.shown(number)
+                }))
+            }
+        }
     }
 
     /// Returns the number of different values of each kind that were replaced.
     pub(crate) fn counts(&self) -> BTreeMap<&'static str, usize> {
-        self.marks.borrow().counts.clone()
+        self.values.borrow().counts.clone()
     }
 
     /// Returns a line with the numbers of replaced values: `redacted: 2 email, 1 github-token`.
     pub(crate) fn report(&self) -> String {
-        let mut text = "redacted: ".to_owned();
-        for (index, (kind, values)) in self.counts().iter().enumerate() {
-            let comma = if index == 0 { "" } else { ", " };
-            let _ = write!(text, "{comma}{values} {kind}");
+        let counts = self.counts();
+        let values = counts
+            .iter()
+            .map(|(kind, values)| format!("{values} {kind}"));
+        match values.collect::<Vec<_>>().join(", ") {
+            none if none.is_empty() => "redacted: nothing".to_owned(),
+            values => format!("redacted: {values}"),
         }
-        if self.counts().is_empty() {
-            text.push_str("nothing");
-        }
-        text
     }
 
+    /// Returns a text with [signs](signs) for its values; `None` if it has none.
     fn changed(&self, text: &str) -> Option<String> {
-        let is_json = text.trim_start().starts_with(['{', '[', '"'])
-            && serde_json::from_str::<IgnoredAny>(text).is_ok();
-        if is_json {
+        if is_json(text) {
             // The lines of a private key may be strings of a list.
             let key = self.rules.first().and_then(|key| self.replaced(key, text));
-            let key = key.filter(|changed| serde_json::from_str::<IgnoredAny>(changed).is_ok());
-            return key.or_else(|| self.json(text));
+            let key = key.filter(|changed| is_json(changed));
+            let rest = self.json(key.as_deref().unwrap_or(text));
+            return rest.or(key);
         }
-        let mut shown = Cow::Borrowed(text);
-        for rule in &self.rules {
-            if let Some(changed) = self.replaced(rule, &shown) {
-                shown = Cow::Owned(changed);
+        let known = self.known.borrow().clone();
+        let (shown, colors) = signs::without_colors(text, &self.colors);
+        let mut shown = match shown.contains(MARK) {
+            true => Cow::Owned(shown.replace(MARK, signs::EARLIER_MARK)),
+            false => shown,
+        };
+        // A mark may end a value that another rule finds next to it.
+        loop {
+            let mut is_same = true;
+            for rule in &self.rules {
+                if let Some(changed) = self.replaced(rule, &shown) {
+                    (shown, is_same) = (Cow::Owned(changed), false);
+                }
             }
+            if let Some(changed) = known.as_ref().and_then(|known| known.replaced(&shown)) {
+                (shown, is_same) = (Cow::Owned(changed), false);
+            }
+            if is_same {
+                break;
+            }
+        }
+        let ids = self.ids.as_ref().map(|(ids, _)| {
+            ids.replace_all(&shown, |id: &Captures<'_>| {
+                let whole = id.get(0).map_or("", |id| id.as_str());
+                let hash = id
+                    .name("v")
+                    .or(id.name("r"))
+                    .map_or("", |hash| hash.as_str());
+                let before = whole.strip_suffix(hash).unwrap_or_default();
+                format!("{before}{}", self.id(hash))
+            })
+        });
+        if let Some(Cow::Owned(ids)) = ids {
+            shown = Cow::Owned(ids);
         }
         match shown {
             Cow::Borrowed(_) => None,
-            Cow::Owned(shown) => Some(shown),
+            Cow::Owned(shown) if colors.is_empty() => Some(shown),
+            Cow::Owned(shown) => {
+                Some(signs::with_colors(&shown, &colors)).filter(|new| new != text)
+            }
         }
     }
 
@@ -102,15 +220,10 @@ impl Redactor {
     fn replaced(&self, rule: &Rule, text: &str) -> Option<String> {
         let mut out = String::new();
         let mut copied = 0;
-        for groups in rule.pattern.captures_iter(text) {
-            let Some(found) = Found::of(text, &groups) else {
-                continue;
-            };
-            if !found.value.is_empty() && !found.value.contains(MARK) && (rule.is_secret)(&found) {
-                out.push_str(text.get(copied..found.start).unwrap_or_default());
-                out.push_str(&self.mark(rule.kind, found.value));
-                copied = found.start + found.value.len();
-            }
+        for found in rule.find(text) {
+            out.push_str(text.get(copied..found.start).unwrap_or_default());
+            out.push_str(&self.mark(rule.kind, found.value));
+            copied = found.start + found.value.len();
         }
         (copied > 0).then(|| out + text.get(copied..).unwrap_or_default())
     }
@@ -118,7 +231,7 @@ impl Redactor {
     /// Replaces values in the strings of a JSON text; `None` if there are none.
     fn json(&self, json: &str) -> Option<String> {
         let (mut out, mut copied, mut at) = (String::new(), 0, 0);
-        let mut key = Cow::Borrowed("");
+        let (mut key, mut named) = (Cow::Borrowed(""), String::new());
         while let Some(open) = json.get(at..).and_then(|rest| rest.find('"')) {
             let start = at + open;
             let token = string_at(json, start);
@@ -126,12 +239,17 @@ impl Redactor {
             let text = decoded(token);
             let after = json.get(at..).unwrap_or_default();
             let is_key = after.trim_start().starts_with(':');
-            let shown = if is_key {
-                self.text(&text)
-            } else {
-                self.value(&key, &text)
+            let shown = match key.to_ascii_lowercase().as_str() {
+                _ if is_key => self.changed(&text),
+                // The value of a pair such as {"name": "DB_PASSWORD", "value": "…"}.
+                "value" => self.value(&named, &text),
+                "name" | "key" => {
+                    named = text.to_string();
+                    self.value(&key, &text)
+                }
+                _ => self.value(&key, &text),
             };
-            if shown != text {
+            if let Some(shown) = shown {
                 out.push_str(json.get(copied..start).unwrap_or_default());
                 out.push_str(&Value::from(shown).to_string());
                 copied = at;
@@ -143,35 +261,105 @@ impl Redactor {
         (copied > 0).then(|| out + json.get(copied..).unwrap_or_default())
     }
 
-    /// Returns a string of a JSON object as it is shown under its key.
-    fn value<'t>(&self, key: &str, text: &'t str) -> Cow<'t, str> {
-        let found = Found::alone(text);
-        let is_one = !text.is_empty() && !text.contains(|c: char| c.is_whitespace() || c == '[');
-        let named = self
-            .keys
-            .iter()
-            .find(|named| is_one && named.pattern.is_match(key));
-        match (self.text(text), named) {
-            (Cow::Borrowed(_), Some(named)) if (named.is_secret)(&found) => {
-                Cow::Owned(self.mark(named.kind, text))
-            }
-            (shown, _) => shown,
+    /// Returns a string of a JSON object as it is shown under its key; `None` if it is unchanged.
+    fn value(&self, key: &str, text: &str) -> Option<String> {
+        let is_call = |(_, keys): &(Regex, Regex)| keys.is_match(key);
+        if rules::is_hash(text) && self.ids.as_ref().is_some_and(is_call) {
+            return Some(self.id(text));
+        }
+        if self.headers.is_match(key) {
+            let before = format!("{key}: ");
+            let line = self.changed(&format!("{before}{text}"))?;
+            let after = line.strip_prefix(&before);
+            return after.map(str::to_owned).or_else(|| self.changed(text));
+        }
+        let changed = self.changed(text);
+        let value = text.replace(MARK, signs::EARLIER_MARK);
+        let is_one = !value.is_empty() && !value.contains(|c: char| c.is_whitespace() || c == '[');
+        if !is_one || changed.as_deref().is_some_and(signs::has_value) {
+            return changed;
+        }
+        let found = Found::of_key(key, &value);
+        let mut named = self.keys.iter().filter(|rule| rule.pattern.is_match(key));
+        match named.find(|rule| (rule.is_secret)(&found)) {
+            Some(rule) => Some(self.mark(rule.kind, &value)),
+            None => changed,
         }
     }
 
-    /// Returns the mark of a value: of the kind by which it was found first.
+    /// Returns the sign of a value: of the kind by which it was found first.
     fn mark(&self, kind: &'static str, value: &str) -> String {
-        // A key of several lines is the same with other line ends, and with escapes for them.
-        let value = value.replace("\\n", "").replace("\\r", "");
-        let value = value.replace(|c: char| c == '\\' || c.is_whitespace(), "");
-        let Marks { of, counts } = &mut *self.marks.borrow_mut();
-        let new = || {
-            let number = counts.entry(kind).or_default();
-            *number += 1;
-            format!("{MARK}{kind} {number}]")
-        };
-        of.entry(value).or_insert_with(new).clone()
+        let value = value.replace(signs::is_sign, "");
+        let values = &mut *self.values.borrow_mut();
+        let number = values.number(kind, &value);
+        if let Some((kind, part)) = parts(kind, &value) {
+            values.number(kind, &part);
+        }
+        signs::of(number)
     }
+
+    /// Returns the sign of an id that is a hash: another hash of the same length, by the secret.
+    fn id(&self, hash: &str) -> String {
+        let values = &mut *self.values.borrow_mut();
+        let number = values.number("id", hash);
+        if let Some(id) = values.all.get_mut(number) {
+            let other = || {
+                let mut other = hex(hmac::sign(&self.secret, hash.as_bytes()).as_ref());
+                other.truncate(hash.len());
+                other
+            };
+            id.shown.get_or_insert_with(other);
+        }
+        signs::of(number)
+    }
+}
+
+/// The values that were found.
+#[derive(Default)]
+struct Values {
+    /// Numbers of values by their texts without white space and escapes.
+    numbers: HashMap<String, usize>,
+    all: Vec<Secret>,
+    /// Number of values of each kind that were shown as marks.
+    counts: BTreeMap<&'static str, usize>,
+}
+
+impl Values {
+    /// Returns the number of a value.
+    fn number(&mut self, kind: &'static str, value: &str) -> usize {
+        // A key of several lines is the same with other line ends, and with escapes for them.
+        let text = value.replace("\\n", "").replace("\\r", "");
+        let text = text.replace(|c: char| c == '\\' || c.is_whitespace(), "");
+        let all = &mut self.all;
+        let new = || {
+            all.push(Secret {
+                kind,
+                text: value.to_owned(),
+                shown: None,
+            });
+            all.len() - 1
+        };
+        *self.numbers.entry(text).or_insert_with(new)
+    }
+
+    /// Returns what is shown in place of a value.
+    fn shown(&mut self, number: usize) -> String {
+        let Some(secret) = self.all.get_mut(number) else {
+            return String::new();
+        };
+        let kind = secret.kind;
+        let new = || {
+            let count = self.counts.entry(kind).or_default();
+            *count += 1;
+            format!("{MARK}{kind} {count}]")
+        };
+        secret.shown.get_or_insert_with(new).clone()
+    }
+}
+
+fn is_json(text: &str) -> bool {
+    text.trim_start().starts_with(['{', '[', '"'])
+        && serde_json::from_str::<IgnoredAny>(text).is_ok()
 }
 
 /// Returns the JSON string that begins at this quote, with its quotes.
@@ -194,7 +382,15 @@ fn decoded(token: &str) -> Cow<'_, str> {
     match inside {
         Some(inside) if !inside.contains('\\') => Cow::Borrowed(inside),
         _ => match RawJson::parse(token) {
-            Ok(raw) => Cow::Owned(raw.decoded_strings()),
+            Ok(raw) => {
+                let text = raw.decoded_strings();
+                let signs = |text: &str| text.chars().filter(|c| signs::is_sign(*c)).count();
+                // Escapes must not make signs.
+                match signs(&text) == signs(token) {
+                    true => Cow::Owned(text),
+                    false => Cow::Owned(signs::without(&text).into_owned()),
+                }
+            }
             Err(_) => Cow::Borrowed(token),
         },
     }
@@ -272,6 +468,276 @@ mod tests {
     }
 
     #[test]
+    fn a_value_is_replaced_in_every_form_and_text() {
+        let redactor = Redactor::new().unwrap();
+        let value = r#"Ky"ot\o9é#1"#;
+        redactor.learn(&serde_json::json!({"query": {"password": value}}).to_string());
+        redactor.learn("/home/hopper/src, from 81.2.69.142");
+        let json = serde_json::json!({"x": value}).to_string();
+        let twice = serde_json::json!([json]).to_string();
+        for (text, shown) in [
+            (
+                format!("denied for {value}!"),
+                "denied for [redacted:password 1]!",
+            ),
+            (format!("x{value}x"), "x[redacted:password 1]x"),
+            (
+                format!("cut: {json}"),
+                r#"cut: {"x":"[redacted:password 1]"}"#,
+            ),
+            (
+                json.replace('é', "\\u00e9"),
+                r#"{"x":"[redacted:password 1]"}"#,
+            ),
+            (
+                format!("cut: {}", json.replace('é', "\\u00e9")),
+                r#"cut: {"x":"[redacted:password 1]"}"#,
+            ),
+            (
+                format!("cut: {twice}"),
+                r#"cut: ["{\"x\":\"[redacted:password 1]\"}"]"#,
+            ),
+            (
+                "db:Ky%22ot%5Co9%C3%A9%231".to_owned(),
+                "db:[redacted:password 1]",
+            ),
+            (
+                "owner: hopper, grasshoppers".to_owned(),
+                "owner: [redacted:user 1], grasshoppers",
+            ),
+        ] {
+            assert_eq!(redactor.text(&text), shown);
+        }
+        assert_eq!(redactor.report(), "redacted: 1 password, 1 user");
+    }
+
+    #[test]
+    fn a_short_value_is_replaced_only_where_it_was_found() {
+        let redactor = Redactor::new().unwrap();
+        redactor.learn("curl -u ada:c4t http://a.org; /home/ada");
+        assert_eq!(redactor.text("c4tch ada c4t"), "c4tch ada c4t");
+    }
+
+    #[test]
+    fn ids_that_are_hashes_come_from_the_secret() {
+        let shown = |secret: &[u8], text: &str| {
+            let redactor = Redactor::with_secret(secret).unwrap();
+            redactor.learn(text);
+            redactor.text(text).into_owned()
+        };
+        let hash = "ae0e69a2509bbc21";
+        let text = format!(
+            r#"{{"external_id":"h-{hash}-1","meta":{{"parentId":"h-{hash}-2"}},"text":"see jsonl-{hash}, sum_{hash}, item-{hash}{hash} and resp_{hash}","parts":[{{"id":"{hash}"}},"{hash}"]}}"#
+        );
+        let one = shown(b"one", &text);
+        assert!(!one.contains(hash), "{one}");
+        let other = one.split("h-").nth(1).unwrap().get(..16).unwrap();
+        assert!(
+            one.contains(&format!(r#""h-{other}-2""#)) && one.contains(&format!("sum_{other}")),
+            "{one}"
+        );
+        assert!(
+            one.contains(&format!(r#"[{{"id":"{other}"}},"{other}"]"#)),
+            "{one}"
+        );
+        assert_eq!(shown(b"one", &text), one);
+        assert_ne!(shown(b"two", &text), one);
+        assert_eq!(shown(b"two", &text).len(), text.len());
+        let commit = "9fceb02d0ae598e95dc970b74767f19372d61af8 at step-9fceb02d0ae598e95dc970b74767f19372d61af8";
+        assert_eq!(shown(b"one", commit), commit);
+    }
+
+    #[test]
+    fn a_text_forges_no_mark() {
+        for (text, shown) in [
+            (
+                "[redacted:email 1] ada@engine.org",
+                "[was redacted:email 1] [redacted:email 1]",
+            ),
+            (
+                "password=[redacted:S3cretPw1",
+                "password=[redacted:password 1]",
+            ),
+            (
+                r#"password="[redacted:S3cretPw1""#,
+                r#"password="[redacted:password 1]""#,
+            ),
+            (
+                r#"{"password":"[redacted:S3cretPw1"}"#,
+                r#"{"password":"[redacted:password 1]"}"#,
+            ),
+            (
+                "password=S3cretPw1[redacted:x",
+                "password=[redacted:password 1]",
+            ),
+            (
+                "{\"a\":\"\\u005bredacted:ip 1]\"}",
+                r#"{"a":"[was redacted:ip 1]"}"#,
+            ),
+            (
+                "password=\u{fde0}\u{fdd1}S3cretPw1",
+                "password=[redacted:password 1]",
+            ),
+            (
+                "{\"password\":\"\\ufde1\\ufdd1S3cretPw1\"}",
+                r#"{"password":"[redacted:password 1]"}"#,
+            ),
+        ] {
+            assert_eq!(Redactor::new().unwrap().text(text), shown, "{text}");
+        }
+    }
+
+    #[test]
+    fn values_without_quotes_are_found_in_settings() {
+        for (text, value) in [
+            ("password=VALUE", "Summer2024!"),
+            ("password: VALUE", "Summer2024!"),
+            ("password = VALUE", "hunter2x"),
+            ("passwd=VALUE", "Tr0ub4dor&3"),
+            ("url?password=VALUE&next=1", "hunter2x"),
+            ("spring.datasource.password=VALUE\nx=1", "kitten77"),
+            ("host=db user=app password=VALUE dbname=shop", "kitten77"),
+            ("Server=db;User Id=app;Password=VALUE;", "Kitten77"),
+            ("smtp_pass: VALUE # for mails", "kitten77"),
+            ("pass=VALUE", "kitten77"),
+            ("client_secret: VALUE", "kqzvwxjhbmplrtsd7f"),
+            ("DATADOG_KEY=VALUE", "3f9c0b7d5e8a1c2f4b6d8e0a9c7f5b3d"),
+            ("datadogKey: VALUE", "3f9c0b7d5e8a1c2f4b6d8e0a9c7f5b3d"),
+            ("<password>VALUE</password>", "kitten77"),
+            ("<db.password> VALUE </db.password>", "kitten77"),
+            ("- name: DB_PASSWORD\n  value: VALUE\n", "kitten77"),
+            (r#"<add key="DbPassword" value="VALUE"/>"#, "kitten77"),
+            (r#"[{"name":"DB_PASSWORD","value":"VALUE"}]"#, "kitten77"),
+            (
+                "\u{1b}[32mpassword\u{1b}[0m: \u{1b}[33mVALUE\u{1b}[0m",
+                "kitten77",
+            ),
+            (r#"\x1b[33mpassword="\x1b[1mVALUE\x1b[0m""#, "kitten77"),
+            ("curl -s -u ada:VALUE https://a.org", "kitten"),
+            ("curl --user 'ada:VALUE' https://a.org", "kitten"),
+            ("mysql -u root -pVALUE shop", "kitten"),
+            ("mysqldump -p'VALUE' shop", "kitten"),
+            ("sshpass -p VALUE ssh host", "kitten"),
+            ("machine a.org login ada password VALUE", "kitten"),
+            ("machine a.org\n  login ada\n  password VALUE\n", "kitten"),
+            ("Cookie: theme=dark; sid=VALUE; lang=en", "k9x2m4q7w1"),
+            (
+                r#"{"headers":{"Cookie":"sid=VALUE; lang=en"}}"#,
+                "k9x2m4q7w1",
+            ),
+            (
+                r#"{"headers":{"Authorization":"Basic VALUE"}}"#,
+                "YWRhOmtpdHRlbjc3",
+            ),
+            (
+                r#"{"auths":{"https://index.docker.io/v1/":{"auth":"VALUE"}}}"#,
+                "YWRhOmtpdHRlbjc3",
+            ),
+            (r#"cut {"auth": "VALUE", "#, "YWRhOmtpdHRlbjc3"),
+            ("//registry.npmjs.org/:_auth=VALUE", "YWRhOmtpdHRlbjc3"),
+            (
+                "GET https://a.org/x?X-Amz-Date=20260101T000000Z&X-Amz-Signature=VALUE",
+                "3f9c0b7d5e8a1c2f4b6d8e0a9c7f5b3d",
+            ),
+            (
+                "https://a.org/x?sv=2022-11-02&sig=VALUE&se=2027",
+                "k9X2m%2BQ7w1Zr2Lw9Xc4Vb8Nm1Kj6Hg3Fd5%3D",
+            ),
+        ] {
+            let redactor = Redactor::new().unwrap();
+            let text = text.replace("VALUE", value);
+            redactor.learn(&text);
+            let shown = redactor.text(&text);
+            assert!(
+                !shown.contains(value) && shown.contains(MARK),
+                "{text:?} is {shown:?}"
+            );
+            let again = format!("failed: {value}.");
+            assert!(!redactor.text(&again).contains(value), "{again}");
+        }
+    }
+
+    #[test]
+    fn a_password_in_base64_is_known_in_other_texts() {
+        let redactor = Redactor::new().unwrap();
+        redactor.learn(r#"{"auth":"YWRhOmtpdHRlbjc3"}"#);
+        assert_eq!(
+            redactor.text("ada's kitten77"),
+            "ada's [redacted:password 1]"
+        );
+    }
+
+    #[test]
+    fn a_key_that_is_cut_off_is_replaced_to_its_last_line() {
+        let line = "q7Zr2Lw9".repeat(8);
+        let key = format!("{0}BEGIN RSA PRIVATE KEY{0}\n{line}\n", "-".repeat(5));
+        for (text, shown) in [
+            (format!("{key}Xc4Vb8Nm"), "[redacted:private-key 1]"),
+            (format!("{key}XcVbNm"), "[redacted:private-key 1]"),
+            (
+                format!("{key}{line}\nXc4Vb8N=\n\ndone"),
+                "[redacted:private-key 1]\n\ndone",
+            ),
+            (
+                format!("{key}done, all"),
+                "[redacted:private-key 1]\ndone, all",
+            ),
+            (
+                format!("and then {line}"),
+                "and then [redacted:private-key 1]",
+            ),
+        ] {
+            let redactor = Redactor::new().unwrap();
+            redactor.learn(&key);
+            let shown_text = redactor.text(&text);
+            assert_eq!(shown_text.replace(" 2]", " 1]"), shown);
+        }
+    }
+
+    /// Lines of code, settings and reports without a secret.
+    #[test]
+    fn code_that_speaks_of_passwords_stays() {
+        let redactor = Redactor::new().unwrap();
+        for text in [
+            "password = get_password2()",
+            "password = config.password2",
+            "self.password = password1",
+            "let password = args2.next()?;",
+            "password: user1.password,",
+            "password: String2 = x",
+            "const password = req.body.newPassword2;",
+            "if (password !== password2) {",
+            "assert password == expected22",
+            "connect(user=user1, password=password1)",
+            "password = hashlib.sha256(salt).hexdigest()",
+            "password_hash: argon2id, password: argon2id",
+            "password = base64decode2(raw)",
+            "password: z.string().min(12)",
+            "password = rows[12]",
+            "char passwd[64]; passwd = buf64 + 12;",
+            "PASS: tests/a2.rs, --- PASS: TestParse2 (0.01s)",
+            "pass: 12 of 14, first pass: 3ms",
+            "primary_key=users_2024_01_id_77",
+            "cache_key: linux-x64-node20-9fceb02d0ae598e95dc970b74767f19372d61af8",
+            "sort_key = name_2_then_date_3_then_id",
+            "partition-key: 2026-11-28T10:00:00Z",
+            "\"integrity\": \"sha512-q7Zr2Lw9Xc4Vb8Nm1Kj6Hg3Fd5Sa0PoIuYtReW9q==\"",
+            "mysql -P 3306 -u root -p shop",
+            "curl -u $USER:$TOKEN https://a.org; curl -u user:password a.org",
+            "docker run -u 1000:1000 -p 8080:80 app2",
+            "Set-Cookie: theme=dark; Path=/; Max-Age=31536000; Expires=Wed, 21 Oct 2026 07:28:00 GMT",
+            "cookie = jar.get(name=session_name)",
+            "{\"auth\": \"basic\", \"key\": \"value22\", \"id\": \"a1\"}",
+            "login as root, password is asked; machine learning, login page, password reset",
+            "https://a.org/list?page=2&sort=created_at&key=name",
+            "arr[0m 1], \u{1b}[32mok\u{1b}[0m 12 passed",
+        ] {
+            redactor.learn(text);
+            assert_eq!(redactor.text(text), text);
+        }
+    }
+
+    #[test]
     fn what_only_looks_like_a_secret_stays() {
         let redactor = Redactor::new().unwrap();
         for text in [
@@ -336,6 +802,8 @@ mod tests {
             "<",
             "--",
         ];
+        // A second pass finds nothing, and says that the marks are those of the text.
+        let earlier = |text: &str| text.replace(MARK, EARLIER);
         let mut random = fastrand::Rng::with_seed(7);
         let mut texts = |length: usize| -> String {
             (0..random.usize(..length))
@@ -345,7 +813,7 @@ mod tests {
         for _ in 0..3_000 {
             let text = texts(12);
             let once = redactor.text(&text);
-            assert_eq!(redactor.text(&once), once, "{text:?}");
+            assert_eq!(redactor.text(&once), earlier(&once), "{text:?}");
             let json = serde_json::json!({texts(3): texts(6), "password": [texts(4)], "arguments":
                 serde_json::json!({"a": texts(6)}).to_string(), "half": texts(6)})
             .to_string()
@@ -353,7 +821,7 @@ mod tests {
             let once = redactor.text(&json);
             let value: Value = serde_json::from_str(&once.replace("\\ud800", "?")).unwrap();
             serde_json::from_str::<Value>(value["arguments"].as_str().unwrap()).unwrap();
-            assert_eq!(redactor.text(&once), once, "{json}");
+            assert_eq!(redactor.text(&once), earlier(&once), "{json}");
         }
     }
 }

@@ -51,8 +51,19 @@ pub(crate) async fn run(app: &mut App, args: &args::Audit) -> anyhow::Result<()>
     };
     let mut compactions = measure.all(&found).await?;
     let redactor = (!args.no_redact).then(Redactor::new).transpose()?;
+    if let Some(redactor) = &redactor {
+        redactor.learn_entries(&entries)?;
+        for one in &compactions {
+            let items = one.items.iter();
+            let texts = items.flat_map(|item| [Some(&item.text), item.says.as_ref()]);
+            let texts = texts.flatten().chain([&one.after.summary]);
+            texts.for_each(|text| redactor.learn(text));
+        }
+    }
     let shown = |text: &str| redact::shown(redactor.as_ref(), text).into_owned();
     for one in &mut compactions {
+        one.entry = one.entry.as_deref().map(shown);
+        one.trigger = one.trigger.as_deref().map(shown);
         one.after.summary = shown(&one.after.summary);
         for item in &mut one.items {
             item.text = shown(&item.text);

@@ -35,8 +35,15 @@ pub(crate) async fn run(app: &mut App, args: &Export) -> anyhow::Result<()> {
     if args.transcript {
         return transcript(app, &session);
     }
+    if let Some(redactor) = &redactor {
+        redactor.learn_session(&session).await?;
+    }
     if args.session_file {
-        for line in session.session_file().await?.split_inclusive('\n') {
+        let file = session.session_file().await?;
+        for line in file.lines() {
+            redactor.iter().for_each(|redactor| redactor.learn(line));
+        }
+        for line in file.split_inclusive('\n') {
             app.out.text(&redact::shown(redactor.as_ref(), line))?;
         }
     } else {

@@ -2,12 +2,29 @@
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
+use base64::Engine as _;
+use base64::alphabet::STANDARD;
+use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use regex::{Captures, Regex};
 
+use super::signs;
+
 /// Names to which passwords and other secrets are assigned: the last words of such names.
-const PASSWORDS: &str = "(?:password|passwd|passphrase|pwd)";
-const SECRETS: &str =
-    "(?:secret|token|credentials?|(?:api|access|auth|private|secret|signing|encryption)[_-]?key)";
+const PASSWORDS: &str = "(?:password|passwd|passphrase|passcode|pwd|[_-]pass|[_-]pw)";
+const SECRETS: &str = "(?:secret|token|credentials?|(?:api|access|account|app|application|auth|client|encryption|license|\
+    master|private|secret|service|shared|signing|storage|webhook)[_-]?key)";
+/// Names that other things have as well, so that their values are judged more strictly.
+const PASS: &str = r"(?-u:\b)pass";
+const KEYS: &str = "(?:[_-]key|(?-i:[a-z0-9]Key))";
+const AUTH: &str = r"(?-u:\b)_?auth";
+
+/// Ids that are hashes of contents, after a word, and those that name a session.
+pub(super) const IDS: &str =
+    r"(?:[a-z][_-](?P<v>[0-9a-f]{32}|[0-9a-f]{16})|(?-u:\b)resp_(?P<r>[A-Za-z0-9_-]{16,}))(?-u:\b)";
+/// Keys of JSON objects whose values are ids of calls.
+pub(super) const CALL_IDS: &str = "(?i:^(?:id|call_?id|tool_?call_?id|tool_?use_?id)$)";
+/// Keys of JSON objects whose values are headers.
+pub(super) const HEADERS: &str = "(?i:(?:authorization|cookie)$)";
 
 type Test = fn(&Found<'_>) -> bool;
 
@@ -15,24 +32,60 @@ type Test = fn(&Found<'_>) -> bool;
 pub(super) struct Rule {
     pub(super) kind: &'static str,
     pub(super) pattern: Regex,
+    /// Finds the values in what the pattern finds, if this is a list.
+    each: Option<Regex>,
     pub(super) is_secret: Test,
 }
 
 impl Rule {
+    /// `%S` in a pattern stands for the characters of signs, and `%C` for those of color codes.
     fn new(kind: &'static str, pattern: &str, is_secret: Test) -> Result<Self, regex::Error> {
-        let pattern = Regex::new(pattern)?;
+        let regex = |pattern: &str| {
+            let pattern = pattern.replace("%S", signs::ANY);
+            Regex::new(&pattern.replace("%C", signs::COLORS))
+        };
+        let each = (kind == "cookie").then_some(COOKIE).map(regex);
         Ok(Self {
             kind,
-            pattern,
+            pattern: regex(pattern)?,
+            each: each.transpose()?,
             is_secret,
         })
+    }
+
+    /// Returns the values in a text.
+    pub(super) fn find<'t>(&self, text: &'t str) -> Vec<Found<'t>> {
+        let mut all = Vec::new();
+        for groups in self.pattern.captures_iter(text) {
+            let Some(found) = Found::of(text, &groups) else {
+                continue;
+            };
+            match &self.each {
+                None => all.push(found),
+                Some(each) => {
+                    let parts = each.captures_iter(found.value);
+                    let parts = parts.filter_map(|groups| groups.name("v"));
+                    let at = |at: usize| found.start + at;
+                    all.extend(
+                        parts.filter_map(|one| Found::at(text, at(one.start()), at(one.end()))),
+                    );
+                }
+            }
+        }
+        all.retain(|found| {
+            !found.value.is_empty() && !signs::has_value(found.value) && (self.is_secret)(found)
+        });
+        all
     }
 }
 
 /// Kinds of values by the names that they are assigned to.
-const NAMED: [(&str, &str, Test); 2] = [
+const NAMED: [(&str, &str, Test); 5] = [
     ("password", PASSWORDS, is_password),
     ("secret", SECRETS, is_secret),
+    ("password", PASS, is_password_of_pass),
+    ("secret", KEYS, is_key),
+    ("authorization", AUTH, is_basic),
 ];
 
 /// Returns the rules for texts, in the order in which they are applied. The first one finds private keys.
@@ -41,10 +94,14 @@ pub(super) fn of_texts() -> Result<Vec<Rule>, regex::Error> {
     let of_form =
         |(kind, pattern, test): &(&'static str, &str, Test)| Rule::new(kind, pattern, *test);
     let assigned = NAMED.map(|(kind, names, test)| {
-        let pattern = format!(
-            r#"(?i)(?:--[a-z0-9-]*{names}[ \t]+|{names}\\*["']?\]?(?:[ \t]*:[ \t]*&?(?:str|string))?[ \t]*(?:=>|[:=]=?)[ \t]*)(?:\\*["'`](?P<q>[^\s"'`\\]{{6,}})\\*["'`]|(?P<v>[^\s"'`\\,;(){{}}<>\[\]|&]{{6,}}))"#
+        // A name before `=` or `:`, of an option, of an element of XML, or of a pair of a name and a value.
+        let named = format!(
+            r#"--[a-z0-9-]*{names}[ \t]+|{names}\\*["']?\]?(?:[ \t]*:[ \t]*&?(?:str|string))?[ \t%C]*(?:=>|[:=]=?)[ \t%C]*|<[^<>\s]*{names}>\s*|{names}\\*["']?,?\s+\\*["']?value\\*["']?[ \t]*[:=][ \t]*"#
         );
-        Rule::new(kind, &pattern, test)
+        let quoted = r#"\\*["'`][%C]*(?P<q>[^\s"'`\\%S]{6,})[%C]*\\*["'`]"#;
+        let other = r#"\s"'`\\,;(){}<>\[\]|%S"#;
+        let bare = format!(r"(?P<v>[^&{other}]{{6,}}(?:&[^&={other}]+)*)(?:[&{other}]|\z)");
+        Rule::new(kind, &format!("(?i)(?:{named})(?:{quoted}|{bare})"), test)
     });
     let rules = first.iter().map(of_form).chain(assigned);
     rules.chain(last.iter().map(of_form)).collect()
@@ -57,23 +114,32 @@ pub(super) fn of_keys() -> Result<Vec<Rule>, regex::Error> {
     rules.collect()
 }
 
+/// Finds the values of a cookie.
+const COOKIE: &str = r"=(?P<v>[^\s;,=%S]{8,}=*)";
+
 /// The kinds with a form of their own, in the order in which they are looked for. The value is the pattern's group `q` in
 /// quotes, its group `v`, or all that it matches.
-const FORMS: [(&str, &str, Test); 22] = [
+const FORMS: [(&str, &str, Test); 26] = [
     (
         "private-key",
-        r#"-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----[A-Za-z0-9\s+/=\\:;,.()<>#*|│→"'-]*?-----END [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----"#,
+        r#"-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----[A-Za-z0-9\s+/=\\:;,.()<>#*|│→"'%C-]*?-----END [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----"#,
         has_base64,
+    ),
+    // Without its end: to the end of the text, and to a last line with more than letters.
+    (
+        "private-key",
+        r#"(?P<v>-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----(?:[\s\\nr0-9+>#*|│→:%C]+[A-Za-z0-9+/=]{24,})+[\s\\nr0-9+>#*|│→:%C]+[A-Za-z0-9+/=]{1,23})(?:\s*\z|["'…])"#,
+        |_| true,
     ),
     (
         "private-key",
-        r"-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----(?:[\s\\nr0-9+>#*|│→:]+[A-Za-z0-9+/=]{24,})+",
+        r"-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----(?:[\s\\nr0-9+>#*|│→:%C]+[A-Za-z0-9+/=]{24,})+(?:(?:\s*\n|\\r|\\n)[ \t0-9+>#*|│→:%C]*[A-Za-z]{0,22}[0-9+/=][A-Za-z0-9+/=]{0,22})?",
         |_| true,
     ),
     (
         "aws-key",
-        r"(?-u:\b)(?:AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{16}(?-u:\b)",
-        |found| is_random(found.value, 3.0),
+        r"(?:AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{16}(?-u:\b)",
+        |found| begins_there(found) && is_random(found.value, 3.0),
     ),
     (
         "aws-secret",
@@ -92,13 +158,13 @@ const FORMS: [(&str, &str, Test); 22] = [
     ),
     (
         "slack-token",
-        r"xox[abeoprs]-[A-Za-z0-9-]{10,}|xapp-\d-[A-Za-z0-9-]{10,}|hooks\.slack\.com/(?:services|workflows|triggers)/[A-Za-z0-9/]{20,}",
+        r"xox[abeoprs]-[A-Za-z0-9-]{10,}|xapp-\d-[A-Za-z0-9-]{10,}|hooks\.slack\.com(?:/|%2F)(?:services|workflows|triggers)(?:/|%2F)[A-Za-z0-9/%]{20,}",
         |found| is_random(found.value, 3.0),
     ),
     (
         "stripe-key",
-        r"(?-u:\b)(?:[rs]k_(?:live|test)_[A-Za-z0-9]{16,}|whsec_[A-Za-z0-9+/=]{24,})",
-        |found| is_random(found.value, 3.0),
+        r"[rs]k_(?:live|test)_[A-Za-z0-9]{16,}|whsec_[A-Za-z0-9+/=]{24,}",
+        |found| begins_there(found) && is_random(found.value, 3.0),
     ),
     (
         "google-key",
@@ -110,16 +176,16 @@ const FORMS: [(&str, &str, Test); 22] = [
     }),
     (
         "openai-key",
-        r"sk-(?:proj|svcacct|admin)-[A-Za-z0-9_-]{20,}|(?-u:\b)sk-[A-Za-z0-9]{32,}",
-        |found| is_random(found.value, 3.5),
+        r"sk-(?:proj|svcacct|admin)-[A-Za-z0-9_-]{20,}|sk-[A-Za-z0-9]{32,}",
+        |found| begins_there(found) && is_random(found.value, 3.5),
     ),
     ("npm-token", r"npm_[A-Za-z0-9]{36}", |found| {
         is_random(found.value, 3.5)
     }),
     (
         "api-key",
-        r"(?-u:\b)(?:sk-or-v1-[0-9a-f]{64}|gsk_[A-Za-z0-9]{40,}|xai-[A-Za-z0-9]{60,}|hf_[A-Za-z0-9]{30,}|pplx-[A-Za-z0-9]{40,}|SG\.[A-Za-z0-9_-]{22}\.[A-Za-z0-9_-]{43}|do[opr]_v1_[0-9a-f]{64}|pypi-AgE[A-Za-z0-9_-]{50,}|dckr_pat_[A-Za-z0-9_-]{27}|shp(?:at|ca|pa|ss)_[0-9a-fA-F]{32}|dapi[0-9a-f]{32}|hvs\.[A-Za-z0-9_-]{24,}|lin_api_[A-Za-z0-9]{40}|AGE-SECRET-KEY-1[0-9A-Z]{58}|[0-9]{8,10}:AA[A-Za-z0-9_-]{33})",
-        |found| is_random(found.value, 3.0),
+        r"sk-or-v1-[0-9a-f]{64}|gsk_[A-Za-z0-9]{40,}|xai-[A-Za-z0-9]{60,}|hf_[A-Za-z0-9]{30,}|pplx-[A-Za-z0-9]{40,}|SG\.[A-Za-z0-9_-]{22}\.[A-Za-z0-9_-]{43}|do[opr]_v1_[0-9a-f]{64}|pypi-AgE[A-Za-z0-9_-]{50,}|dckr_pat_[A-Za-z0-9_-]{27}|shp(?:at|ca|pa|ss)_[0-9a-fA-F]{32}|dapi[0-9a-f]{32}|hv[sb]\.[A-Za-z0-9_-]{24,}|lin_api_[A-Za-z0-9]{40}|AGE-SECRET-KEY-1[0-9A-Z]{58}|[0-9]{8,10}:AA[A-Za-z0-9_-]{33}|gl(?:sa|c)_[A-Za-z0-9+/=_]{30,}|sntry[su]_[A-Za-z0-9+/=_]{40,}|NRAK-[A-Z0-9]{27}|dp\.(?:pt|st|ct)\.[A-Za-z0-9._-]{40,}|tskey-[a-z]+-[A-Za-z0-9-]{20,}|rubygems_[0-9a-f]{48}|ATATT3x[A-Za-z0-9_=-]{50,}|fig[du]_[A-Za-z0-9_-]{40,}|PMAK-[0-9a-f]{24}-[0-9a-f]{34}|r8_[A-Za-z0-9]{37}|ntn_[A-Za-z0-9]{40,}|sbp_[0-9a-f]{40}|ph[cx]_[A-Za-z0-9]{40,}|pul-[0-9a-f]{40}|[A-Za-z0-9]{14}\.atlasv1\.[A-Za-z0-9_-]{60,}",
+        |found| begins_there(found) && is_random(found.value, 3.0),
     ),
     (
         "jwt",
@@ -128,12 +194,31 @@ const FORMS: [(&str, &str, Test); 22] = [
     ),
     (
         "password",
-        r#"(?i)[a-z][a-z0-9+.-]{1,20}://[^\s/:@"'`<>\\\[\]()]*:(?P<v>[^\s/@"'`<>\\\[\]()]{3,})@"#,
+        r#"(?i)[a-z][a-z0-9+.-]{1,20}://[^\s/:@"'`<>\\\[\]()%S]*:(?P<v>[^\s/@"'`<>\\\[\]()%S]{3,})@"#,
         is_own,
     ),
     ("password", r"://(?P<v>[A-Za-z0-9_-]{20,})@", |found| {
         is_random(found.value, 3.0)
     }),
+    // Options and files of programs.
+    (
+        "password",
+        r#"(?x)(?-u:\b)(?:(?:mysql|mariadb)[a-z-]*(?-u:\b)[^\n|;]{0,200}?[\x20\t]-p|7z[ar]?[\x20\t](?:[^\n|;]{0,200}?[\x20\t])?-p|sshpass[\x20\t]+-p[\x20\t]*
+            |zip[\x20\t][^\n|;]{0,200}?-P[\x20\t]+|redis-cli[\x20\t][^\n|;]{0,200}?-a[\x20\t]+|(?:docker|podman|helm)[\x20\t][^\n|;]{0,200}?login[\x20\t][^\n|;]{0,200}?-p[\x20\t]+
+            |ldap[a-z]+[\x20\t][^\n|;]{0,200}?-w[\x20\t]+|openssl[\x20\t][^\n|;]{0,200}?pass:|smbclient[\x20\t][^\n|;]{0,200}?%|(?:machine[\x20\t\n]+[^\s,;%S]+|default)[\x20\t\n]+login[\x20\t\n]+[^\s,;%S]+[\x20\t\n]+password[\x20\t\n]+
+            |(?:curl|wget|https?|xh)[\x20\t](?:[^\n|;]{0,200}?[\x20\t])?(?:-[uUa]|--(?:proxy-)?user|--auth)[\x20\t=]*["']?[^\s:"'%S]{1,64}:)["']?(?P<v>[^\s"'`|;%S]{3,})"#,
+        is_own,
+    ),
+    (
+        "cookie",
+        r#"(?i)(?-u:\b)cookies?\\*["']?[ \t%C]*[:=][ \t%C]*\\*["'`]?(?P<v>[^\s=;"'`]+=[^\r\n"'`\\]+)"#,
+        is_cookie,
+    ),
+    (
+        "signature",
+        r#"(?i)(?:[?&;,\s]|\\u0026)(?:(?:x-(?:amz|goog)-)?(?:signature|security-token|credential)|sig|hmac|key)=(?P<v>[A-Za-z0-9%+/_~.-]{16,}=*)"#,
+        |found| is_random(&found.value.replace("%2F", "/"), 3.0) && !is_uuid(found.value),
+    ),
     (
         "authorization",
         r#"(?i)(?:authorization\\*["']?[ \t]*[=:][ \t]*\\*["'`]?(?:[a-z]+[ \t]+)?|(?-u:\b)bearer[ \t]+)(?P<v>[A-Za-z0-9._~+/-]{12,}=*)"#,
@@ -156,12 +241,12 @@ const FORMS: [(&str, &str, Test); 22] = [
     ),
     (
         "user",
-        r#"(?:(?:^|[\s"'`(=:,\[<>|;]|\\[nrt]|file://|/mnt/[a-z])(?:/home/|/Users/)|(?i:[a-z]:(?:\\{1,4}|/)Users(?:\\{1,4}|/)))(?P<v>[\p{L}\p{N}_](?:[\p{L}\p{N}_.-]*[\p{L}\p{N}_])?)"#,
+        r#"(?:(?:^|[\s"'`(=:,\[<>|;%C\x{FDD0}]|\\[nrt]|file://|/mnt/[a-z])(?:/home/|/Users/)|(?i:[a-z]:(?:\\{1,4}|/)Users(?:\\{1,4}|/)))(?P<v>[\p{L}\p{N}_](?:[\p{L}\p{N}_.-]*[\p{L}\p{N}_])?)"#,
         is_own,
     ),
     (
         "user",
-        r#"(?:^|[/\\\s"'`])--?(?:Users|home)-(?P<v>[\p{L}\p{N}_]+)"#,
+        r#"(?:^|[/\\\s"'`%C])--?(?:Users|home)-(?P<v>[\p{L}\p{N}_]+)"#,
         is_own,
     ),
 ];
@@ -196,26 +281,85 @@ impl<'t> Found<'t> {
             Some(letter) if is_first && backslashes % 2 == 1 => 1 + 4 * usize::from(letter == 'u'),
             _ => 0,
         };
-        let start = value.start() + escape;
+        let mut end = value.end();
+        if quoted.is_none() && groups.name("v").is_some() {
+            // The end of a sentence.
+            end -= value.as_str().len() - value.as_str().trim_end_matches(['.', ':']).len();
+        }
+        let found = Self::at(text, value.start() + escape, end)?;
+        let is_quoted = quoted.is_some() || found.after.trim_start().starts_with("</");
+        Some(Self { is_quoted, ..found })
+    }
+
+    /// Returns a part of a text.
+    fn at(text: &'t str, start: usize, end: usize) -> Option<Self> {
         Some(Self {
             start,
             before: text.get(text.floor_char_boundary(start.saturating_sub(BEFORE))..start)?,
-            value: text.get(start..value.end())?,
-            after: text.get(value.end()..)?,
-            is_quoted: quoted.is_some(),
+            value: text.get(start..end)?,
+            after: text.get(end..)?,
+            is_quoted: false,
         })
     }
 
-    /// Returns a value that is alone, such as a string of a JSON object.
-    pub(super) fn alone(value: &'t str) -> Self {
+    /// Returns a string of a JSON object under its key.
+    pub(super) fn of_key(key: &'t str, value: &'t str) -> Self {
         Self {
             start: 0,
-            before: "",
+            before: key,
             value,
             after: "",
             is_quoted: true,
         }
     }
+}
+
+/// Returns whether a text has the length of a hash, and only its digits.
+pub(super) fn is_hash(text: &str) -> bool {
+    [16, 32].contains(&text.len())
+        && text
+            .bytes()
+            .all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+}
+
+/// Returns the parts of a value that are secrets without the rest: the password in Base64.
+pub(super) fn parts(kind: &str, value: &str) -> Option<(&'static str, String)> {
+    let (_, password) = Some(kind)
+        .filter(|kind| *kind == "authorization")
+        .and_then(|_| user_and_password(value))?;
+    let is_secret = is_own(&Found::of_key("", &password));
+    is_secret.then_some(("password", password))
+}
+
+/// Returns the user and the password in a text in Base64; `None` if it is something else.
+fn user_and_password(text: &str) -> Option<(String, String)> {
+    let config =
+        GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent);
+    let bytes = GeneralPurpose::new(&STANDARD, config).decode(text).ok()?;
+    let text = String::from_utf8(bytes).ok()?;
+    let (user, password) = text.split_once(':')?;
+    let is_one = !text.contains(char::is_control) && !password.is_empty();
+    is_one.then(|| (user.to_owned(), password.to_owned()))
+}
+
+/// Returns whether a value does not begin inside of a word. The letters of an escape and of an option, such as `-p`, are
+/// none, and neither is the `bot` of an address.
+fn begins_there(found: &Found<'_>) -> bool {
+    let before = found
+        .before
+        .trim_end_matches(|c: char| c.is_ascii_alphanumeric());
+    let word = found.before.get(before.len()..).unwrap_or_default();
+    let is_option = || {
+        before
+            .strip_suffix('-')
+            .is_some_and(|before| !before.ends_with(|c: char| c.is_ascii_alphanumeric()))
+    };
+    word.is_empty() || word == "bot" || (word.len() == 1 && (before.ends_with('\\') || is_option()))
+}
+
+/// Returns whether a character ends a word: white space, and signs, because the marks in their places have spaces.
+fn is_gap(c: char) -> bool {
+    c.is_whitespace() || signs::is_sign(c)
 }
 
 /// Returns whether a block has a line of Base64, and not only code about such blocks.
@@ -359,19 +503,79 @@ fn is_credential(found: &Found<'_>) -> bool {
     is_random(found.value, 3.0) || (is_base64 && entropy(found.value) >= 3.0)
 }
 
-/// Returns whether an assigned value is a literal: in quotes, after an option, or after a variable of a shell.
+/// Words of the names that programs give to values. Those with at most three letters are whole words.
+const NAMES: &str = "account|admin|alg|algo|answer|arg|argon|array|auth|base|bcrypt|body|buffer|byte|bytes|cfg|char|client|confirm|\
+    config|context|cred|ctx|current|data|database|db|decode|default|encode|encrypt|entry|env|error|expected|field|file|\
+    foo|form|from|generate|get|given|hash|header|id|in|index|input|int|json|key|len|length|line|list|login|make|map|member|\
+    method|my|name|new|next|node|null|num|object|old|option|out|output|param|parse|pass|path|pbkdf|plain|prop|pw|pwd|random|\
+    raw|read|repeat|req|request|res|response|result|row|scrypt|secret|self|server|session|setting|sha|state|step|str|\
+    string|temp|test|text|this|tmp|token|type|uint|url|user|utf|val|value|var|word|write";
+
+/// Names of algorithms and formats whose numbers have more than two digits.
+const NUMBERED: [&str; 9] = [
+    "aes", "crc", "ed25519", "rsa", "sha", "secp", "utf", "varchar", "x509",
+];
+
+/// Returns whether an identifier is made of words that name a value in a program. Such words are counted with one or two
+/// digits; a longer number, such as a year, belongs to a password.
+fn is_name(text: &str) -> bool {
+    let lower = text.to_ascii_lowercase();
+    let is_numbered = NUMBERED.iter().any(|name| lower.contains(name));
+    let mut numbers = text.split(|c: char| !c.is_ascii_digit());
+    if !is_numbered && numbers.any(|number| number.len() > 2) {
+        return false;
+    }
+    let mut words = vec![String::new()];
+    let mut last = '_';
+    for c in text.chars() {
+        if !c.is_ascii_alphabetic() || (c.is_ascii_uppercase() && last.is_ascii_lowercase()) {
+            words.push(String::new());
+        }
+        if c.is_ascii_alphabetic() {
+            words
+                .last_mut()
+                .into_iter()
+                .for_each(|word| word.push(c.to_ascii_lowercase()));
+        }
+        last = c;
+    }
+    is_numbered
+        || words.iter().any(|word| {
+            let mut names = NAMES.split('|');
+            names.any(|name| word == name || (name.len() > 3 && word.contains(name)))
+        })
+}
+
+/// Returns whether an expression goes on behind a value: it is called or indexed, or an operator follows.
+fn goes_on(found: &Found<'_>) -> bool {
+    let after = found.after;
+    let is_tight = found.before.ends_with('=');
+    let next = after.trim_start_matches([' ', '\t']);
+    let has_operator = !is_tight
+        && next.len() < after.len()
+        && next.starts_with(['+', '*', '/', '%', '?', '=', '<', '>', '!', '&', '|', '.'])
+        && !next.starts_with("//");
+    after.starts_with(['(', '[', '{', '<']) || has_operator
+}
+
+/// Returns whether an assigned value is a literal: in quotes, after an option, after a variable of a shell, or no
+/// expression of a programming language.
 fn is_literal(found: &Found<'_>) -> bool {
-    let name = found
-        .before
-        .rsplit(char::is_whitespace)
-        .find(|word| !word.is_empty());
+    let name = found.before.rsplit(is_gap).find(|word| !word.is_empty());
     let is_assigned = |name: &str| {
         let variable = name.strip_suffix('=');
         name.starts_with("--")
             || variable.is_some_and(|name| name.ends_with(|c: char| c.is_ascii_uppercase()))
     };
-    !is_reference(found.value)
-        && (found.is_quoted || name.is_some_and(is_assigned) || !is_code(found.value))
+    if is_reference(found.value) {
+        return false;
+    }
+    if found.is_quoted || name.is_some_and(is_assigned) || !is_code(found.value) {
+        return true;
+    }
+    let before = found.before.trim_end();
+    let is_setting = !["==", ":=", "=>"].iter().any(|sign| before.ends_with(sign));
+    is_setting && !goes_on(found) && !is_name(found.value)
 }
 
 /// Returns whether the value of a password's name is a password.
@@ -384,6 +588,11 @@ fn is_password(found: &Found<'_>) -> bool {
         && is_literal(found)
 }
 
+/// The same for a name that reports of tests have as well, such as `PASS: tests/a2.rs`.
+fn is_password_of_pass(found: &Found<'_>) -> bool {
+    (found.is_quoted || found.before.ends_with('=')) && is_password(found)
+}
+
 /// Returns whether the value of a secret's name is a secret.
 fn is_secret(found: &Found<'_>) -> bool {
     let lower = found.value.to_ascii_lowercase();
@@ -393,6 +602,70 @@ fn is_secret(found: &Found<'_>) -> bool {
         && !is_uuid(found.value)
         && !names.iter().any(|name| lower.contains(name))
         && is_literal(found)
+}
+
+/// Returns whether the value of a name that ends with `key` is secret: drawn at random, and not the key of an entry.
+fn is_key(found: &Found<'_>) -> bool {
+    let name = found.before.to_ascii_lowercase();
+    let name = name.trim_end_matches(|c: char| !c.is_ascii_alphanumeric());
+    let name = name.strip_suffix("key").unwrap_or(name);
+    let name = name.trim_end_matches(['_', '-']);
+    let others = [
+        "cache",
+        "content",
+        "dedup",
+        "dedupe",
+        "entry",
+        "file",
+        "foreign",
+        "group",
+        "hash",
+        "host",
+        "idempotency",
+        "index",
+        "lookup",
+        "lock",
+        "map",
+        "object",
+        "partition",
+        "primary",
+        "pub",
+        "public",
+        "query",
+        "row",
+        "s3",
+        "sort",
+        "unique",
+    ];
+    // Letters and digits take turns more often than in words with numbers.
+    let kind = |c: char| {
+        (
+            c.is_ascii_digit(),
+            c.is_ascii_uppercase(),
+            c.is_ascii_alphanumeric(),
+        )
+    };
+    let turns = found.value.chars().zip(found.value.chars().skip(1));
+    let turns = turns.filter(|(one, next)| {
+        let (one, next) = (kind(*one), kind(*next));
+        one.2 && next.2 && (one.0 != next.0 || (next.1 && !one.1))
+    });
+    found.value.len() >= 16
+        && turns.count() * 4 >= found.value.len()
+        && is_random(found.value, 3.0)
+        && !is_uuid(found.value)
+        && !is_reference(found.value)
+        && !others.iter().any(|other| name.ends_with(other))
+}
+
+/// Returns whether a text has a user and a password in Base64, as in a configuration of docker.
+fn is_basic(found: &Found<'_>) -> bool {
+    !is_placeholder(found.value) && user_and_password(found.value).is_some()
+}
+
+/// Returns whether the value of a cookie may be the key of a session.
+fn is_cookie(found: &Found<'_>) -> bool {
+    is_random(found.value, 2.5) && !(is_code(found.value) && is_name(found.value))
 }
 
 /// Returns whether a name or password is neither a placeholder nor a common one.
@@ -438,15 +711,11 @@ fn is_email(found: &Found<'_>) -> bool {
         "example", "domain", "email", "test", "host", "company", "openssh",
     ];
     let programs = ["git", "noreply", "no-reply", "donotreply", "root"];
-    let in_url = found
-        .before
-        .rsplit(char::is_whitespace)
-        .next()
-        .is_some_and(|before| {
-            before
-                .rsplit_once("://")
-                .is_some_and(|(_, rest)| !rest.contains('/'))
-        });
+    let in_url = found.before.rsplit(is_gap).next().is_some_and(|before| {
+        before
+            .rsplit_once("://")
+            .is_some_and(|(_, rest)| !rest.contains('/'))
+    });
     !files.contains(&last)
         && !domain
             .rsplit('.')
@@ -473,7 +742,7 @@ fn is_ipv4(found: &Found<'_>) -> bool {
         || matches!(last, 0 | 255);
     let of_versions = ["version", "release", "upgrade", "update", "bump", "section"];
     let before = found.before.to_ascii_lowercase();
-    let mut words = before.rsplit(char::is_whitespace).take(4);
+    let mut words = before.rsplit(is_gap).take(4);
     let is_version = words.any(|word| of_versions.iter().any(|name| word.contains(name)));
     let ends_there = !found
         .after
