@@ -37,7 +37,7 @@ const SAME_LENGTH_OF_VALUES: usize = 40;
 const COMPOUND: usize = 2;
 
 /// The statements of one text, ready to be compared with other texts by [`Changes`].
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Said {
     /// The statements of the sentences. A sentence with several values may have several statements.
     statements: Vec<Statement>,

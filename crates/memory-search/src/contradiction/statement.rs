@@ -26,7 +26,7 @@ const FEW_TERMS: usize = 3;
 const MOST_SENTENCES: usize = 24;
 
 /// A sentence, or a part of a sentence that contains a value.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Statement {
     /// Text of the statement.
     pub(super) text: String,
