@@ -50,6 +50,8 @@ struct Clause {
     values: Vec<Value>,
     /// Words of the subject, without names, values and words that say nothing.
     terms: BTreeSet<String>,
+    /// Pairs of words of the subject that follow each other directly, such as `read timeout`.
+    pairs: BTreeSet<(String, String)>,
     /// Sides of opposites, such as `open` and `close`: the index of the opposite, and the side.
     opposites: BTreeSet<(usize, usize)>,
     negated: bool,
@@ -167,10 +169,16 @@ impl NumberedSentence {
         };
         for before in &earlier.clauses {
             for after in &self.clauses {
-                let takes_back = former().any(|value| {
-                    let mut held = before.values.iter().filter(|other| !other.is_former);
-                    held.any(|other| value.is(other))
-                });
+                let held = before.values.iter().filter(|other| !other.is_former);
+                let is_held = |value: &Value| held.clone().any(|other| value.is(other));
+                // `5 was too little, now it is 8`: another clause names the value that no longer holds.
+                let others = self
+                    .clauses
+                    .iter()
+                    .filter(|clause| !std::ptr::eq(*clause, after));
+                let mut others = others.flat_map(|clause| &clause.values);
+                let takes_back =
+                    former().any(is_held) || (self.cues.now && others.any(|value| is_held(value)));
                 let cues = Cues {
                     moves: self.cues.moves || takes_back,
                     ..self.cues
@@ -304,6 +312,12 @@ impl Cues {
             })
         };
         let is_other_part = !known(&after.head, before) || !known(&before.head, after);
+        // `The read timeout` is a part of what `the timeout` is.
+        let narrows = after
+            .pairs
+            .iter()
+            .any(|(part, whole)| before.terms.contains(whole) && !before.terms.contains(part));
+        let is_other_part = is_other_part || narrows;
         let is_other_noun = shared == 0
             && after.head.is_some()
             && before.head.is_some()
@@ -316,7 +330,9 @@ impl Cues {
         match names {
             Names::Same => {
                 if apart {
-                    return Unchanged;
+                    // `It is closed now` after `it is open` says how it is, and no other property.
+                    let turns = new.is_none() && (self.moves || self.now) && shared > 0;
+                    return if turns { changed(None) } else { Unchanged };
                 }
                 if let Some(new) = new {
                     let is_count = own == 0 && new.dimension.starts_with("count ");
@@ -354,7 +370,7 @@ impl Cues {
                 }
             }
             Names::None => {
-                let Some(new) = new.filter(|_| !apart) else {
+                let Some(new) = new.filter(|_| !apart && !narrows) else {
                     return Undecided;
                 };
                 let alike = shared > 0 && (own == 0 || others == 0 || shared >= own.min(others));

@@ -81,7 +81,9 @@ pub(super) fn sentence(text: &str) -> NumberedSentence {
 fn is_number_word(token: &Token) -> bool {
     let word = token.text.as_str();
     token.kind == Kind::Word
-        && (LEXICON.digits.contains_key(word)
+        && (word
+            .split('-')
+            .any(|part| LEXICON.digits.contains_key(part))
             || LEXICON.ordinals.contains_key(word)
             || LEXICON.weekdays.contains_key(word)
             || LEXICON.months.contains_key(word))
@@ -489,7 +491,11 @@ impl<'t> Reader<'t> {
             // `3 March` and `3. März` are read at the number. A month alone is a date, too.
             let is_name = matches!(
                 self.before(n, 1),
-                "in" | "im"
+                "in" | "from"
+                    | "of"
+                    | "vom"
+                    | "von"
+                    | "im"
                     | "until"
                     | "bis"
                     | "by"
@@ -529,9 +535,25 @@ impl<'t> Reader<'t> {
                 let hour = hour.or_else(|| self.at(n + 1).parse().ok())?;
                 return Some((n..n + 2, clock(hour.checked_sub(1)?, 30), format!("{hour}")));
             }
-            _ => *LEXICON.digits.get(word)?,
+            // `forty-five`
+            _ => word
+                .split('-')
+                .map(|part| {
+                    LEXICON
+                        .digits
+                        .get(part)
+                        .copied()
+                        .or((part == "one").then_some(1))
+                })
+                .sum::<Option<u32>>()
+                .filter(|_| word != "one")?,
         };
-        self.counted(n, n + 1, &number.to_string(), None)
+        // `six hundred`
+        let (number, end) = match self.at(n + 1) {
+            "hundred" | "hundert" if number < 100 => (number * 100, n + 2),
+            _ => (number, n + 1),
+        };
+        self.counted(n, end, &number.to_string(), None)
     }
 
     /// Reads a number in Han characters.
@@ -1071,11 +1093,9 @@ impl<'t> Reader<'t> {
         }
         if LEXICON.ambiguous.contains(word) {
             let long = self.at(n).len() > 2;
-            return long
-                || !follows
-                || n == 1 && self.at(end).ends_with('s') && self.has_number_after(end);
+            return long || !follows || n == 1 && self.has_number_after(end);
         }
-        let verb = word.ends_with("ed") && !word.ends_with("eed")
+        let verb = word.len() > 3 && word.ends_with("ed") && !word.ends_with("eed")
             || word.ends_with("ing")
             || (word.ends_with('s') && !word.ends_with("ss") && !word.ends_with("us"));
         !verb && !LEXICON.amount.contains(word)
@@ -1214,7 +1234,9 @@ impl<'t> Reader<'t> {
                     let is_place = !self.is_owned(part, item) && self.is_in_place(item);
                     clause.names.push(name(key, is_place));
                 }
-                Form::Date { amount, dimension } if has_value && self.is_topic(part, item) => {
+                Form::Date { amount, dimension }
+                    if has_value && !item.is_former && self.is_dated(part, item) =>
+                {
                     clause.names.push(Name {
                         number: amount.clone(),
                         ..name(dimension, false)
@@ -1242,34 +1264,65 @@ impl<'t> Reader<'t> {
         if !clause.names.iter().any(|name| name.range == item.range) {
             return None;
         }
-        let mut n = item.tokens.start;
-        if matches!(item.form, Form::Label { .. })
-            && self.kind(n.wrapping_sub(1)) == Some(Kind::Word)
-            && self.before_label(n).is_some()
-        {
+        let mut n = self.start_of(item);
+        let links =
+            |n: usize| LEXICON.place.contains(self.at(n)) || LEXICON.owner.contains(self.at(n));
+        if n > part.start + 1 && self.is_content(n - 1) && links(n - 2) {
             n -= 1;
         }
         let mut is_linked = false;
         while n > part.start && LEXICON.empty.contains(self.before(n, 1)) {
             n -= 1;
-            is_linked |= LEXICON.place.contains(self.at(n)) || LEXICON.owner.contains(self.at(n));
+            is_linked |= links(n);
         }
         let before = n.checked_sub(1).filter(|n| part.contains(n))?;
         let is_number = all.iter().any(|item| item.tokens.contains(&before));
-        let word = stem(self.at(before));
+        let word = self.term(self.at(before));
         let gerund = self.at(before).ends_with("ing");
         ((is_linked || gerund) && !is_number && clause.terms.contains(&word)).then_some(word)
     }
 
+    /// Returns whether a date names what the clause is about: at its beginning, or after a word such as `of`.
+    fn is_dated(&self, part: &Range<usize>, item: &Item) -> bool {
+        let before = self.before(item.tokens.start, 1);
+        let is_owner = LEXICON.owner.contains(before) || before == "from";
+        is_owner || self.is_topic(part, item)
+    }
+
+    /// Returns the first token of a number with its label.
+    fn start_of(&self, item: &Item) -> usize {
+        let start = item.tokens.start;
+        let is_label = matches!(item.form, Form::Label { .. })
+            && self.kind(start.wrapping_sub(1)) == Some(Kind::Word)
+            && self.before_label(start).is_some();
+        start - usize::from(is_label)
+    }
+
     /// Returns whether a number is at the beginning of its clause, before any verb or other noun.
     fn is_topic(&self, part: &Range<usize>, item: &Item) -> bool {
-        let mut start = item.tokens.start;
-        if matches!(item.form, Form::Label { .. })
-            && self.kind(start.wrapping_sub(1)) == Some(Kind::Word)
-            && self.before_label(item.tokens.start).is_some()
-        {
-            start -= 1;
-        }
+        let start = self.start_of(item);
+        // One more noun may describe the label: `branch release-1.2`.
+        let noun = start.checked_sub(1).filter(|n| {
+            let word = self.at(*n);
+            self.is_content(*n)
+                && self.touches_word(*n)
+                && !self.is_cue(*n)
+                && !LEXICON.amount.contains(word)
+                && !LEXICON.ambiguous.contains(word)
+                && matches!(item.form, Form::Label { .. } | Form::Code { .. })
+                && item.tokens.end < part.end
+        });
+        self.begins(part, item, start) || noun.is_some_and(|n| self.begins(part, item, n))
+    }
+
+    /// Returns whether only a space is between a token and the next one.
+    fn touches_word(&self, n: usize) -> bool {
+        let end = self.tokens.get(n).map(|token| token.range.end + 1);
+        end.is_some() && end == self.tokens.get(n + 1).map(|token| token.range.start)
+    }
+
+    /// Returns whether only words that say nothing are between the beginning of a clause and a token.
+    fn begins(&self, part: &Range<usize>, item: &Item, start: usize) -> bool {
         // A clause after a colon or a comma begins anew.
         let mark = (part.start..start).rev().find(|n| {
             matches!(self.at(*n), "," | ":" | "，" | "：" | "、")
@@ -1368,6 +1421,23 @@ impl<'t> Reader<'t> {
             .collect()
     }
 
+    /// Returns the beginning of a word of a subject by which it is compared.
+    fn term(&self, word: &str) -> String {
+        if !self.is_german || LEXICON.alias.contains_key(word) {
+            return stem(word);
+        }
+        let ends = ["en", "et", "st", "t", "e", "n"];
+        let bare = ends.iter().filter_map(|end| word.strip_suffix(end));
+        let bare = bare.into_iter().find(|bare| bare.chars().count() >= 4);
+        let plain = |c: char| match c {
+            'ä' => 'a',
+            'ö' => 'o',
+            'ü' => 'u',
+            _ => c,
+        };
+        stem(&bare.unwrap_or(word).chars().map(plain).collect::<String>())
+    }
+
     /// Adds the words of the subject to a clause.
     fn terms(&self, part: &Range<usize>, items: &[Item], clause: &mut Clause) {
         let keys: BTreeSet<&str> = clause.names.iter().map(|name| name.key.as_str()).collect();
@@ -1377,6 +1447,7 @@ impl<'t> Reader<'t> {
             .filter_map(|value| value.dimension.strip_prefix("of "))
             .collect();
         let mut terms = BTreeSet::new();
+        let mut last: Option<(usize, String)> = None;
         for n in part.clone() {
             if items.iter().any(|item| item.tokens.contains(&n)) {
                 continue;
@@ -1395,7 +1466,15 @@ impl<'t> Reader<'t> {
                         && text.chars().count() > 1
                         && !self.has_cue(n, cue::NEGATES)
                     {
-                        terms.insert(stem(text));
+                        let term = self.term(text);
+                        if let Some((before, last)) = last.replace((n, term.clone()))
+                            && before + 1 == n
+                            && (!self.is_german
+                                || self.tokens.get(n).is_some_and(|token| token.is_capital))
+                        {
+                            clause.pairs.insert((last, term.clone()));
+                        }
+                        terms.insert(term);
                     }
                 }
                 Some(Kind::Han) => {
