@@ -162,7 +162,7 @@ impl Reader<'_> {
         ((is_linked || gerund) && !is_number && clause.terms.contains(&word)).then_some(word)
     }
 
-    /// Returns whether a date names what the clause is about: at its beginning, or after a word such as `of`.
+    /// Returns whether a date names the thing that the clause is about: at its beginning, or after a word such as `of`.
     fn is_dated(&self, part: &Range<usize>, item: &Item) -> bool {
         let before = self.before(item.tokens.start, 1);
         let is_owner = LEXICON.owner.contains(before) || before == "from";

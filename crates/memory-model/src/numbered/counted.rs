@@ -12,7 +12,7 @@ use super::token::{Kind, Token};
 pub(super) const HAN_KEY: usize = 2;
 
 impl Reader<'_> {
-    /// Reads a number with its unit, with what it counts, or with its label. `end` is the token after the number.
+    /// Reads a number with its unit, with the things that it counts, or with its label. `end` is the token after the number.
     pub(super) fn counted(
         &self,
         n: usize,
@@ -219,7 +219,7 @@ impl Reader<'_> {
         Some((n..end, form, number.to_owned()))
     }
 
-    /// Returns what the word before a number says that it numbers.
+    /// Returns the kind of thing that the word before a number names: `tier` in `tier 2`.
     pub(super) fn before_label(&self, n: usize) -> Option<String> {
         let mut at = n.checked_sub(1)?;
         let mut is_number = false;

@@ -8,7 +8,7 @@ use super::sentence::PLAIN;
 /// Number of characters of a word by which it is compared.
 const STEM: usize = 5;
 
-/// A number with what belongs to it.
+/// A number with the words that belong to it.
 #[derive(Debug, Clone)]
 pub(super) struct Item {
     /// Tokens that belong to the number.
@@ -89,7 +89,7 @@ pub(super) fn plain(number: &str) -> Form {
     }
 }
 
-/// Returns what a number measures, if it is a value.
+/// Returns the dimension of a number that may be a value.
 pub(super) fn dimension(item: &Item) -> Option<&str> {
     match &item.form {
         Form::Name { .. } => None,

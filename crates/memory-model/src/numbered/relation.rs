@@ -12,11 +12,11 @@ pub enum NumberedRelation {
     Undecided,
     /// The sentences are about different things, or the later one leaves the earlier one as it is.
     Unchanged,
-    /// The later sentence changes what the earlier one says.
+    /// The later sentence changes the earlier one.
     Changed {
         /// Text range of the new value in the later sentence. `None` if the new value is not a number.
         value: Option<Range<usize>>,
-        /// Whether the earlier sentence says more than what is changed.
+        /// Whether a part of the earlier sentence is not changed.
         in_part: bool,
     },
     /// The later sentence has a new value but names no thing. It changes the earlier sentence if it directly follows
@@ -81,7 +81,7 @@ enum Names {
     OneSided,
     Same,
     Apart,
-    /// They differ in a name that may be what changes.
+    /// They differ in a name that may itself change.
     Moved(Range<usize>),
 }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-/// What a sentence says about numbered things: the numbers that name things, and the values.
+/// The numbers of a sentence: those that name things, such as `tier 2`, and those that are values.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct NumberedSentence {
     pub(super) clauses: Vec<Clause>,
@@ -29,10 +29,10 @@ pub(super) struct Clause {
 /// A number that names a thing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Name {
-    /// What is numbered, such as `tier`. Empty if only a sign says that the number names, as in `#17`.
+    /// The kind of thing, such as `tier`. Empty if only a sign says that the number names, as in `#17`.
     pub(super) key: String,
     pub(super) number: String,
-    /// Whether the name may itself be what changes: the room in `the meeting is in room 5 at 10:00`.
+    /// Whether the name may itself change: the room in `the meeting is in room 5 at 10:00`.
     pub(super) is_place: bool,
     pub(super) range: Range<usize>,
 }
@@ -40,7 +40,7 @@ pub(super) struct Name {
 /// A number that is a value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Value {
-    /// What is measured or counted. Values of different dimensions are not compared.
+    /// The measured quantity, or the things that are counted. Values of different dimensions are not compared.
     pub(super) dimension: String,
     /// Normal form: equal for `2 minutes` and `120 seconds`.
     pub(super) amount: String,
@@ -86,7 +86,7 @@ impl NumberedSentence {
         clauses.any(|clause| !clause.names.is_empty() || !clause.values.is_empty())
     }
 
-    /// Returns the text ranges of the numbers that name things, with what they number.
+    /// Returns the text ranges of the numbers that name things, with the kinds of the things.
     pub fn names(&self) -> impl Iterator<Item = (&str, Range<usize>)> {
         let names = self.clauses.iter().flat_map(|clause| &clause.names);
         names.map(|name| (name.key.as_str(), name.range.clone()))
