@@ -18,11 +18,12 @@ const MANNERS: [&str; 7] = [
 ];
 
 /// Force of a sentence: whether it sets a rule for later steps.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Force {
     /// Small talk: thanks, greetings, encouragement. It has no content for later steps.
     SmallTalk,
     /// A sentence that sets no rule.
+    #[default]
     None,
     /// A rule for later steps.
     Rule,

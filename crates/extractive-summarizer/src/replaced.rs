@@ -1,11 +1,18 @@
 //! Comparison of statements (sentences of users that set a value): whether one replaces, repeats or narrows another.
 
+use memory_model::NumberedRelation;
+
 use crate::said_value::{Class, Value};
 use crate::statement::{Statement, statements};
 
 impl Statement {
     /// Returns whether this statement (a sentence that sets a value) replaces or withdraws an earlier one.
     pub(crate) fn replaces(&self, earlier: &Self) -> bool {
+        match self.numbered.relation_to(&earlier.numbered) {
+            NumberedRelation::Changed { .. } => return true,
+            NumberedRelation::Unchanged => return false,
+            _ => {}
+        }
         let same = self.has_value_of(earlier);
         if self.withdraws && (same || self.value.is_none()) {
             let shared = self.shares(earlier);
@@ -54,7 +61,9 @@ impl Statement {
         let topic = self.subject.get(..self.topic).unwrap_or_default();
         let known = |word: &String| earlier.subject.contains(word);
         let own = rest.len() + usize::from(is_sole(value, other));
+        let relation = self.numbered.relation_to(&earlier.numbered);
         earlier.universal
+            && relation != NumberedRelation::Unchanged
             && self.single
             && earlier.single
             && value.class == other.class
@@ -145,6 +154,7 @@ impl Statement {
             && self.withdraws == earlier.withdraws
             && (self.single || !earlier.single)
             && self.subject.len() > 1
+            && self.numbered.has_names_of(&earlier.numbered)
             && self.same_subject(earlier, false)
     }
 
@@ -182,6 +192,7 @@ impl Statement {
         let others = statements(text, None);
         others
             .iter()
+            .filter(|other| other.numbered.has_names_of(&self.numbered))
             .any(|other| other.has_value_of(self) && shared(other) > 1)
     }
 

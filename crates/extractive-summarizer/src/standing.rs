@@ -2,8 +2,9 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
-use memory_model::Seq;
+use memory_model::{NumberedRelation, NumberedSentence, Seq};
 
 use crate::doubts::mark_contradicted;
 use crate::force::{Force, force, refers};
@@ -11,7 +12,7 @@ use crate::item::{Forgotten, Item, Kind, PASTED, REPLACED, RULE, TYPED, VALUED};
 use crate::later::Later;
 use crate::replies::{joined, take_out};
 use crate::settings::forget_overtaken;
-use crate::statement::{Statement, understood};
+use crate::statement::{Statement, Understood, understood};
 use crate::text::{line_sentences, reads_as_code};
 
 /// Maximum number of users' statements (sentences that set a value) that are compared, counted from the last one back.
@@ -35,6 +36,7 @@ struct Sentence {
     text: String,
     force: Force,
     statements: Vec<Statement>,
+    numbered: Arc<NumberedSentence>,
     fate: Fate,
     /// Whether the next sentence is a rule that refers to this sentence.
     leads: bool,
@@ -117,15 +119,19 @@ fn read(at: usize, item: &Item) -> Told {
             let fate = later.map_or(Fate::Live, Fate::Changed);
             let before = sentences.last().filter(|before| before.line == line);
             let before = before.map(|before| before.text.as_str());
-            let (force, statements) = match plain {
+            let understood = match plain {
                 true if item.weight > PASTED => understood(said, before),
-                true => (force(said), Vec::new()),
-                false => (Force::None, Vec::new()),
+                true => Understood {
+                    force: force(said),
+                    ..Understood::default()
+                },
+                false => Understood::default(),
             };
             sentences.push(Sentence {
                 line,
-                force,
-                statements,
+                force: understood.force,
+                statements: understood.statements,
+                numbered: understood.numbered,
                 text: said.to_owned(),
                 fate,
                 leads: false,
@@ -163,6 +169,62 @@ struct Replaced {
     value: Option<String>,
 }
 
+/// A later sentence with numbers.
+struct Numbered {
+    /// Indices of the message and the sentence.
+    place: (usize, usize),
+    item: usize,
+    seq: Seq,
+    text: String,
+    sentence: Arc<NumberedSentence>,
+    keys: BTreeSet<String>,
+}
+
+impl Numbered {
+    fn of(sentence: &Sentence, place: (usize, usize), item: usize, seq: Seq) -> Option<Self> {
+        sentence.numbered.has_numbers().then(|| Self {
+            place,
+            item,
+            seq,
+            text: sentence.text.clone(),
+            sentence: Arc::clone(&sentence.numbered),
+            keys: sentence.numbered.keys(),
+        })
+    }
+
+    /// Returns the last of some later sentences whose numbers change those of a sentence of the message with the index
+    /// `message`, with the note about it.
+    fn changing<'l>(
+        later: &'l [Self],
+        sentence: &Sentence,
+        message: usize,
+    ) -> Option<(&'l Self, Later)> {
+        if !sentence.numbered.has_numbers() {
+            return None;
+        }
+        let keys = sentence.numbered.keys();
+        // The sentences of later messages come first.
+        later.iter().find_map(|one| {
+            let is_next = one.place.0 == message + 1;
+            if !is_next && one.keys.is_disjoint(&keys) {
+                return None;
+            }
+            let (value, in_part) = match one.sentence.relation_to(&sentence.numbered) {
+                NumberedRelation::Changed { value, in_part } => (value, in_part),
+                NumberedRelation::ChangedIfNext { value } if is_next => (Some(value), false),
+                _ => return None,
+            };
+            let value = value.and_then(|range| one.text.get(range));
+            let later = Later {
+                seq: one.seq,
+                in_part,
+                value: value.map(str::to_owned),
+            };
+            Some((one, later))
+        })
+    }
+}
+
 /// Finds the sentences that later ones repeat or replace, from the last sentence back. Returns the replaced statements.
 fn compare(told: &mut [Told]) -> Vec<Replaced> {
     struct Stated {
@@ -176,18 +238,42 @@ fn compare(told: &mut [Told]) -> Vec<Replaced> {
         force: Force,
     }
     let mut later: Vec<Stated> = Vec::new();
+    let mut numbered: Vec<Numbered> = Vec::new();
     let mut rules: BTreeSet<String> = BTreeSet::new();
     let mut said: BTreeSet<String> = BTreeSet::new();
     let mut replaced = Vec::new();
     let mut replacing = Vec::new();
     for (message, told) in told.iter_mut().enumerate().rev() {
         let mut own = Vec::new();
+        let mut own_numbers = Vec::new();
         for (place, sentence) in told.sentences.iter_mut().enumerate().rev() {
             let (mut repeated, mut unread) = (0, 0);
             let mut changed: Option<Later> = None;
             let all = sentence.statements.len();
             let mut live = Vec::new();
-            for statement in &sentence.statements {
+            let renumbered = Numbered::changing(&numbered, sentence, message);
+            let is_whole = renumbered.as_ref().is_some_and(|(_, later)| !later.in_part);
+            if let Some((by, later)) = renumbered {
+                replacing.push(by.place);
+                replaced.extend(sentence.statements.iter().map(|statement| Replaced {
+                    by: by.item,
+                    value: later.value.clone(),
+                    statement: statement.clone(),
+                }));
+                changed = Some(later);
+            }
+            let is_part = changed.is_some() && !is_whole;
+            let statements = match changed {
+                Some(_) => &[],
+                None => sentence.statements.as_slice(),
+            };
+            if !is_whole
+                && numbered.len() < COMPARED
+                && let Some(one) = Numbered::of(sentence, (message, place), told.item, told.seq)
+            {
+                own_numbers.push(one);
+            }
+            for statement in statements {
                 let bits = statement.subject_bits();
                 let near = || later.iter().filter(|later| later.bits & bits != 0);
                 // Finds the last statement about the same subject.
@@ -239,7 +325,7 @@ fn compare(told: &mut [Told]) -> Vec<Replaced> {
             }
             sentence.fate = match changed {
                 Some(changed) => Fate::Changed(Later {
-                    in_part: !live.is_empty() || unread > 0,
+                    in_part: !live.is_empty() || unread > 0 || is_part,
                     ..changed
                 }),
                 None if all > 0 && repeated == all && sentence.force >= Force::Rule => {
@@ -259,6 +345,7 @@ fn compare(told: &mut [Told]) -> Vec<Replaced> {
             }
         }
         later.append(&mut own);
+        numbered.append(&mut own_numbers);
         forget_rest(&mut told.sentences, &mut said);
     }
     for (message, place) in replacing {

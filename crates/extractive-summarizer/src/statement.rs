@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use memory_model::NumberedSentence;
+
 use crate::cue_lists::Cue;
 use crate::force::{Force, RULE_BYTES, force_of, is_new};
 use crate::phrases::any;
@@ -39,12 +41,22 @@ pub(crate) struct Statement {
     pub(crate) adds: bool,
     /// Pairs of directly neighbouring words of the subject.
     pub(crate) pairs: Arc<[(String, String)]>,
+    /// The numbers of the sentence: those that name things, and those that are values.
+    pub(crate) numbered: Arc<NumberedSentence>,
 }
 
-/// Returns the force of a sentence and its [`statements`]. The sentence is usually parsed only once.
-pub(crate) fn understood(sentence: &str, before: Option<&str>) -> (Force, Vec<Statement>) {
+/// What a sentence says.
+#[derive(Debug, Default)]
+pub(crate) struct Understood {
+    pub(crate) force: Force,
+    pub(crate) statements: Vec<Statement>,
+    pub(crate) numbered: Arc<NumberedSentence>,
+}
+
+/// Returns the force of a sentence, its [`statements`] and its numbers. The sentence is usually parsed only once.
+pub(crate) fn understood(sentence: &str, before: Option<&str>) -> Understood {
     if sentence.len() > RULE_BYTES {
-        return (Force::None, Vec::new());
+        return Understood::default();
     }
     let mut said = words(sentence);
     let has_value = said.has_value();
@@ -54,19 +66,32 @@ pub(crate) fn understood(sentence: &str, before: Option<&str>) -> (Force, Vec<St
         // parsed again.
         said = words(sentence);
     }
-    (force, statements_of(said, sentence, before))
+    let numbered = Arc::new(NumberedSentence::read(sentence));
+    Understood {
+        force,
+        statements: statements_of(said, sentence, before, &numbered),
+        numbered,
+    }
 }
 
 /// Returns the statements of a sentence: one for each of its values, or one that withdraws an earlier statement.
 /// `before` is the previous sentence, to which pronouns may refer.
 pub(crate) fn statements(sentence: &str, before: Option<&str>) -> Vec<Statement> {
     match sentence.len() {
-        ..=RULE_BYTES => statements_of(words(sentence), sentence, before),
+        ..=RULE_BYTES => {
+            let numbered = Arc::new(NumberedSentence::read(sentence));
+            statements_of(words(sentence), sentence, before, &numbered)
+        }
         _ => Vec::new(),
     }
 }
 
-fn statements_of(mut said: Words<'_>, sentence: &str, before: Option<&str>) -> Vec<Statement> {
+fn statements_of(
+    mut said: Words<'_>,
+    sentence: &str,
+    before: Option<&str>,
+    numbered: &Arc<NumberedSentence>,
+) -> Vec<Statement> {
     let withdraws = any(&said, sentence, Cue::Withdraws);
     said.find_weak(!withdraws);
     let said = said;
@@ -86,7 +111,13 @@ fn statements_of(mut said: Words<'_>, sentence: &str, before: Option<&str>) -> V
     let mut found = Vec::new();
     let (mut start, mut first) = (0, Vec::new());
     let mut carried: Vec<String> = Vec::new();
-    let values = (0..said.words.len()).filter(|n| said.is_value(*n));
+    // A number that names a thing is no value.
+    let is_name = |n: usize| {
+        let at = said.words.get(n).map(|word| word.at);
+        let mut names = numbered.names();
+        names.any(|(_, range)| at.is_some_and(|at| range.contains(&at)))
+    };
+    let values = (0..said.words.len()).filter(|n| said.is_value(*n) && !is_name(*n));
     let values: Vec<usize> = values.take(VALUES).collect();
     let rejects = values.iter().any(|at| said.rejects(*at));
     let rejects = rejects && values.iter().any(|at| !said.rejects(*at));
@@ -118,6 +149,7 @@ fn statements_of(mut said: Words<'_>, sentence: &str, before: Option<&str>) -> V
                 changes,
                 fresh,
                 universal,
+                numbered: Arc::clone(numbered),
                 ..Statement::default()
             });
             start = at + 1;
@@ -166,6 +198,7 @@ fn statements_of(mut said: Words<'_>, sentence: &str, before: Option<&str>) -> V
             single: is_single(&said, sentence, from, at),
             adds: adds(&said, sentence, from, at),
             pairs: Arc::clone(&pairs),
+            numbered: Arc::clone(numbered),
             value: said.value(at).cloned(),
             changes,
             fresh,
@@ -192,6 +225,7 @@ fn statements_of(mut said: Words<'_>, sentence: &str, before: Option<&str>) -> V
         found.push(Statement {
             subject: without_repeats(said.telling(sentence, |_| true)),
             withdraws,
+            numbered: Arc::clone(numbered),
             ..Statement::default()
         });
     }

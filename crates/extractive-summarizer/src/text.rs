@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::sync::LazyLock;
 
 use aho_corasick::AhoCorasick;
+use memory_model::is_point_of_number;
 
 use crate::cues::{
     CHANGES_OF_MIND, CLAIMS, CONTENT, CORRECTIONS, DECISIONS, DIRECTIVES, LEADS, NOS, STEPS, STILL,
@@ -277,6 +278,7 @@ fn split_sentences(line: &str, out: &mut Vec<String>) {
                 let word = word.rsplit(' ').next().unwrap_or("");
                 // Initials, `e.g.` and `1.` do not end a sentence.
                 matches!(chars.peek(), None | Some((_, ' ')))
+                    && !(c == '.' && is_point_of_number(line, at))
                     && word.chars().count() > 1
                     && !word.contains('.')
             }

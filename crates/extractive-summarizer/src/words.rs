@@ -29,6 +29,8 @@ pub(crate) fn is_little(word: &str) -> bool {
 /// A word of a sentence.
 pub(crate) struct Word<'a> {
     pub(crate) text: &'a str,
+    /// Byte offset in the sentence.
+    pub(crate) at: usize,
     pub(crate) lower: String,
     /// Number of the clause that contains the word.
     pub(crate) clause: usize,
@@ -38,9 +40,10 @@ pub(crate) struct Word<'a> {
 }
 
 impl<'a> Word<'a> {
-    fn new(text: &'a str, lower: String, clause: usize, value: Option<Value>) -> Self {
+    fn new(text: &'a str, at: usize, lower: String, clause: usize, value: Option<Value>) -> Self {
         Self {
             text,
+            at,
             lower,
             clause,
             value,
@@ -143,6 +146,7 @@ pub(crate) fn words(sentence: &str) -> Words<'_> {
                     class: Class::Code,
                     ..Value::of(value)
                 },
+                at,
                 clause,
             );
             at += length;
@@ -186,7 +190,7 @@ pub(crate) fn words(sentence: &str) -> Words<'_> {
                 .split(|c: char| c.is_whitespace() || matches!(c, '"' | '\'' | '`' | '>' | ')'));
             let address = address.into_iter().next().unwrap_or(word);
             let address = address.trim_end_matches(['.', ',', ';', ':', '!', '?']);
-            found.push_value(Value::new(address, Class::Code), clause);
+            found.push_value(Value::new(address, Class::Code), at, clause);
             before = ' ';
             at += address.len().max(1);
             continue;
@@ -194,9 +198,9 @@ pub(crate) fn words(sentence: &str) -> Words<'_> {
         let word = word.trim_end_matches(['.', '-', '/', '\'', '’']);
         let last = found.words.last().map_or("", |word| word.lower.as_str());
         if of == 5 && is_value(word, last) {
-            found.push_value(Value::of(word), clause);
+            found.push_value(Value::of(word), at, clause);
         } else {
-            found.push(word, clause);
+            found.push(word, at, clause);
         }
         before = word.chars().next_back().unwrap_or(c);
         at += length;
@@ -206,17 +210,17 @@ pub(crate) fn words(sentence: &str) -> Words<'_> {
 }
 
 impl<'a> Words<'a> {
-    fn push(&mut self, text: &'a str, clause: usize) {
+    fn push(&mut self, text: &'a str, at: usize, clause: usize) {
         let mut lower = text.to_lowercase();
         if lower.contains('’') {
             lower = lower.replace('’', "'");
         }
-        self.words.push(Word::new(text, lower, clause, None));
+        self.words.push(Word::new(text, at, lower, clause, None));
     }
 
-    fn push_value(&mut self, value: Value, clause: usize) {
+    fn push_value(&mut self, value: Value, at: usize, clause: usize) {
         self.words
-            .push(Word::new(VALUE, VALUE.to_owned(), clause, Some(value)));
+            .push(Word::new(VALUE, at, VALUE.to_owned(), clause, Some(value)));
     }
 
     /// Returns the lists of phrases of which the sentence may have one.
@@ -306,7 +310,8 @@ impl<'a> Words<'a> {
         while at < self.words.len() {
             if let Some((length, value)) = self.joined(at) {
                 let clause = self.clause(at).unwrap_or(0);
-                let word = Word::new(VALUE, VALUE.to_owned(), clause, value);
+                let offset = self.words.get(at).map_or(0, |word| word.at);
+                let word = Word::new(VALUE, offset, VALUE.to_owned(), clause, value);
                 let word = word.value.is_some().then_some(word);
                 self.words.splice(at..at + length, word);
             }
@@ -481,7 +486,8 @@ impl<'a> Words<'a> {
         let text: Vec<&str> = words.iter().map(|word| word.text).collect();
         let value = Value::new(&text.join(" "), class);
         let clause = self.clause(at).unwrap_or(0);
-        let word = Word::new(VALUE, VALUE.to_owned(), clause, Some(value));
+        let offset = words.first().map_or(0, |word| word.at);
+        let word = Word::new(VALUE, offset, VALUE.to_owned(), clause, Some(value));
         self.words.splice(at..at + length, [word]);
     }
 

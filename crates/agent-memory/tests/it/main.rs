@@ -38,6 +38,7 @@ mod history;
 mod laws;
 mod long_loop;
 mod model_windows;
+mod numbered;
 mod opencode;
 mod overflowed;
 mod placement;

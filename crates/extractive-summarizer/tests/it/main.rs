@@ -3,6 +3,7 @@
 mod extract;
 mod fixtures;
 mod laws;
+mod numbered;
 mod prose;
 mod state;
 mod strategies;

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::statement::Statement;
-use super::{Compounds, Said, are_apart, corrects};
+use super::{Compounds, Said, are_apart, corrects, renumbers};
 
 /// Finds statements in the texts of a conversation that a later text changes, such as a new value or a dropped plan.
 #[derive(Debug)]
@@ -12,6 +12,8 @@ pub struct Changes {
     compounds: Compounds,
     /// For each content word, the indexes in `later` of the statements that contain the word.
     by_term: HashMap<String, Vec<usize>>,
+    /// The same for the keys of numbered things.
+    by_number: HashMap<String, Vec<usize>>,
     later: Vec<Place>,
     asked: BTreeSet<String>,
     /// Values in the question, such as numbers or names.
@@ -55,12 +57,16 @@ impl Changes {
         complete(&mut said);
         let compounds = Compounds::of(&said);
         let (mut by_term, mut later) = (HashMap::<String, Vec<usize>>::new(), Vec::new());
+        let mut by_number = HashMap::<String, Vec<usize>>::new();
         let may_change = said.iter().enumerate().filter(|(_, one)| !one.is_narration);
         for (text, one) in may_change.clone() {
             for (at, statement) in one.statements.iter().enumerate() {
                 if statement.may_change() {
                     for term in &statement.terms {
                         by_term.entry(term.clone()).or_default().push(later.len());
+                    }
+                    for key in statement.numbered.keys() {
+                        by_number.entry(key).or_default().push(later.len());
                     }
                     let terms = statement.terms.len();
                     later.push(Place { text, at, terms });
@@ -92,6 +98,7 @@ impl Changes {
             said,
             compounds,
             by_term,
+            by_number,
             later,
             asked,
             named,
@@ -139,6 +146,7 @@ impl Changes {
                 !later.asks
                     && !self.names_only(earlier, later)
                     && !are_apart(earlier, later, &self.compounds)
+                    && renumbers(earlier, later, false) != Some(false)
                     && values.any(|(kind, before)| {
                         let after = later.values.get(kind);
                         after.is_some_and(|after| after.is_disjoint(before))
@@ -165,7 +173,9 @@ impl Changes {
             let next = self.statement(place)?;
             // An intermediate change may leave open which thing it is about. The last change must still fit the first
             // statement.
-            if newest.is_some() && are_apart(first, next, &self.compounds) {
+            let others = are_apart(first, next, &self.compounds)
+                || renumbers(first, next, false) == Some(false);
+            if newest.is_some() && others {
                 break;
             }
             newest = Some(place);
@@ -188,12 +198,32 @@ impl Changes {
         {
             *shared.entry(*at).or_default() += 1;
         }
+        let keys = earlier.numbered.keys();
+        let numbered = keys.iter().filter_map(|key| self.by_number.get(key));
+        for at in numbered.flatten() {
+            shared.entry(*at).or_default();
+        }
+        if earlier.numbered.has_numbers() {
+            // A sentence such as `make that 30` need not have a word of the one before it.
+            let first = self.later.partition_point(|place| place.text <= text);
+            let next = self.later.iter().enumerate().skip(first);
+            let next = next.take_while(|(_, place)| place.text == text + 1);
+            for (at, _) in next {
+                shared.entry(at).or_default();
+            }
+        }
         shared.into_iter().rev().find_map(|(at, shared)| {
-            let place = self.later.get(at).copied()?;
+            let place = self
+                .later
+                .get(at)
+                .copied()
+                .filter(|place| place.text > text)?;
+            let later = self.statement(place)?;
             let is_short = earlier.terms.len().max(place.terms) <= 2;
-            let changes = place.text > text
-                && (shared >= 2 || is_short)
-                && corrects(earlier, self.statement(place)?, &self.compounds);
+            let changes = match renumbers(earlier, later, place.text == text + 1) {
+                Some(changes) => changes,
+                None => (shared >= 2 || is_short) && corrects(earlier, later, &self.compounds),
+            };
             changes.then_some(place)
         })
     }

@@ -3,7 +3,8 @@
 //! The method uses no model. It compares sentences, or the parts of a sentence that each contain a value. Two
 //! statements are about the same thing if they share most of their content words and do not name different things. They
 //! name different things if each contains another word of a group that never means the same (`start`, `end`), or if one
-//! contains a compound (`argument names`) and the other only one word of it. The later statement must also contain
+//! contains a compound (`argument names`) and the other only one word of it. A number in the subject (`tier 2`) names
+//! a thing, too: [`NumberedSentence`](memory_model::NumberedSentence) says which numbers name and which are values. The later statement must also contain
 //! another value in the same place, or a phrase with which people correct themselves, change a decision or drop a plan.
 //! The phrases are data (`cues.txt`), in English, German, French, Spanish, Russian, Chinese, Japanese and Korean.
 //! Precision is more important than recall, because a false correction shown with a hit costs trust.
@@ -14,6 +15,8 @@ mod statement;
 mod values;
 
 use std::collections::{BTreeMap, BTreeSet};
+
+use memory_model::NumberedRelation;
 
 use crate::fold::composed;
 pub use changes::{Change, Changes};
@@ -34,7 +37,7 @@ const SAME_LENGTH_OF_VALUES: usize = 40;
 const COMPOUND: usize = 2;
 
 /// The statements of one text, ready to be compared with other texts by [`Changes`].
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Said {
     /// The statements of the sentences. A sentence with several values may have several statements.
     statements: Vec<Statement>,
@@ -116,7 +119,18 @@ fn are_apart(earlier: &Statement, later: &Statement, compounds: &Compounds) -> b
     others || compounds.are_apart(earlier, later)
 }
 
-/// Returns whether a later statement changes an earlier one.
+/// Returns whether the numbers of two statements show that the later one changes the earlier one, or that it does not.
+/// `None` if the numbers do not decide it. `is_next` says whether the later text directly follows the earlier one.
+fn renumbers(earlier: &Statement, later: &Statement, is_next: bool) -> Option<bool> {
+    match later.numbered.relation_to(&earlier.numbered) {
+        NumberedRelation::Unchanged => Some(false),
+        NumberedRelation::Changed { .. } => Some(earlier.leads),
+        NumberedRelation::ChangedIfNext { .. } if is_next => Some(earlier.leads),
+        _ => None,
+    }
+}
+
+/// Returns whether a later statement changes an earlier one, judged by their words.
 fn corrects(earlier: &Statement, later: &Statement, compounds: &Compounds) -> bool {
     if later.asks || later.example || later.same && !later.strong && !later.drop {
         return false;

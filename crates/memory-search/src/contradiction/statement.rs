@@ -2,7 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::ops::Range;
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
+
+use memory_model::{NumberedSentence, is_point_of_number};
 
 use super::cues::{self, Cue, Found};
 use super::values::{self, ValueKind, Written};
@@ -24,7 +26,7 @@ const FEW_TERMS: usize = 3;
 const MOST_SENTENCES: usize = 24;
 
 /// A sentence, or a part of a sentence that contains a value.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Statement {
     /// Text of the statement.
     pub(super) text: String,
@@ -52,6 +54,10 @@ pub(super) struct Statement {
     pub(super) example: bool,
     /// Whether the statement refers to something named earlier.
     pub(super) speaks_of_it: bool,
+    /// The numbers of its sentence.
+    pub(super) numbered: Arc<NumberedSentence>,
+    /// Whether it stands for its sentence where the numbers of sentences are compared.
+    pub(super) leads: bool,
 }
 
 /// Words that do not describe a subject.
@@ -69,10 +75,15 @@ pub(super) fn statements(text: &str) -> Vec<Vec<Statement>> {
     for sentence in sentences(text).into_iter().take(MOST_SENTENCES) {
         let sentence = Sentence::read(sentence);
         let parts = sentence.parts().into_iter();
+        let numbered = Arc::new(NumberedSentence::read(sentence.text));
         let mut statements: Vec<Statement> = Vec::new();
         for part in parts {
             let joined = sentence.begins_with_joint(&part);
             let mut statement = sentence.statement(part);
+            statement.numbered = Arc::clone(&numbered);
+            statement.leads = statements
+                .iter()
+                .all(|one: &Statement| one.values.is_empty());
             statement.weak |= weak;
             statement.strong |= strong;
             if let Some(before) = statements.last() {
@@ -116,6 +127,7 @@ fn sentences(text: &str) -> Vec<&str> {
         let is_behind = chars.peek().is_none_or(|(_, next)| next.is_whitespace());
         let ends = match c {
             '\n' | '。' | '！' | '？' | '；' => true,
+            '.' if is_point_of_number(text, at) => false,
             '.' | '!' | '?' | ';' | '؟' | '…' => is_behind,
             _ => false,
         };
@@ -491,6 +503,7 @@ impl Statement {
     /// Returns whether this statement may change an earlier one.
     pub(super) fn may_change(&self) -> bool {
         let says = self.weak || self.strong || self.drop || self.negated || self.rule;
-        !self.asks && !self.example && (says || !self.values.is_empty())
+        let has_values = !self.values.is_empty() || self.numbered.has_numbers();
+        !self.asks && !self.example && (says || has_values)
     }
 }

@@ -8,6 +8,7 @@
 )]
 
 mod contradictions;
+mod numbered;
 mod oracle;
 mod scan;
 mod segments;

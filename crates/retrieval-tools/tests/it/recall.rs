@@ -1,5 +1,5 @@
 use memory_model::{Message, Part, RawJson, Role, Seq};
-use retrieval_tools::{ErrorKind, RecallArgs, RetrievalLimits};
+use retrieval_tools::{ErrorKind, GrepArgs, RecallArgs, RetrievalLimits};
 use token_estimate::{HeuristicEstimator, TokenEstimator};
 
 use crate::world::{Set, World, at, child, range};
@@ -221,6 +221,43 @@ async fn a_long_passage_keeps_within_the_budget_and_uses_it() {
                 assert!(is_used, "{read} of {budget}");
             }
         }
+    }
+}
+
+/// A table of ports, prices or limits has a line for each thing, and no line changes another one.
+#[tokio::test]
+async fn lines_about_numbered_things_change_no_other_line() {
+    let lines: [fn(u32) -> String; 5] = [
+        |n| format!("Port of service {n} is {}.", 8000 + n),
+        |n| format!("The budget for {} is {n}00 euros.", 2000 + n),
+        |n| format!("From now on, limit tier {n} to {n}00 requests."),
+        |n| format!("Always set the timeout of worker {n} to {n}0 seconds."),
+        |n| format!("Die Miete für Wohnung {n} beträgt {} Euro.", 800 + n),
+    ];
+    for line in lines {
+        let world = World::new().await;
+        world
+            .say((1..=20).map(|n| Message::user(line(n))).collect())
+            .await;
+        let tools = world.tools();
+        let asked = line(7);
+        let recalled = tools.recall(asked.as_str()).await.unwrap();
+        assert!(recalled.passages.len() > 5, "{}", recalled.to_text());
+        let mut passages = recalled.passages.iter();
+        assert!(
+            passages.all(|one| one.changed.is_empty()),
+            "{}",
+            recalled.to_text()
+        );
+        let word = asked.split(' ').find(|word| word.len() > 5).unwrap();
+        let args = GrepArgs::new(word).set(|it| it.corrections = true);
+        let found = tools.grep(args).await.unwrap();
+        assert!(found.hits.len() > 5, "{}", found.to_text());
+        assert!(
+            found.hits.iter().all(|hit| hit.later.is_none()),
+            "{}",
+            found.to_text()
+        );
     }
 }
 

@@ -1,0 +1,131 @@
+//! Sentences about things that a number names, such as `tier 2`, `room 5`, the year 2024 or `#17`.
+//!
+//! A number in a sentence is a name or a value. It is a name if it belongs to the subject: `tier 2` in `limit tier 2 to
+//! 300 requests`, where `300 requests` is the value. Two sentences whose names differ are about different things, and
+//! neither changes the other. If the names are equal, a later sentence changes an earlier one if a comparable value
+//! differs and nothing suggests that it is another property. Where this cannot be decided, nothing changes.
+//!
+//! The words by which numbers are understood are data, in English, German and Chinese: `words.txt`.
+
+mod clauses;
+mod counted;
+mod item;
+mod items;
+mod lexicon;
+mod point;
+mod read;
+mod reader;
+mod relation;
+mod sentence;
+mod token;
+
+pub use point::is_point_of_number;
+pub use relation::NumberedRelation;
+pub use sentence::NumberedSentence;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Returns what a sentence names, and its values with their dimensions.
+    fn read(sentence: &str) -> (Vec<String>, Vec<String>) {
+        let clauses = NumberedSentence::read(sentence).clauses;
+        let names = clauses.iter().flat_map(|clause| &clause.names);
+        let names = names.map(|name| format!("{} {}", name.key, name.number));
+        let values = clauses.iter().flat_map(|clause| &clause.values);
+        let values = values.map(|value| format!("{} {}", value.dimension, value.amount));
+        (
+            names.collect(),
+            values.map(|value| value.trim().to_owned()).collect(),
+        )
+    }
+
+    #[test]
+    fn numbers_of_the_subject_are_names_and_others_are_values() {
+        for (sentence, names, values) in [
+            (
+                "From now on, limit tier 2 to 300 requests.",
+                "tier 2",
+                "count reque 300",
+            ),
+            (
+                "Always set the timeout of worker-3 to 2 minutes.",
+                "worke 3",
+                "time 120",
+            ),
+            ("The port of service 42 is 8042.", "servi 42", "8042"),
+            ("The service listens on port 8042.", "", "of port 8042"),
+            ("The budget for 2024 is $1,200.", "year 2024", "money 1200"),
+            ("PR #17 changes 12 files.", "pr 17", "count file 12"),
+            (
+                "The second draft is due at 9:30 pm.",
+                "draft 2",
+                "clock 21:30",
+            ),
+            ("Am 3. Mai kommen 12 Gäste.", "date 05-03", "count gäste 12"),
+            ("Der Zug 512 fährt um 9 Uhr 30.", "zug 512", "clock 09:30"),
+            ("2024年的预算是80万元。", "year 2024", "money 800000"),
+            ("第三次会议在5月8日。", "次 3", "date 05-08"),
+            ("会议在5号会议室。", "", "of 会议室 5"),
+        ] {
+            let (own, amounts) = read(sentence);
+            assert_eq!(
+                (own.join(", "), amounts.join(", ")),
+                (names.to_owned(), values.to_owned()),
+                "{sentence}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_new_value_of_the_same_thing_is_a_change() {
+        let earlier = NumberedSentence::read("Tier 2 is limited to 300 requests.");
+        let relation = |later: &str| NumberedSentence::read(later).relation_to(&earlier);
+        let later = "Tier 2 is limited to 400 requests.";
+        let NumberedRelation::Changed {
+            value: Some(value),
+            in_part: false,
+        } = relation(later)
+        else {
+            panic!("{:?}", relation(later));
+        };
+        assert!(later[value].starts_with("400"));
+        for same in [
+            "Tier 12 is limited to 400 requests.",
+            "Tier 2 stays at 300 requests.",
+            "Is tier 2 limited to 400 requests?",
+            "Tier 2 has 40 customers.",
+            "The limit is 400 requests.",
+        ] {
+            assert_eq!(relation(same), NumberedRelation::Unchanged, "{same}");
+        }
+        assert!(matches!(
+            relation("Make that 400."),
+            NumberedRelation::ChangedIfNext { .. }
+        ));
+        assert_eq!(
+            relation("The tests are green."),
+            NumberedRelation::Undecided
+        );
+        let both = NumberedSentence::read("Tier 1 gets 100 calls, tier 2 gets 200 calls.");
+        let one = NumberedSentence::read("Tier 2 gets 250 calls.").relation_to(&both);
+        assert!(
+            matches!(one, NumberedRelation::Changed { in_part: true, .. }),
+            "{one:?}"
+        );
+    }
+
+    #[test]
+    fn a_full_stop_after_an_ordinal_does_not_end_a_sentence() {
+        for (text, expected) in [
+            ("am 3. Mai", true),
+            ("Im 1. Quartal", true),
+            ("Zimmer Nr. 5", true),
+            ("It is 12. Then we go.", false),
+            ("Seite 3. Danach", false),
+        ] {
+            let at = text.find('.').unwrap_or(0);
+            assert_eq!(is_point_of_number(text, at), expected, "{text}");
+        }
+    }
+}

@@ -1,0 +1,224 @@
+//! The words in `words.txt`.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::LazyLock;
+
+/// Meanings of phrases, as bits.
+pub(super) mod cue {
+    pub(crate) const MOVES: u16 = 1;
+    pub(crate) const NOW: u16 = 1 << 1;
+    pub(crate) const RULE: u16 = 1 << 2;
+    pub(crate) const SAME: u16 = 1 << 3;
+    pub(crate) const PAST: u16 = 1 << 4;
+    pub(crate) const OPEN: u16 = 1 << 5;
+    pub(crate) const DROPS: u16 = 1 << 6;
+    pub(crate) const ASSIGNS: u16 = 1 << 7;
+    pub(crate) const NEGATES: u16 = 1 << 8;
+    /// Phrases that do not describe a subject.
+    pub(crate) const EMPTY: u16 = MOVES | NOW | RULE | SAME | DROPS | NEGATES;
+}
+
+/// A phrase after its first word, with its meaning.
+type Rest = (Vec<&'static str>, u16);
+
+/// Lists of words by which the numbers of a sentence are understood.
+#[derive(Debug, Default)]
+pub(super) struct Lexicon {
+    /// Phrases in scripts with spaces, by their first word.
+    phrases: HashMap<&'static str, Vec<Rest>>,
+    /// Phrases in scripts without spaces.
+    han_phrases: Beginnings<u16>,
+    pub(super) empty: HashSet<&'static str>,
+    pub(super) empty_chars: HashSet<char>,
+    pub(super) owner: HashSet<&'static str>,
+    pub(super) place: HashSet<&'static str>,
+    pub(super) predicate: HashSet<&'static str>,
+    pub(super) german: HashSet<&'static str>,
+    pub(super) numbered: HashSet<&'static str>,
+    pub(super) amount: HashSet<&'static str>,
+    pub(super) ambiguous: HashSet<&'static str>,
+    /// Maps a word to the index of its opposite and its side.
+    pub(super) opposite: HashMap<&'static str, (usize, usize)>,
+    pub(super) han_opposites: Beginnings<(usize, usize)>,
+    pub(super) alias: HashMap<&'static str, &'static str>,
+    /// Maps a unit to its dimension and its size.
+    pub(super) units: HashMap<&'static str, (&'static str, f64)>,
+    pub(super) han_units: Beginnings<(&'static str, f64)>,
+    pub(super) scales: HashMap<&'static str, f64>,
+    pub(super) han_scales: Beginnings<f64>,
+    pub(super) counters: Beginnings<()>,
+    pub(super) namers: Beginnings<()>,
+    pub(super) digits: HashMap<&'static str, u32>,
+    pub(super) ordinals: HashMap<&'static str, u32>,
+    pub(super) months: HashMap<&'static str, u32>,
+    pub(super) weekdays: HashMap<&'static str, u32>,
+    pub(super) han_days: Beginnings<u32>,
+}
+
+/// Words by their first character.
+#[derive(Debug)]
+pub(super) struct Beginnings<T>(HashMap<char, Vec<(&'static str, T)>>);
+
+impl<T> Default for Beginnings<T> {
+    fn default() -> Self {
+        Self(HashMap::new())
+    }
+}
+
+impl<T: Copy> Beginnings<T> {
+    fn add(&mut self, word: &'static str, value: T) {
+        if let Some(first) = word.chars().next() {
+            self.0.entry(first).or_default().push((word, value));
+        }
+    }
+
+    /// Returns the words at the beginning of a text.
+    pub(super) fn all(&self, text: &str) -> impl Iterator<Item = (&'static str, T)> {
+        let known = text.chars().next().and_then(|first| self.0.get(&first));
+        let known = known.into_iter().flatten();
+        known
+            .copied()
+            .filter(move |(word, _)| text.starts_with(word))
+    }
+
+    /// Returns the longest word at the beginning of a text.
+    pub(super) fn longest(&self, text: &str) -> Option<(&'static str, T)> {
+        self.all(text).max_by_key(|(word, _)| word.len())
+    }
+}
+
+/// Returns whether a character is Han.
+pub(super) fn is_han(c: char) -> bool {
+    matches!(c, '\u{3400}'..='\u{9fff}')
+}
+
+impl Lexicon {
+    /// Returns the lengths in words of the phrases that begin at the first of some words, with their meanings.
+    pub(super) fn phrases<'w>(
+        &self,
+        words: impl Iterator<Item = &'w str> + Clone,
+    ) -> impl Iterator<Item = (usize, u16)> {
+        let known = words
+            .clone()
+            .next()
+            .and_then(|first| self.phrases.get(first));
+        known.into_iter().flatten().filter_map(move |(rest, cue)| {
+            let mut own = words.clone().skip(1);
+            let has = rest.iter().all(|word| own.next() == Some(*word));
+            has.then_some((rest.len() + 1, *cue))
+        })
+    }
+
+    /// Returns the byte lengths of the phrases at the beginning of a text in a script without spaces, with their
+    /// meanings.
+    pub(super) fn han_phrases(&self, text: &str) -> impl Iterator<Item = (usize, u16)> {
+        self.han_phrases
+            .all(text)
+            .map(|(phrase, cue)| (phrase.len(), cue))
+    }
+
+    fn add_phrase(&mut self, phrase: &'static str, cue: u16) {
+        if phrase.starts_with(is_han) {
+            return self.han_phrases.add(phrase, cue);
+        }
+        // A comma at the end of a phrase belongs to it.
+        let (phrase, mark) = match phrase.strip_suffix(',') {
+            Some(phrase) => (phrase, Some(",")),
+            None => (phrase, None),
+        };
+        let mut words = phrase.split(' ').chain(mark);
+        if let Some(first) = words.next() {
+            self.phrases
+                .entry(first)
+                .or_default()
+                .push((words.collect(), cue));
+        }
+    }
+
+    fn add_unit(&mut self, name: &str, list: &'static str) {
+        let (size, words) = list.rsplit_once(' ').unwrap_or(("", list));
+        let (dimension, size) = size.rsplit_once(' ').unwrap_or(("", size));
+        let size = size.parse().unwrap_or(1.0);
+        for word in words.split('/') {
+            match (name, word.starts_with(is_han)) {
+                ("unit", true) => self.han_units.add(word, (dimension, size)),
+                ("unit", false) => drop(self.units.insert(word, (dimension, size))),
+                (_, true) => self.han_scales.add(word, size),
+                (_, false) => drop(self.scales.insert(word, size)),
+            }
+        }
+    }
+
+    fn add_opposite(&mut self, at: usize, list: &'static str) {
+        for (side, words) in list.split(", ").enumerate() {
+            for word in words.split('/') {
+                match word.starts_with(is_han) {
+                    true => self.han_opposites.add(word, (at, side)),
+                    false => drop(self.opposite.insert(word, (at, side))),
+                }
+            }
+        }
+    }
+}
+
+pub(super) static LEXICON: LazyLock<Lexicon> = LazyLock::new(|| {
+    let mut all = Lexicon::default();
+    let lines = include_str!("words.txt").lines().enumerate();
+    for (at, line) in lines.filter(|(_, line)| !line.starts_with('#')) {
+        let Some((name, list)) = line.split_once(": ") else {
+            continue;
+        };
+        let words = || list.split(", ").map(str::trim);
+        let numbers = || {
+            words().filter_map(|word| {
+                let (word, number) = word.rsplit_once(' ')?;
+                Some((word, number.parse::<u32>().ok()?))
+            })
+        };
+        let cue = match name {
+            "move" => cue::MOVES,
+            "now" => cue::NOW,
+            "rule" => cue::RULE,
+            "same" => cue::SAME,
+            "past" => cue::PAST,
+            "if" => cue::OPEN,
+            "drop" => cue::DROPS,
+            "assigned" => cue::ASSIGNS,
+            "negation" => cue::NEGATES,
+            _ => 0,
+        };
+        match name {
+            _ if cue != 0 => words().for_each(|word| all.add_phrase(word, cue)),
+            "empty" => all.empty.extend(words()),
+            "empty_chars" => all.empty_chars.extend(list.trim().chars()),
+            "owner" => all.owner.extend(words()),
+            "place" => all.place.extend(words()),
+            "predicate" => all.predicate.extend(words()),
+            "german" => all.german.extend(words()),
+            "numbered" => all.numbered.extend(words()),
+            "amount" => all.amount.extend(words()),
+            "ambiguous" => all.ambiguous.extend(words()),
+            "counter" => words().for_each(|word| all.counters.add(word, ())),
+            "namer" => words().for_each(|word| all.namers.add(word, ())),
+            "digits" => all.digits.extend(numbers()),
+            "ordinal" => all.ordinals.extend(numbers()),
+            "month" => all.months.extend(numbers()),
+            "weekday" => {
+                for (word, day) in numbers() {
+                    match word.starts_with(is_han) {
+                        true => all.han_days.add(word, day),
+                        false => drop(all.weekdays.insert(word, day)),
+                    }
+                }
+            }
+            "opposite" => all.add_opposite(at, list),
+            "alias" => {
+                let first = list.split('/').next().unwrap_or(list);
+                all.alias.extend(list.split('/').map(|word| (word, first)));
+            }
+            "unit" | "scale" => all.add_unit(name, list),
+            _ => {}
+        }
+    }
+    all
+});

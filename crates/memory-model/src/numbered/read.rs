@@ -1,0 +1,43 @@
+//! Reads a sentence.
+
+use super::item::Item;
+use super::reader::Reader;
+use super::sentence::{Clause, NumberedSentence};
+use super::token::{Kind, Token, is_number_word, tokens};
+
+impl NumberedSentence {
+    /// Reads a sentence.
+    pub fn read(sentence: &str) -> Self {
+        let tokens = tokens(sentence);
+        let is_number = |token: &Token| token.kind == Kind::Number || is_number_word(token);
+        if !tokens.iter().any(is_number) {
+            return Self::default();
+        }
+        Reader::new(sentence, tokens).read()
+    }
+}
+
+impl Reader<'_> {
+    fn read(&self) -> NumberedSentence {
+        let cues = self.cues();
+        let items = self.items();
+        let mut clauses: Vec<Clause> = Vec::new();
+        for part in self.parts(&items) {
+            let own: Vec<&Item> = items
+                .iter()
+                .filter(|item| part.contains(&item.tokens.start))
+                .collect();
+            let mut clause = self.clause(&part, &own, &items);
+            if clause.names.is_empty()
+                && let Some(before) = clauses.last()
+            {
+                clause.names.clone_from(&before.names);
+                if clause.terms.is_empty() {
+                    clause.terms.clone_from(&before.terms);
+                }
+            }
+            clauses.push(clause);
+        }
+        NumberedSentence { clauses, cues }
+    }
+}
