@@ -149,14 +149,13 @@ impl Queue {
         self.said_last.clear();
     }
 
-    /// Returns the words that were said by now: the words without an announced attachment, or all words if `next` is
-    /// set. `next` means that another record follows, which is no copy of the announced words.
+    /// Returns the words that were said by now: those before the first ones with an announced attachment, or all words
+    /// if `next` is set. `next` means that another record follows, which is no copy of the announced words.
     pub(super) fn due(&mut self, next: bool) -> Vec<Queued> {
-        let (due, later) = std::mem::take(&mut self.removed)
-            .into_iter()
-            .partition::<Vec<_>, _>(|(_, announced)| next || !announced);
-        self.removed = later;
-        let due: Vec<Queued> = due.into_iter().map(|(queued, _)| queued).collect();
+        let waits = |(_, announced): &(Queued, bool)| *announced && !next;
+        let waiting = self.removed.iter().position(waits);
+        let due = self.removed.drain(..waiting.unwrap_or(self.removed.len()));
+        let due: Vec<Queued> = due.map(|(queued, _)| queued).collect();
         let said = due.iter();
         let said = said.map(|queued| (queued.words.clone(), queued.message.parts.clone()));
         self.said_last.extend(said.clone());
