@@ -1,8 +1,9 @@
 //! A context, and the receipt of its assembly.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
-use memory_model::{Message, Part, Role, Seq, SeqRange, SummaryId, TrimPolicyId};
+use memory_model::{Message, Part, RawJson, Role, Seq, SeqRange, SummaryId, TrimPolicyId};
 #[cfg(feature = "providers")]
 use message_formats::providers::{self, Provider};
 use serde::Serialize;
@@ -27,6 +28,7 @@ impl Context {
     pub fn to_messages(&self) -> Vec<Message> {
         let message = |message: &ContextMessage| Message {
             name: message.name.clone(),
+            meta: message.meta(),
             ..Message::new(message.role, message.parts.clone())
         };
         self.messages.iter().map(message).collect()
@@ -140,9 +142,23 @@ pub struct ContextMessage {
     pub source: MessageOrigin,
     /// Content of the message.
     pub parts: Vec<Part>,
+    /// Phases of what an assistant says, such as `commentary`, by the index of the part. A provider that gives them
+    /// wants them back.
+    #[serde(skip)]
+    pub phases: BTreeMap<usize, String>,
 }
 
 impl ContextMessage {
+    /// Returns the phases as the meta of a message that came from a provider.
+    fn meta(&self) -> Option<RawJson> {
+        let phases = self.phases.iter();
+        let blocks: BTreeMap<String, BTreeMap<&str, &str>> = phases
+            .map(|(at, phase)| (at.to_string(), BTreeMap::from([("phase", phase.as_str())])))
+            .collect();
+        let meta = BTreeMap::from([("blocks", blocks)]);
+        (!self.phases.is_empty()).then(|| RawJson::from_value(&meta).ok())?
+    }
+
     /// Creates a message without a participant's name. Its cost is 0 tokens until the caller sets it.
     pub fn new(role: Role, source: MessageOrigin, parts: Vec<Part>) -> Self {
         Self {
@@ -151,6 +167,7 @@ impl ContextMessage {
             tokens: 0,
             source,
             parts,
+            phases: BTreeMap::new(),
         }
     }
 }

@@ -462,6 +462,7 @@ fn at_level(
             tokens: message.tokens,
             source: message.source.clone(),
             parts,
+            phases: message.phases.clone(),
         };
         if changed {
             message.tokens = cost(accounting, &message);

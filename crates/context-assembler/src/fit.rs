@@ -1,5 +1,7 @@
 //! Makes messages valid for providers, with [`turn_map::sanitize`].
 
+use std::collections::BTreeMap;
+
 use memory_model::{Message, Part, ResultContent, Role, Seq};
 use turn_map::{
     Edit, EditableMessage, InsertedResult, MessageView, PartView, Remedy, apply, sanitize,
@@ -24,6 +26,8 @@ pub(crate) struct Line {
 pub(crate) struct Placed {
     pub(crate) part: Part,
     pub(crate) seq: Option<Seq>,
+    /// Phase of what the assistant says in it: see [`ContextMessage::phases`].
+    pub(crate) phase: Option<String>,
 }
 
 /// Messages that providers accept, with a record of the repairs.
@@ -106,7 +110,7 @@ fn messages_of(line: Line) -> Vec<ContextMessage> {
     let mut messages: Vec<ContextMessage> = Vec::with_capacity(2);
     if line.inserted {
         // A moved result keeps its position in the log. A stub gets the position of its call.
-        for Placed { part, seq } in line.parts {
+        for Placed { part, seq, .. } in line.parts {
             let source = match seq {
                 Some(seq) => MessageOrigin::Message {
                     first: seq,
@@ -121,11 +125,16 @@ fn messages_of(line: Line) -> Vec<ContextMessage> {
         }
         return messages;
     }
-    let parts = line.parts.into_iter().map(|placed| placed.part);
-    let is_result = |part: &Part| matches!(part, Part::ToolResult { .. });
-    let (results, mut others): (Vec<Part>, Vec<Part>) = parts.partition(is_result);
+    let is_result = |placed: &Placed| matches!(placed.part, Part::ToolResult { .. });
+    let (results, mut others): (Vec<Placed>, Vec<Placed>) =
+        line.parts.into_iter().partition(is_result);
     // Providers refuse texts without content.
-    others.retain(|part| !matches!(part, Part::Text { text } if text.trim().is_empty()));
+    others.retain(|one| !matches!(&one.part, Part::Text { text } if text.trim().is_empty()));
+    let phases = others.iter().enumerate();
+    let phases = phases.filter_map(|(at, placed)| Some((at, placed.phase.clone()?)));
+    let phases: BTreeMap<usize, String> = phases.collect();
+    let parts_of = |placed: Vec<Placed>| placed.into_iter().map(|placed| placed.part).collect();
+    let (results, mut others): (Vec<Part>, Vec<Part>) = (parts_of(results), parts_of(others));
     if results.is_empty() && others.is_empty() {
         others.push(Part::text(remark("empty message")));
     }
@@ -133,10 +142,15 @@ fn messages_of(line: Line) -> Vec<ContextMessage> {
         Role::Tool => Role::User,
         role => role,
     };
-    for (role, parts) in [(Role::Tool, results), (role, others)] {
+    let with_phases = [
+        (Role::Tool, results, BTreeMap::new()),
+        (role, others, phases),
+    ];
+    for (role, parts, phases) in with_phases {
         if !parts.is_empty() {
             messages.push(ContextMessage {
                 name: line.name.clone(),
+                phases,
                 ..ContextMessage::new(role, line.source.clone(), parts)
             });
         }
@@ -189,6 +203,7 @@ impl EditableMessage for Line {
                 is_error: None,
             },
             seq: None,
+            phase: None,
         }
     }
 
@@ -203,6 +218,11 @@ impl EditableMessage for Line {
     fn result_to_text(part: Placed, heading: String) -> Vec<Placed> {
         let seq = part.seq;
         let parts = Message::result_to_text(part.part, heading).into_iter();
-        parts.map(|part| Placed { part, seq }).collect()
+        let placed = |part| Placed {
+            part,
+            seq,
+            phase: None,
+        };
+        parts.map(placed).collect()
     }
 }

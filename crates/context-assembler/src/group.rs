@@ -3,7 +3,8 @@
 
 use std::collections::{HashMap, HashSet};
 
-use memory_model::{EntryKind, LogEntry, Part, ResultContent, Role, Seq};
+use memory_model::{EntryKind, LogEntry, Message, Part, RawJson, ResultContent, Role, Seq};
+use serde_json::Value;
 use turn_map::{Atom, LateResult};
 
 use crate::context::MessageOrigin;
@@ -56,7 +57,9 @@ pub(crate) fn render_atom(
                 ))
             })
         });
-        let parts = parts.into_iter().map(|part| Placed {
+        let phases = Phases::of(&entry.message);
+        let parts = parts.into_iter().enumerate().map(|(at, part)| Placed {
+            phase: phases.of_part(at, &part),
             part,
             seq: Some(entry.seq),
         });
@@ -88,6 +91,33 @@ pub(crate) fn render_atom(
         });
     }
     fit(lines)
+}
+
+/// The phases that the meta of an assistant's message keeps.
+struct Phases(Value);
+
+impl Phases {
+    fn of(message: &Message) -> Self {
+        let meta = message.meta.as_ref().map_or("", RawJson::as_str);
+        let has_any = message.role == Role::Assistant && meta.contains("\"phase\"");
+        let meta = has_any.then(|| serde_json::from_str(meta).ok()).flatten();
+        Self(meta.unwrap_or_default())
+    }
+
+    /// Returns the phase of a text. The items of one answer have theirs under `blocks`. A message that was one item has
+    /// its phase itself, or under `message` if it comes from a rollout.
+    fn of_part(&self, at: usize, part: &Part) -> Option<String> {
+        let Part::Text { .. } = part else {
+            return None;
+        };
+        let block = self.0.get("blocks").and_then(|it| it.get(at.to_string()));
+        let places = [block, Some(&self.0), self.0.get("message")];
+        let mut found = places
+            .into_iter()
+            .flatten()
+            .filter_map(|it| it.get("phase"));
+        found.find_map(Value::as_str).map(str::to_owned)
+    }
 }
 
 /// Whether the parts of a response contain all of its earlier parts, the last of which may have grown: some agents store a

@@ -102,7 +102,11 @@ fn own_messages(json: &str, source: &MessageOrigin) -> Option<Vec<ContextMessage
             .into_iter()
             .map(|mut part| {
                 escape_part(&mut part);
-                Placed { part, seq: None }
+                Placed {
+                    part,
+                    seq: None,
+                    phase: None,
+                }
             })
             .collect(),
         inserted: false,

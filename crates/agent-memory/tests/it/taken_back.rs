@@ -366,6 +366,11 @@ impl OpenCode {
         done.execute(&mut self.database).await.unwrap();
     }
 
+    /// Returns the time in milliseconds.
+    fn now(&self) -> i64 {
+        1_790_000_000_000 + self.clock
+    }
+
     fn table(&self) -> &'static str {
         if self.is_second {
             "session_v2"
@@ -377,7 +382,7 @@ impl OpenCode {
     async fn begin(&mut self) -> String {
         self.clock += 1;
         let id = format!("ses_{:06}", self.clock);
-        let (table, at) = (self.table(), self.clock);
+        let (table, at) = (self.table(), self.now());
         self.run(format!(
             "insert into {table} values ('{id}', 'calm', 'p', '/pond', null, '1', null, {at}, {at})"
         ))
@@ -393,7 +398,7 @@ impl OpenCode {
 
     async fn touch(&mut self, session: &str, revert: &str) {
         self.clock += 1;
-        let (table, at) = (self.table(), self.clock);
+        let (table, at) = (self.table(), self.now());
         self.run(format!(
             "update {table} set revert = {revert}, time_updated = {at} where id = '{session}'"
         ))
