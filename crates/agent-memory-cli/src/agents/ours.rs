@@ -6,13 +6,23 @@ pub(super) const SERVER: &str = "agent-memory";
 /// Name of the program, as it is released.
 const PROGRAM: &str = "agent-memory";
 
-/// Returns whether a path names this program, wherever it is: by its name, a longer one of a release such as
-/// `agent-memory-1.0-linux`, or the name in `own`, the path of this program now.
+/// Words of platforms in the names of released files.
+const PLATFORMS: [&str; 8] = [
+    "linux", "darwin", "macos", "windows", "x86_64", "aarch64", "amd64", "arm64",
+];
+
+/// Returns whether a path names this program, wherever it is: by its name, also with a version or a platform such as
+/// `agent-memory-1.0-linux`, or by the name in `own`, the path of this program now.
 pub(super) fn is_program(path: &str, own: &str) -> bool {
     let name = file_name(path);
-    let rest = name.strip_prefix(PROGRAM);
-    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['-', '_', '.']))
-        || (!name.is_empty() && name == file_name(own))
+    let is_released = name.strip_prefix(PROGRAM).is_some_and(|rest| {
+        let more = rest.strip_prefix('-').unwrap_or_default();
+        let version = more.strip_prefix('v').unwrap_or(more);
+        rest.is_empty()
+            || version.starts_with(|first: char| first.is_ascii_digit())
+            || PLATFORMS.iter().any(|platform| more.starts_with(platform))
+    });
+    is_released || (!name.is_empty() && name == file_name(own))
 }
 
 fn file_name(path: &str) -> &str {
@@ -57,7 +67,8 @@ mod tests {
             "'/o p/it'\\''s/agent-memory' --store /d/a.db hook codex",
             "\"C:/Program Files/agent-memory.exe\" hook qwen-code",
             "agent-memory hook",
-            "/opt/agent-memory-1.0-linux hook pi",
+            "/opt/agent-memory-v1.0-linux hook pi",
+            "/opt/agent-memory-x86_64.exe hook pi",
             "/old/am hook pi",
         ] {
             assert!(is_our_hook(ours, "'/new place/am' hook pi"), "{ours}");
@@ -69,6 +80,7 @@ mod tests {
             "my-agent-memory hook pi",
             "echo agent-memory hook pi",
             "agent-memoryless hook pi",
+            "agent-memory-mcp hook pi",
             "/old/am import",
             "/old/amx hook pi",
         ] {
