@@ -17,7 +17,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::rc::Rc;
 
 use agent_memory::model::LogEntry;
-use agent_memory::{RawJson, SeqRange, Session};
+use agent_memory::{Part, RawJson, Role, Session};
 use anyhow::Context as _;
 use regex::{Captures, Regex};
 use ring::hmac;
@@ -34,6 +34,9 @@ const MARK: &str = "[redacted:";
 
 /// Begins a mark that a text had before it was redacted, so that no text can forge a mark.
 const EARLIER: &str = "[was redacted:";
+
+/// Maximum length of a request or of arguments that are read for an outline, in bytes.
+const SHORT: usize = 4_096;
 
 /// Returns a text as it is shown: unchanged without a redactor.
 pub(crate) fn shown<'t>(redactor: Option<&Redactor>, text: &'t str) -> Cow<'t, str> {
@@ -102,22 +105,30 @@ impl Redactor {
         let conversation = session.info().await?.conversation;
         self.learn(session.key().as_str());
         self.learn(conversation.title.as_deref().unwrap_or_default());
-        self.learn_log(session, conversation.range()).await
-    }
-
-    /// Collects the values of a range of a session's log.
-    pub(crate) async fn learn_log(
-        &self,
-        session: &Session,
-        range: Option<SeqRange>,
-    ) -> anyhow::Result<()> {
-        let mut rest = range;
+        let mut rest = conversation.range();
         while let Some(range) = rest {
             let page = session.entries_in(range).await?;
             self.learn_entries(&page.items)?;
             rest = page.next;
         }
         Ok(())
+    }
+
+    /// Collects the values of what users wrote and of the arguments of calls, as far as they are short: what an agent has
+    /// to wait for takes a few milliseconds.
+    pub(crate) fn learn_requests(&self, entries: &[LogEntry]) {
+        for entry in entries {
+            for part in &entry.message.parts {
+                let text = match part {
+                    Part::Text { text } if entry.message.role == Role::User => text.as_str(),
+                    Part::ToolCall { arguments, .. } => arguments.as_str(),
+                    _ => "",
+                };
+                if text.len() <= SHORT {
+                    self.learn(text);
+                }
+            }
+        }
     }
 
     /// Collects the values of messages.
@@ -437,6 +448,7 @@ mod tests {
                 "SECRET_KEY=[redacted:secret 1]",
             ),
             (r"C:\Users\nancy\x", r"C:\Users\[redacted:user 1]\x"),
+            (r"C:\Users\emily\x", r"C:\Users\[redacted:user 1]\x"),
             ("[2a02:8071::b5c0:1d00]:443", "[[redacted:ip 1]]:443"),
         ] {
             assert_eq!(Redactor::new().unwrap().text(text), shown);
@@ -594,6 +606,7 @@ mod tests {
             ("password: VALUE", "Summer2024!"),
             ("password = VALUE", "hunter2x"),
             ("passwd=VALUE", "Tr0ub4dor&3"),
+            ("passwd: VALUE", "sharpie2024"),
             ("url?password=VALUE&next=1", "hunter2x"),
             ("spring.datasource.password=VALUE\nx=1", "kitten77"),
             ("host=db user=app password=VALUE dbname=shop", "kitten77"),

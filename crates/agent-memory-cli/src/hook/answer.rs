@@ -21,8 +21,8 @@ pub(crate) const WORD_FOR_WORD: &str =
 /// Maximum sizes of the state in an outline, in tokens. The first that keeps the outline within its bytes is used.
 const STATES: [u64; 5] = [1_800, 1_200, 800, 400, 200];
 
-/// Number of the latest messages whose secrets are not repeated in an outline.
-const LEARNED: u32 = 2_000;
+/// Number of the latest messages whose secrets are known to the redaction of an outline.
+const LEARNED: u32 = 400;
 
 /// Puts a text between the markers. Markers in the text itself lose their meaning.
 pub(super) fn marked(text: &str) -> String {
@@ -36,10 +36,13 @@ pub(super) async fn card(app: &App, session: &Session) -> anyhow::Result<Option<
     let view = session.current_view().await?;
     let search = search(app, &view).await?;
     let redactor = Redactor::of_secrets()?;
-    let first = view.snapshot().head.0.saturating_sub(LEARNED) + 1;
-    redactor
-        .learn_log(session, SeqRange::new(Seq(first), view.snapshot().head))
-        .await?;
+    let head = view.snapshot().head;
+    let mut rest = SeqRange::new(Seq(head.0.saturating_sub(LEARNED) + 1), head);
+    while let Some(range) = rest {
+        let page = session.entries_in(range).await?;
+        redactor.learn_requests(&page.items);
+        rest = page.next;
+    }
     let mut text = None;
     for most in STATES {
         let Some(state) = view.state(most).await? else {

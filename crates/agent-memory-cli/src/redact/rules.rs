@@ -416,14 +416,22 @@ fn is_reference(text: &str) -> bool {
 fn is_common_word(text: &str) -> bool {
     let words = [
         "admin",
+        "agent",
         "app",
+        "builder",
+        "coder",
+        "codespace",
         "default",
         "demo",
         "dev",
+        "developer",
+        "docker",
         "foo",
         "foobar",
         "www",
+        "ec2-user",
         "guest",
+        "jenkins",
         "linuxbrew",
         "me",
         "name",
@@ -432,18 +440,25 @@ fn is_common_word(text: &str) -> bool {
         "passwd",
         "password",
         "postgres",
+        "project",
+        "projects",
         "public",
         "pwd",
         "root",
         "runner",
+        "sandbox",
         "secret",
+        "service",
         "shared",
         "test",
         "token",
         "ubuntu",
         "user",
         "username",
+        "vagrant",
         "vscode",
+        "work",
+        "workspace",
         "you",
         "yourname",
     ];
@@ -512,38 +527,27 @@ const NAMES: &str = "account|admin|alg|algo|answer|arg|argon|array|auth|base|bcr
     string|temp|test|text|this|tmp|token|type|uint|url|user|utf|val|value|var|word|write";
 
 /// Names of algorithms and formats whose numbers have more than two digits.
-const NUMBERED: [&str; 9] = [
-    "aes", "crc", "ed25519", "rsa", "sha", "secp", "utf", "varchar", "x509",
-];
+const NUMBERED: [&str; 8] = ["aes", "crc", "curve", "ed", "rsa", "secp", "sha", "varchar"];
 
 /// Returns whether an identifier is made of words that name a value in a program. Such words are counted with one or two
 /// digits; a longer number, such as a year, belongs to a password.
 fn is_name(text: &str) -> bool {
-    let lower = text.to_ascii_lowercase();
-    let is_numbered = NUMBERED.iter().any(|name| lower.contains(name));
-    let mut numbers = text.split(|c: char| !c.is_ascii_digit());
-    if !is_numbered && numbers.any(|number| number.len() > 2) {
-        return false;
-    }
     let mut words = vec![String::new()];
     let mut last = '_';
     for c in text.chars() {
         if !c.is_ascii_alphabetic() || (c.is_ascii_uppercase() && last.is_ascii_lowercase()) {
             words.push(String::new());
         }
-        if c.is_ascii_alphabetic() {
-            words
-                .last_mut()
-                .into_iter()
-                .for_each(|word| word.push(c.to_ascii_lowercase()));
-        }
+        let word = words.last_mut().filter(|_| c.is_ascii_alphabetic());
+        word.into_iter()
+            .for_each(|word| word.push(c.to_ascii_lowercase()));
         last = c;
     }
-    is_numbered
-        || words.iter().any(|word| {
-            let mut names = NAMES.split('|');
-            names.any(|name| word == name || (name.len() > 3 && word.contains(name)))
-        })
+    let is = |word: &String, name: &str| word == name || (name.len() > 3 && word.contains(name));
+    let has = |name: &str| words.iter().any(|word| is(word, name));
+    let mut numbers = text.split(|c: char| !c.is_ascii_digit());
+    NUMBERED.into_iter().any(has)
+        || (NAMES.split('|').any(has) && !numbers.any(|number| number.len() > 2))
 }
 
 /// Returns whether an expression goes on behind a value: it is called or indexed, or an operator follows.

@@ -23,7 +23,7 @@ pub(super) const COLORS: &str = r"\x{FDD2}-\x{FDEF}";
 
 /// Color codes of terminals, as they are, escaped, and without their first character.
 pub(super) const CODES: &str =
-    r"(?i)(?:\x1b|\x{9b}|␛|\\+x1b|\\+u001b|\\+033|\\+e)\[?[0-9;:?]*[a-z]|\[[0-9;]+m";
+    r"(?i)(?:(?:\x1b|␛|\\+x1b|\\+u001b|\\+033|\\+e)\[|\x{9b})[0-9;:?]*[a-z]|\[[0-9;]+m";
 
 pub(super) fn is_sign(c: char) -> bool {
     ('\u{fdd0}'..='\u{fdef}').contains(&c)
