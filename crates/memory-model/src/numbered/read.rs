@@ -7,7 +7,12 @@ use super::token::{Kind, Token, is_number_word, tokens};
 
 impl NumberedSentence {
     /// Reads a sentence.
+    ///
+    /// A sentence in Japanese or Korean has no numbers here, because the words of these languages are not known.
     pub fn read(sentence: &str) -> Self {
+        if sentence.contains(|c| matches!(c, '\u{3040}'..='\u{30ff}' | '\u{ac00}'..='\u{d7af}')) {
+            return Self::default();
+        }
         let tokens = tokens(sentence);
         let is_number = |token: &Token| token.kind == Kind::Number || is_number_word(token);
         if !tokens.iter().any(is_number) {

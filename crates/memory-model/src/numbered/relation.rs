@@ -189,6 +189,13 @@ impl Cues {
             .pairs
             .iter()
             .any(|(part, whole)| before.terms.contains(whole) && !before.terms.contains(part));
+        // `The staging key` and `the production key` are two keys.
+        let contrasts = after.pairs.iter().any(|(part, whole)| {
+            let mut others = before.pairs.iter();
+            others.any(|(other, same)| {
+                same == whole && !before.terms.contains(part) && !after.terms.contains(other)
+            })
+        });
         let is_other_part = is_other_part || narrows;
         let is_other_noun = shared == 0
             && after.head.is_some()
@@ -242,10 +249,11 @@ impl Cues {
                 }
             }
             Names::None => {
-                let Some(new) = new.filter(|_| !apart && !narrows) else {
+                let Some(new) = new.filter(|_| !apart && !narrows && !contrasts) else {
                     return Undecided;
                 };
-                let alike = shared > 0 && (own == 0 || others == 0 || shared >= own.min(others));
+                let near = own == 0 || others == 0;
+                let alike = shared > 0 && (near || (self.moves && shared >= own.min(others)));
                 let bare = new.dimension.starts_with("of ") && own == 0 && others == 0;
                 let ruled = self.rule && own == 0 && (others == 0 || alike);
                 if ruled || ((self.moves || self.now) && (alike || bare)) {
