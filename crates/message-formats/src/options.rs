@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use memory_model::Zone;
+
 use crate::overflow::Overflow;
 
 /// Options for reading a transcript.
@@ -21,6 +23,8 @@ pub struct ReadOptions {
     /// the reading of a source without an end: reading stops in a line that is four times as long, and in a source that
     /// shows no known format in this number of bytes.
     pub max_line_bytes: usize,
+    /// Zone of the times of agents that write the local time without an offset, such as OpenHands. The default is UTC.
+    pub zone: Zone,
     pub(crate) overflow: Overflow,
 }
 
@@ -30,6 +34,7 @@ impl Default for ReadOptions {
             name: "the transcript".to_owned(),
             session: None,
             max_line_bytes: 256 << 20,
+            zone: Zone::default(),
             overflow: Overflow::default(),
         }
     }
@@ -51,6 +56,13 @@ impl ReadOptions {
     /// Sets the longest line that is read, in bytes.
     pub fn with_max_line_bytes(mut self, bytes: usize) -> Self {
         self.max_line_bytes = bytes;
+        self
+    }
+
+    /// Sets the zone of times that an agent writes in local time, without an offset.
+    #[must_use]
+    pub fn with_zone(mut self, zone: Zone) -> Self {
+        self.zone = zone;
         self
     }
 
