@@ -11,6 +11,7 @@ use message_formats::{EarlierReading, EntryHead, SessionLog};
 use crate::error::Result;
 use crate::import::unreadable;
 use crate::ingest::IngestReport;
+use crate::placement::PlacedLog;
 use crate::session::Session;
 
 /// Maximum number of imported messages that are appended in one transaction.
@@ -18,24 +19,31 @@ const BATCH: usize = 256;
 
 impl Session {
     /// Appends the entries of a transcript, in transactions of [`BATCH`] messages. `left_out` is the index of an entry
-    /// that is not appended. If `head` is given, the log must still end there. Returns a report, and `false` if another
-    /// append changed the end of the log, so that the report does not cover all messages.
+    /// that is not appended. If the placement has a head, the log must still end there. Returns a report, and `false` if
+    /// another append changed the end of the log, so that the report does not cover all messages.
     pub(crate) async fn ingest_log(
         &self,
-        log: &SessionLog,
+        placed: &PlacedLog<'_>,
         left_out: Option<usize>,
-        mut head: Option<Seq>,
     ) -> Result<(IngestReport, bool)> {
+        let (log, mut head) = (&*placed.log, placed.head);
+        let by_place = &placed.by_place;
         let mut gone = self.passed_over(log, left_out).await?;
         gone.extend(left_out);
+        gone.extend((0..log.len()).filter(|at| by_place.has(*at)));
         let mut places = (0..log.len()).filter(|at| !gone.contains(at));
         let mut all = IngestReport::default();
+        let known = by_place.known.values().chain(by_place.rewritten.values());
+        let known = known.copied();
+        all.outcomes.extend(known.map(EntryOutcome::Duplicate));
         loop {
             let (mut messages, mut earlier) = (Vec::new(), Vec::new());
             for at in places.by_ref().take(BATCH) {
                 let entry = log.entry(at).map_err(|error| unreadable(log, &error))?;
                 if let Some(entry) = entry {
-                    messages.push(entry.message.into_owned());
+                    let mut message = entry.message.into_owned();
+                    message.external_id = placed.id(at).map(str::to_owned);
+                    messages.push(message);
                     earlier.push(entry.earlier);
                 }
             }

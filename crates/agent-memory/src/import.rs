@@ -8,12 +8,13 @@ use memory_model::{Accounting as _, EntryKind, RawJson, Seq, SessionKey, SpanBod
 use memory_store::{
     Conversation, ConversationFilter, ConversationPatch, EntryOutcome, Origin, read_conversations,
 };
-use message_formats::{EntryHead, SessionLog, SourceScope, SourceSummary, Transcript};
+use message_formats::{EntryHead, MadeId, SessionLog, SourceScope, SourceSummary, Transcript};
 use serde::Serialize;
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::ingest::IngestReport;
 use crate::memory::Memory;
+use crate::placement::PlacedLog;
 use crate::session::Session;
 use crate::strategy::Strategy;
 
@@ -57,6 +58,22 @@ pub struct SessionImport {
     /// Whether the session is archived. Lists of sessions do not show an archived session, so its new entries are
     /// hidden too.
     pub archived: bool,
+    /// Messages without an id and a time that were not stored because they equal stored ones. They are known if the
+    /// source begins as the session does, or if a beginning of the source was imported before.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub known: Vec<KnownRun>,
+}
+
+/// Neighbouring messages of a source that equal neighbouring entries of a session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct KnownRun {
+    /// Number of the first message among the records of the session in the source, counted from 1.
+    pub record: u64,
+    /// Position of the entry that equals the first message.
+    pub seq: Seq,
+    /// Number of messages.
+    pub count: u64,
 }
 
 /// A stored session that a transcript continues: see [`Memory::session_of`].
@@ -110,9 +127,10 @@ impl Memory {
                 if !log.named && placed.head == Some(Seq::NONE) {
                     session.mark_as_one().await?;
                 }
+                session.record_first(&placed.by_place).await?;
                 let known = known_past(&session, log).await?;
-                let (ingested, is_all) = session.ingest_log(log, known, placed.head).await?;
-                let mut one = report(transcript, log, &ingested);
+                let (ingested, is_all) = session.ingest_log(placed, known).await?;
+                let mut one = report(transcript, placed, &ingested);
                 session.look_at_erasures(&mut one, &ingested).await?;
                 session.record_folder().await?;
                 let earlier = inserted.entry(log.key.clone()).or_default();
@@ -192,12 +210,12 @@ impl Memory {
             return Ok(None);
         };
         let mut ids: Vec<String> = Vec::new();
-        let logs = placement.logs.iter().map(|placed| &*placed.log);
-        for log in logs.filter(|log| log.key == *session.key()) {
-            let gone = session.passed_over(log, None).await?;
-            let heads = log.heads().enumerate();
-            let heads = heads.filter(|(at, _)| !gone.contains(at));
-            ids.extend(heads.filter_map(|(_, head)| head.id.map(str::to_owned)));
+        let logs = placement.logs.iter();
+        for placed in logs.filter(|placed| placed.log.key == *session.key()) {
+            let gone = session.passed_over(&placed.log, None).await?;
+            let is_new = |at: &usize| !gone.contains(at) && !placed.by_place.has(*at);
+            let new = (0..placed.log.len()).filter(is_new);
+            ids.extend(new.filter_map(|at| placed.id(at).map(str::to_owned)));
         }
         let found = self.inner.store.find(session.id(), &ids).await?;
         let new_entries = found.iter().filter(|seq| seq.is_none()).count() as u64;
@@ -336,22 +354,20 @@ impl Session {
     async fn number(&self, log: &mut SessionLog) -> Result<()> {
         let mut earlier: HashMap<String, u64> = HashMap::new();
         for message in &mut log.messages {
-            let made = message
-                .external_id
-                .as_deref()
-                .and_then(message_formats::made_id);
-            let Some((before, number)) = made else {
+            let made = message.external_id.as_deref().and_then(MadeId::parse);
+            let Some(mut made) = made else {
                 continue;
             };
-            let count = match earlier.get(before) {
+            let count = match earlier.get(made.hash) {
                 Some(count) => *count,
                 None => {
-                    let count = self.count_made(before).await?;
-                    earlier.insert(before.to_owned(), count);
+                    let count = self.count_made(made.hash).await?;
+                    earlier.insert(made.hash.to_owned(), count);
                     count
                 }
             };
-            message.external_id = Some(format!("{before}{}", number + count));
+            made.number += count;
+            message.external_id = Some(made.to_string());
         }
         Ok(())
     }
@@ -365,9 +381,9 @@ impl Session {
         Ok(family.iter().any(forked))
     }
 
-    /// Returns the number of stored entries with an id that begins with `before` and ends with a number. The numbers
-    /// begin at 1 and have no gaps.
-    async fn count_made(&self, before: &str) -> Result<u64> {
+    /// Returns the number of stored entries with an id that was made from the text with this hash. The ids are numbered
+    /// from 1, without gaps.
+    async fn count_made(&self, hash: &str) -> Result<u64> {
         let store = &self.memory().inner.store;
         let (mut known, mut unknown) = (0_u64, u64::from(u32::MAX));
         while unknown.saturating_sub(known) > 1 {
@@ -380,7 +396,10 @@ impl Session {
                     .filter(|n| *n < unknown)
                     .collect(),
             };
-            let ids: Vec<String> = probes.iter().map(|n| format!("{before}{n}")).collect();
+            let ids: Vec<String> = probes
+                .iter()
+                .map(|n| MadeId::new(hash, *n).to_string())
+                .collect();
             let found = store.find(self.id(), &ids).await?;
             let found = probes.iter().zip(found);
             for (number, position) in found {
@@ -501,7 +520,12 @@ pub(crate) fn unreadable(log: &SessionLog, error: &std::io::Error) -> Error {
     Error::new(ErrorKind::Invalid, message)
 }
 
-fn report(transcript: &Transcript, log: &SessionLog, ingested: &IngestReport) -> SessionImport {
+fn report(
+    transcript: &Transcript,
+    placed: &PlacedLog<'_>,
+    ingested: &IngestReport,
+) -> SessionImport {
+    let log = &*placed.log;
     let notes = log.notes() as u64;
     SessionImport {
         session: log.key.clone(),
@@ -513,5 +537,28 @@ fn report(transcript: &Transcript, log: &SessionLog, ingested: &IngestReport) ->
         conflicts: ingested.conflicts() as u64,
         notes,
         archived: false,
+        known: known_runs(&placed.by_place.known),
     }
+}
+
+/// Joins the records that equal neighbouring entries.
+fn known_runs(known: &BTreeMap<usize, Seq>) -> Vec<KnownRun> {
+    let mut runs: Vec<KnownRun> = Vec::new();
+    for (at, seq) in known {
+        let record = *at as u64 + 1;
+        match runs.last_mut() {
+            Some(run)
+                if run.record + run.count == record
+                    && u64::from(run.seq.0) + run.count == u64::from(seq.0) =>
+            {
+                run.count += 1;
+            }
+            _ => runs.push(KnownRun {
+                record,
+                seq: *seq,
+                count: 1,
+            }),
+        }
+    }
+    runs
 }

@@ -1,6 +1,6 @@
 //! Appending messages to a session's log.
 
-use memory_model::{Accounting as _, Message, Seq, SessionKey, Timestamp};
+use memory_model::{Accounting as _, Message, Seq, SeqRange, SessionKey, Timestamp};
 use memory_store::{Append, AppendAt, EntryOutcome, NewEntry};
 
 use crate::error::{Error, ErrorKind, Result};
@@ -140,7 +140,9 @@ impl Session {
             entries,
             now,
         };
-        let appended = self.memory().inner.store.append(self.id(), &append).await?;
+        let mut appended = self.memory().inner.store.append(self.id(), &append).await?;
+        self.recognize_values(&append.entries, &mut appended.outcomes)
+            .await?;
         let inner = &self.memory().inner;
         for (entry, outcome) in append.entries.iter().zip(&appended.outcomes) {
             if let EntryOutcome::Inserted(seq) = outcome {
@@ -156,6 +158,36 @@ impl Session {
             outcomes: appended.outcomes,
             head: appended.head,
         })
+    }
+}
+
+impl Session {
+    /// Turns conflicts into duplicates where the stored entry has the same values: JSON that another program wrote with
+    /// other white space, another order of keys or other escapes is the same message. Times are compared only if both
+    /// messages have one.
+    async fn recognize_values(
+        &self,
+        entries: &[NewEntry],
+        outcomes: &mut [EntryOutcome],
+    ) -> Result<()> {
+        for (entry, outcome) in entries.iter().zip(outcomes) {
+            let EntryOutcome::Conflict(seq) = *outcome else {
+                continue;
+            };
+            let stored = match SeqRange::new(seq, seq) {
+                Some(range) => self.entries_in(range).await?.items.pop(),
+                None => None,
+            };
+            let is_same = stored.is_some_and(|stored| {
+                let times = (stored.created_at, entry.message.created_at);
+                let is_missing = entry.clocked || !times.0.is_known() || !times.1.is_known();
+                (is_missing || times.0 == times.1) && stored.has_same_values(&entry.message)
+            });
+            if is_same {
+                *outcome = EntryOutcome::Duplicate(seq);
+            }
+        }
+        Ok(())
     }
 }
 

@@ -147,7 +147,8 @@ pub mod model {
     pub use memory_model::{
         Accounting, Child, Clock, ConversationId, EntryKind, EntryRef, Hash, LogEntry, Media,
         MediaSource, Purpose, ResultContent, Span, SpanBody, StepClock, Summary, SummaryBody,
-        SummaryId, SystemClock, Timestamp, TurnId, View, ViewName, ViewVersion, without_half_pairs,
+        SummaryId, SystemClock, Timestamp, TurnId, View, ViewName, ViewVersion, Zone,
+        without_half_pairs,
     };
 }
 
@@ -264,7 +265,7 @@ pub mod transcripts {
     };
 
     #[cfg(feature = "import")]
-    pub use crate::import::{ImportReport, SessionImport, StoredSession, SummaryImport};
+    pub use crate::import::{ImportReport, KnownRun, SessionImport, StoredSession, SummaryImport};
     #[cfg(feature = "opencode")]
     pub use crate::opencode::OpenCodeDatabase;
 }

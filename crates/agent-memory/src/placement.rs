@@ -7,6 +7,7 @@
 //! Otherwise it becomes a fork after that entry. The active branch is placed first: in a store that does not know the
 //! source, it becomes the session, and the abandoned branches become forks.
 
+mod by_place;
 mod map;
 mod source;
 
@@ -17,12 +18,13 @@ use memory_model::{ConversationId, EntryKind, RawJson, Seq, SeqRange, SessionKey
 use memory_store::{
     Conversation, ConversationFilter, ConversationRef, Origin as StoredOrigin, read_conversations,
 };
-use message_formats::{Origin, SessionLog, Transcript};
+use message_formats::{EntryHead, Origin, SessionLog, Transcript};
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::in_use::InUse;
 use crate::memory::Memory;
 use crate::session::Session;
+pub(crate) use by_place::ByPlace;
 use map::{Branch, Map, Moves, Row};
 use source::{Place, course, families, is_linked, is_ordered, own_id, renamed};
 
@@ -45,6 +47,8 @@ pub(crate) struct PlacedLog<'a> {
     pub(crate) log: Cow<'a, SessionLog>,
     /// Position at which the session's log must end before an append; `None` for any position.
     pub(crate) head: Option<Seq>,
+    /// Records that only their place tells from equal ones.
+    pub(crate) by_place: ByPlace,
 }
 
 impl<'a> PlacedLog<'a> {
@@ -52,7 +56,13 @@ impl<'a> PlacedLog<'a> {
         Self {
             log: Cow::Borrowed(log),
             head: None,
+            by_place: ByPlace::default(),
         }
+    }
+
+    /// Returns the external id under which a record of the conversation is stored.
+    pub(crate) fn id(&self, at: usize) -> Option<&str> {
+        self.by_place.id(&self.log, at)
     }
 }
 
@@ -130,15 +140,30 @@ impl Memory {
 
     /// Returns the placement of a conversation without branches.
     async fn single<'a>(&self, log: &'a SessionLog, key: &SessionKey) -> Result<PlacedLog<'a>> {
-        if log.named {
-            return Ok(PlacedLog::as_it_is(log));
-        }
         let mut placed = PlacedLog::as_it_is(log);
+        // Linked records name their predecessors, which place them.
+        let is_made = |head: EntryHead<'_>| head.id.is_some_and(message_formats::is_made_id);
+        let is_made = !log.linked && log.heads().any(is_made);
+        if log.named && !is_made {
+            return Ok(placed);
+        }
         if *key != log.key {
             placed.log.to_mut().key = key.clone();
         }
         let stored = self.stored(key).await?;
-        placed.head = Some(stored.map_or(Seq::NONE, |stored| stored.head));
+        placed.head = Some(stored.as_ref().map_or(Seq::NONE, |stored| stored.head));
+        let Some(stored) = stored.filter(|stored| is_made && stored.head > Seq::NONE) else {
+            placed.by_place = match log.linked {
+                false => ByPlace::of_first(log),
+                true => ByPlace::default(),
+            };
+            return Ok(placed);
+        };
+        // Older versions stored all sources with the same first line as one session.
+        if log.named || !self.is_known_of_old(log).await? {
+            let session = Session::bind(self, stored.clone())?;
+            placed.by_place = session.recognize(log, stored.head).await?;
+        }
         Ok(placed)
     }
 
@@ -157,27 +182,43 @@ impl Memory {
         let courses: Vec<Vec<Place>> = (0..family.len())
             .map(|index| course(family, index))
             .collect();
+        let (best, free) = self.best_of(&root.key, family, &courses).await?;
+        if let Some(best) = best {
+            return Ok(best);
+        }
+        if self.is_known_of_old(root).await? {
+            return Ok(root.key.clone());
+        }
+        for other in &root.other_keys {
+            if let (Some(best), _) = self.best_of(other, family, &courses).await? {
+                return Ok(best);
+            }
+        }
+        Ok(free)
+    }
+
+    /// Returns the key of the session that shares the most entries with a conversation, of those with keys that were made
+    /// from one record, and the first of these keys that is free.
+    async fn best_of(
+        &self,
+        made: &SessionKey,
+        family: &[&SessionLog],
+        courses: &[Vec<Place>],
+    ) -> Result<(Option<SessionKey>, SessionKey)> {
         let mut best: Option<(usize, SessionKey)> = None;
-        for number in 1_u64.. {
-            let key = match number {
-                1 => root.key.clone(),
-                _ => SessionKey::new(format!("{}-{number}", root.key)),
-            };
-            let Some(stored) = self.stored(&key).await? else {
-                return Ok(match best {
-                    Some((_, best)) => best,
-                    None if self.is_known_of_old(root).await? => root.key.clone(),
-                    None => key,
-                });
-            };
+        let mut key = made.clone();
+        let mut number = 1_u64;
+        while let Some(stored) = self.stored(&key).await? {
             let session = Session::bind(self, stored)?;
-            if let Some(shared) = session.agreement(family, &courses).await?
+            if let Some(shared) = session.agreement(family, courses).await?
                 && best.as_ref().is_none_or(|(most, _)| shared > *most)
             {
                 best = Some((shared, key));
             }
+            number += 1;
+            key = SessionKey::new(format!("{made}-{number}"));
         }
-        Ok(root.key.clone())
+        Ok((best.map(|(_, best)| best), key))
     }
 
     /// Returns whether an older version stored all records of a source without a name in the session with the source's
@@ -303,6 +344,7 @@ impl Memory {
             PlacedLog {
                 log: Cow::Owned(log),
                 head: Some(map.branch(row.target).stored_head()),
+                by_place: ByPlace::default(),
             }
         });
         let placed = placed.collect();

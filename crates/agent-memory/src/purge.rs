@@ -18,9 +18,9 @@ pub struct PurgeReport {
     pub messages: u64,
     /// Cost of the messages in the ranges, in tokens.
     pub tokens: u64,
-    /// Time of the oldest message in the ranges; `None` if there are no messages.
+    /// Time of the oldest message in the ranges; `None` if no message has a known time.
     pub oldest: Option<Timestamp>,
-    /// Time of the latest message in the ranges; `None` if there are no messages.
+    /// Time of the latest message in the ranges; `None` if no message has a known time.
     pub newest: Option<Timestamp>,
     /// Number of erased entries, and of erased summaries that were made from them, summed over the ranges. In a dry
     /// run, a summary that covers two ranges is counted twice.
@@ -29,7 +29,8 @@ pub struct PurgeReport {
 
 impl Session {
     /// Erases archived messages permanently if they are at least as old as `min_age`. A `min_age` of zero erases all
-    /// archived messages. A message is archived if the session's view shows a summary in its place or omits it.
+    /// archived messages. A message is archived if the session's view shows a summary in its place or omits it. The age
+    /// of a message without a time is unknown, so that it is erased only if `min_age` is zero.
     ///
     /// Each range is erased as by [`Session::erase`]: the erasure is recorded with its reason, the summaries that were
     /// made from the messages are erased too, and [`Session::verify`] still finds no violation. If `reason` is `None`,
@@ -73,7 +74,8 @@ impl Session {
             while let Some(range) = rest {
                 let page = self.entries_in(range).await?;
                 for entry in &page.items {
-                    let is_old = age == 0 || entry.created_at <= latest;
+                    let at = entry.created_at.known();
+                    let is_old = age == 0 || at.is_some_and(|at| at <= latest);
                     if !is_old || erasures.covers(entry.seq) {
                         continue;
                     }
@@ -81,9 +83,8 @@ impl Session {
                     if entry.kind == EntryKind::Message {
                         report.messages += 1;
                         report.tokens = report.tokens.saturating_add(entry.tokens);
-                        let at = entry.created_at;
-                        report.oldest = Some(report.oldest.map_or(at, |oldest| oldest.min(at)));
-                        report.newest = Some(report.newest.map_or(at, |newest| newest.max(at)));
+                        report.oldest = report.oldest.into_iter().chain(at).min();
+                        report.newest = report.newest.max(at);
                     }
                 }
                 rest = page.next;

@@ -81,11 +81,11 @@ impl Sources {
     pub(crate) fn times(&self) -> (Timestamp, Timestamp) {
         let entries = self.entries.iter().map(|e| (e.created_at, e.created_at));
         let summaries = self.summaries.iter().map(|s| (s.earliest_at, s.latest_at));
-        entries
-            .chain(summaries)
-            .filter(|(_, latest)| *latest != Timestamp::default())
-            .reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)))
-            .unwrap_or_default()
+        let times: Vec<_> = entries.chain(summaries).collect();
+        let earliest = times.iter().filter_map(|(earliest, _)| earliest.known());
+        let latest = times.iter().filter_map(|(_, latest)| latest.known());
+        let (earliest, latest) = (earliest.min(), latest.max());
+        (earliest.unwrap_or_default(), latest.unwrap_or_default())
     }
 
     /// Returns the number and the cost of the messages that a summary of these sources covers. `None` if this is not

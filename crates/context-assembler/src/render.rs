@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
-use memory_model::{Part, ResultContent, Role, Seq, SeqRange, Summary, Timestamp};
+use memory_model::{Part, ResultContent, Role, Seq, SeqRange, Summary};
 
 use crate::context::{ContextMessage, MessageOrigin};
 use crate::fit::{Line, Placed, fit};
@@ -125,10 +125,8 @@ fn summary_xml(summary: &Summary) -> String {
         summary.kind(),
         summary.depth,
     );
-    // Messages without a time have the time 0.
-    let unknown = Timestamp::default();
-    if (summary.earliest_at, summary.latest_at) != (unknown, unknown) {
-        let (earliest, latest) = (summary.earliest_at, summary.latest_at);
+    if let (Some(earliest), Some(latest)) = (summary.earliest_at.known(), summary.latest_at.known())
+    {
         let _ = write!(xml, " earliest_at=\"{earliest}\" latest_at=\"{latest}\"");
     }
     if let Some(figures) = summary.figures().filter(|_| !summary.is_leaf()) {

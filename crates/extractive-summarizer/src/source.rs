@@ -113,11 +113,10 @@ pub fn range(pieces: &[Source<'_>]) -> Option<SeqRange> {
 /// Returns the earliest and the latest time of the messages that the pieces cover. Messages without a time are ignored;
 /// `None` if no message has one.
 pub fn times(pieces: &[Source<'_>]) -> Option<(Timestamp, Timestamp)> {
-    let known = |times: &(Timestamp, Timestamp)| times.1 != Timestamp::default();
-    let times = || pieces.iter().map(Source::times).filter(known);
+    let times = || pieces.iter().map(Source::times);
     Some((
-        times().map(|(first, _)| first).min()?,
-        times().map(|(_, last)| last).max()?,
+        times().filter_map(|(first, _)| first.known()).min()?,
+        times().filter_map(|(_, last)| last.known()).max()?,
     ))
 }
 

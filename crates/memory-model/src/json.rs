@@ -5,6 +5,7 @@ use std::fmt;
 
 use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::Value;
 use serde_json::value::RawValue;
 use token_estimate::BinaryRun;
 
@@ -54,6 +55,13 @@ impl RawJson {
         self.0.get()
     }
 
+    /// Returns whether two JSON texts have the same value: they may differ in white space, in the order of keys and in
+    /// escapes. Texts that no JSON value holds exactly, with lone surrogates or numbers of more than 15 digits, must be
+    /// equal byte for byte.
+    pub fn has_same_value(&self, other: &Self) -> bool {
+        is_same_value(self.as_str(), other.as_str())
+    }
+
     /// Returns all strings in the JSON value, decoded, one on each line. Keys of objects are strings too. Lone
     /// surrogates become U+FFFD.
     ///
@@ -69,6 +77,39 @@ impl RawJson {
     pub fn without_bytes(&self) -> Cow<'_, str> {
         without_bytes(self.as_str())
     }
+}
+
+/// Maximum number of digits of a number that every reader of JSON keeps exactly.
+const EXACT_DIGITS: usize = 15;
+
+/// Returns whether two texts are equal, or are JSON with the same value.
+pub(crate) fn is_same_value(one: &str, other: &str) -> bool {
+    one == other
+        || (has_exact_numbers(one)
+            && has_exact_numbers(other)
+            && match (
+                serde_json::from_str::<Value>(one),
+                serde_json::from_str::<Value>(other),
+            ) {
+                (Ok(one), Ok(other)) => one == other,
+                _ => false,
+            })
+}
+
+/// Returns whether no number outside of the strings of a JSON text has more digits than [`EXACT_DIGITS`].
+fn has_exact_numbers(json: &str) -> bool {
+    let (mut in_string, mut is_escaped, mut digits) = (false, false, 0_usize);
+    json.bytes().all(|byte| {
+        let is_quote = byte == b'"' && !is_escaped;
+        is_escaped = in_string && byte == b'\\' && !is_escaped;
+        in_string ^= is_quote;
+        digits = match (in_string, byte) {
+            (false, b'0'..=b'9') => digits + 1,
+            (false, b'.') => digits,
+            _ => 0,
+        };
+        digits <= EXACT_DIGITS
+    })
 }
 
 /// Implements [`RawJson::without_bytes`].
@@ -270,6 +311,33 @@ mod tests {
             let again: RawJson =
                 serde_json::from_str(&serde_json::to_string(&raw).unwrap()).unwrap();
             assert_eq!(again.as_str(), text);
+        }
+    }
+
+    #[test]
+    fn values_are_equal_in_any_writing() {
+        let same = |one: &str, other: &str| is_same_value(one, other) && is_same_value(other, one);
+        for (one, other) in [
+            (r#"{"a":1,"b":"é"}"#, r#"{ "b" : "\u00e9", "a" : 1 }"#),
+            (
+                r#"[1.50,"1234567890123456789"]"#,
+                r#"[1.5, "1234567890123456789"]"#,
+            ),
+            (r#""\ud800""#, r#""\ud800""#),
+            ("no JSON", "no JSON"),
+        ] {
+            assert!(same(one, other), "{one} {other}");
+        }
+        for (one, other) in [
+            (r#"{"a":1}"#, r#"{"a":2}"#),
+            ("[1,2]", "[2,1]"),
+            ("1", "\"1\""),
+            ("12345678901234567890001", "12345678901234567890002"),
+            ("0.12345678901234567", "0.12345678901234568"),
+            (r#""\ud800""#, r#""\ud801""#),
+            ("[]", "no JSON"),
+        ] {
+            assert!(!same(one, other), "{one} {other}");
         }
     }
 

@@ -33,7 +33,7 @@ pub use part::{
 pub use reply::Reply;
 pub use summary::{Child, Purpose, Recipe, SourceHasher, Summary, SummaryFigures, summary_id};
 pub use summary_body::{RankCountError, RankedLine, SummaryBody};
-pub use time::{Clock, StepClock, SystemClock, Timestamp};
+pub use time::{Clock, StepClock, SystemClock, Timestamp, Zone};
 pub use token_estimate::{MessageView, PartView, Role};
 pub use tool::{ToolCall, ToolDefinition};
 pub use view::{

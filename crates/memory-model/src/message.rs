@@ -8,7 +8,7 @@ use token_estimate::Role;
 use crate::hash::{FieldHasher, Hash};
 use crate::ids::Seq;
 use crate::json::RawJson;
-use crate::part::{MAX_PART_DEPTH, Part, nest_too_deeply};
+use crate::part::{MAX_PART_DEPTH, Part, have_same_values, nest_too_deeply};
 use crate::time::Timestamp;
 
 /// Kind of a log entry: message or note.
@@ -252,6 +252,21 @@ impl Message {
         nest_too_deeply(&self.parts)
     }
 
+    /// Returns whether two messages have the same kind, role, names, turn and content. JSON in the content and in the
+    /// metadata is compared by its value: see [`RawJson::has_same_value`]. External ids and times are not compared.
+    pub fn has_same_values(&self, other: &Self) -> bool {
+        let meta = match (&self.meta, &other.meta) {
+            (Some(one), Some(other)) => one.has_same_value(other),
+            (one, other) => one.is_none() && other.is_none(),
+        };
+        let names = |one: &Self| (one.response.clone(), one.name.clone(), one.turn.clone());
+        self.kind == other.kind
+            && self.role == other.role
+            && meta
+            && names(self) == names(other)
+            && have_same_values(&self.parts, &other.parts)
+    }
+
     /// Computes the hash of the message: SHA-256 over `body`, the bytes of [`Message::body`], and every other field.
     pub fn hash(&self, body: &[u8]) -> Hash {
         let mut hasher = FieldHasher::new("agent-memory message 1");
@@ -311,7 +326,7 @@ impl LogEntry {
             name: self.name.as_deref(),
             turn: self.turn.as_ref(),
             parts: &self.parts,
-            created_at: self.created_at.to_string(),
+            created_at: self.created_at.known().map(|at| at.to_string()),
             tokens: self.tokens,
             meta: self.meta.as_ref(),
         }
@@ -331,7 +346,8 @@ pub struct ExportEntry<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     turn: Option<&'a TurnId>,
     parts: &'a [Part],
-    created_at: String,
+    /// `null` if the time is unknown.
+    created_at: Option<String>,
     tokens: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     meta: Option<&'a RawJson>,

@@ -7,7 +7,7 @@ use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::RawValue;
 
-use crate::json::RawJson;
+use crate::json::{RawJson, is_same_value};
 
 /// Maximum number of nested levels of parts that reading accepts, so that recursive code over parts has a bounded
 /// depth. A message's parts are the first level, and the parts in a tool result's content are the next level. On the
@@ -112,6 +112,48 @@ impl Part {
         }
     }
 
+    fn has_same_values(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Part::Unknown { raw: one }, Part::Unknown { raw: other }) => one.has_same_value(other),
+            (
+                Part::ToolCall {
+                    id,
+                    name,
+                    arguments,
+                },
+                Part::ToolCall {
+                    id: other_id,
+                    name: other_name,
+                    arguments: others,
+                },
+            ) => (id, name) == (other_id, other_name) && arguments.has_same_value(others),
+            (
+                Part::ToolResult {
+                    call_id,
+                    content: ResultContent::Parts(parts),
+                    is_error,
+                },
+                Part::ToolResult {
+                    call_id: other_id,
+                    content: ResultContent::Parts(others),
+                    is_error: other_error,
+                },
+            ) => (call_id, is_error) == (other_id, other_error) && have_same_values(parts, others),
+            // A signature may be a whole item in JSON.
+            (
+                Part::Reasoning {
+                    text,
+                    signature: Some(signature),
+                },
+                Part::Reasoning {
+                    text: other_text,
+                    signature: Some(others),
+                },
+            ) => text == other_text && is_same_value(signature, others),
+            (one, other) => one == other,
+        }
+    }
+
     /// Calls `f` with every readable text in the part: texts, names, arguments, results.
     ///
     /// JSON is passed as its original text, and a second time with decoded strings if that differs. Image and file data
@@ -145,6 +187,15 @@ impl Part {
             Part::Unknown { raw } => visit_json(raw, f),
         }
     }
+}
+
+/// Returns whether two lists of parts are equal. JSON in them is compared by its value.
+pub(crate) fn have_same_values(one: &[Part], other: &[Part]) -> bool {
+    one.len() == other.len()
+        && one
+            .iter()
+            .zip(other)
+            .all(|(one, other)| one.has_same_values(other))
 }
 
 fn visit_json<'a>(raw: &'a RawJson, f: &mut dyn FnMut(Cow<'a, str>)) {

@@ -26,6 +26,12 @@ impl Timestamp {
     /// [`Timestamp::from_number`]). RFC 3339 may have a space for the `T`, a slash for a dash, `UTC` at its end, or no
     /// offset, which means UTC. `None` for any other text.
     pub fn from_text(text: &str) -> Option<Self> {
+        Self::from_text_in(text, &Zone::default())
+    }
+
+    /// Parses a time as [`Timestamp::from_text`] does. A time without an offset is a clock time of `zone`. Of a clock
+    /// time that comes twice when the clocks go back, the first is meant.
+    pub fn from_text_in(text: &str, zone: &Zone) -> Option<Self> {
         let text = text.trim();
         if let Some(time) = Self::parse(text).or_else(|| Self::from_number(text)) {
             return Some(time);
@@ -41,7 +47,11 @@ impl Timestamp {
         let with_offset = || Self::parse(&whole.replace(" +", "+").replace(" -", "-"));
         let without = || {
             let civil = whole.parse::<jiff::civil::DateTime>().ok()?;
-            let zoned = civil.to_zoned(jiff::tz::TimeZone::UTC).ok()?;
+            let zone = match utc {
+                true => jiff::tz::TimeZone::UTC,
+                false => zone.0.clone(),
+            };
+            let zoned = civil.to_zoned(zone).ok()?;
             Some(Self(zoned.timestamp().as_microsecond()))
         };
         let letter = || {
@@ -94,6 +104,11 @@ impl Timestamp {
         self != Self::default()
     }
 
+    /// Returns the time, or `None` if it is unknown.
+    pub fn known(self) -> Option<Self> {
+        self.is_known().then_some(self)
+    }
+
     /// Creates a timestamp from milliseconds since the Unix epoch.
     pub fn from_millis(millis: i64) -> Self {
         Self(millis.saturating_mul(1000))
@@ -119,6 +134,29 @@ impl fmt::Display for Timestamp {
             Ok(t) => t.fmt(f),
             Err(_) => write!(f, "{}us", self.0),
         }
+    }
+}
+
+/// Time zone of clock times that are written without an offset. The default is UTC.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Zone(jiff::tz::TimeZone);
+
+impl Default for Zone {
+    fn default() -> Self {
+        Self(jiff::tz::TimeZone::UTC)
+    }
+}
+
+impl Zone {
+    /// Creates a zone from a rule in the form of POSIX, such as `CET-1CEST,M3.5.0,M10.5.0/3`. `None` for any other text.
+    pub fn from_posix(rule: &str) -> Option<Self> {
+        jiff::tz::TimeZone::posix(rule).ok().map(Self)
+    }
+
+    /// Creates a zone from the content of a file in the form TZif (RFC 9636), such as `/etc/localtime`. `None` for any
+    /// other content.
+    pub fn from_tzif(content: &[u8]) -> Option<Self> {
+        jiff::tz::TimeZone::tzif("", content).ok().map(Self)
     }
 }
 
@@ -220,6 +258,27 @@ mod tests {
     }
 
     #[test]
+    fn clock_times_are_those_of_the_zone() {
+        let zone = Zone::from_posix("CET-1CEST,M3.5.0,M10.5.0/3").unwrap();
+        for (text, utc) in [
+            ("2026-01-15T12:00:00", "2026-01-15T11:00:00Z"),
+            ("2026-07-15 12:00:00.5", "2026-07-15T10:00:00.5Z"),
+            ("2026-07-15 12:00:00 UTC", "2026-07-15T12:00:00Z"),
+            ("2026-07-15T12:00:00Z", "2026-07-15T12:00:00Z"),
+            ("2026-07-15T12:00:00-02:00", "2026-07-15T14:00:00Z"),
+            ("1780000000", "2026-05-28T20:26:40Z"),
+            // The clocks go back at 3:00, and forward at 2:00.
+            ("2026-10-25T02:30:00", "2026-10-25T00:30:00Z"),
+            ("2026-03-29T02:30:00", "2026-03-29T01:30:00Z"),
+        ] {
+            let time = Timestamp::from_text_in(text, &zone);
+            assert_eq!(time, Timestamp::parse(utc), "{text}");
+        }
+        assert_eq!(Zone::from_posix("Mars"), None);
+        assert_eq!(Zone::from_tzif(b"no zone"), None);
+    }
+
+    #[test]
     fn invalid_times_are_none() {
         for text in [
             "",
@@ -238,5 +297,7 @@ mod tests {
             assert_eq!(Timestamp::from_text(text), None, "{text}");
         }
         assert!(!Timestamp::default().is_known() && Timestamp(1).is_known());
+        assert_eq!(Timestamp::default().known(), None);
+        assert_eq!(Timestamp(-1).known(), Some(Timestamp(-1)));
     }
 }

@@ -16,7 +16,7 @@ use crate::json_lines::Line;
 use crate::lines::BOM;
 use crate::outline::{Ends, Outline};
 use crate::raw::{MetaBuilder, RawObject, list};
-use crate::session::{SessionBuilder, note, short_hash};
+use crate::session::{SessionBuilder, note, other_keys, short_hash};
 use crate::{
     Confidence, Error, Format, Head, Input, Origin, ReadOptions, Report, SessionLog, Sink,
 };
@@ -203,12 +203,17 @@ impl Source<'_> {
         let Some((_, begin)) = conversation.begin else {
             return self.lose("no_messages");
         };
+        let hash = short_hash(&begin);
         let given = self.options.session.clone();
         let named = given.is_some() || T::NAMES_SESSIONS && name.is_some();
         let key = given.or(name);
-        let key = key.unwrap_or_else(|| format!("{}-{begin}", T::NAME));
+        let is_made = key.is_none();
+        let key = key.unwrap_or_else(|| format!("{}-{hash}", T::NAME));
         let mut log = conversation.log.finish(SessionKey::new(key));
         log.named = named;
+        if is_made {
+            log.other_keys = other_keys(T::NAME, &begin);
+        }
         self.add(log);
     }
 
@@ -238,7 +243,7 @@ impl Source<'_> {
 pub(crate) struct Conversation {
     pub(crate) log: SessionBuilder,
     calls: Calls,
-    /// Whether the first message is the system's, and the hash of the first message. Messages of others take
+    /// Whether the first message is the system's, and the text of the first message. Messages of others take
     /// precedence.
     begin: Option<(bool, String)>,
 }
@@ -281,7 +286,7 @@ impl Conversation {
             .as_ref()
             .is_none_or(|(system, _)| *system && !is_system)
         {
-            self.begin = Some((is_system, short_hash(text)));
+            self.begin = Some((is_system, text.to_owned()));
         }
     }
 

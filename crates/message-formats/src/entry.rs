@@ -14,6 +14,9 @@ pub struct EntryHead<'a> {
     pub kind: EntryKind,
     /// Whether earlier versions passed the record over.
     pub passed_over: bool,
+    /// Whether the record has neither an id nor a time. Only its place in the source tells it from an equal record, so
+    /// its external id was made from its text and place: see [`MadeId`](crate::MadeId).
+    pub by_place: bool,
 }
 
 /// An entry of a conversation.

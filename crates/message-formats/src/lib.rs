@@ -39,6 +39,7 @@ mod tau_bench;
 mod torn;
 mod transcript;
 mod unpack;
+mod writings;
 
 pub use claude::ClaudeCode;
 pub use cline::Cline;
@@ -60,7 +61,7 @@ pub use plain::PlainLines;
 pub use qwen::QwenCode;
 pub use registry::{Formats, read, read_file};
 pub use report::{Report, Warning};
-pub use session::{SessionBuilder, is_linked, is_made_id, made_id};
+pub use session::{MadeId, SessionBuilder, is_linked, is_made_id, short_hash};
 pub use session_file::SessionFile;
 pub use swe_agent::SweAgent;
 pub use tau_bench::TauBench;

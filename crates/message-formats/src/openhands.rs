@@ -13,15 +13,15 @@
 
 use std::collections::{HashMap, HashSet};
 
-use memory_model::{Message, Part, RawJson, ResultContent, Role};
+use memory_model::{Message, Part, RawJson, ResultContent, Role, Zone};
 use serde_json::value::RawValue;
 
-use crate::Report;
 use crate::chat::reasoning;
 use crate::documents::{Conversation, Documents, Source};
 use crate::outline::Outline;
 use crate::raw::{MetaBuilder, RawObject, Reading, list, readable, text};
 use crate::session::note;
+use crate::{EarlierReading, Report};
 
 /// Actions and observations that the model does not see.
 const UNSEEN: [&str; 12] = [
@@ -94,6 +94,7 @@ impl Documents for OpenHands {
             conversation: Conversation::new(),
             responses: HashSet::new(),
             calls: HashMap::new(),
+            zone: source.options.zone.clone(),
             report: &mut source.report,
         };
         let history = history.and_then(list).unwrap_or_default();
@@ -112,6 +113,8 @@ struct Events<'r> {
     responses: HashSet<String>,
     /// Ids of the calls, by the id of their event.
     calls: HashMap<String, String>,
+    /// Zone of the events' times, which OpenHands writes in local time.
+    zone: Zone,
     report: &'r mut Report,
 }
 
@@ -128,7 +131,7 @@ impl Events<'_> {
             let id = event.present("id")?.get().trim_matches('"');
             (!id.is_empty()).then(|| id.to_owned())
         });
-        let mut kind = None;
+        let (mut kind, mut earlier) = (None, None);
         let message = object.and_then(|event| {
             let (action, observation) = (event.string("action"), event.string("observation"));
             let message = match (&action, &observation) {
@@ -138,8 +141,14 @@ impl Events<'_> {
             };
             kind = action.or(observation);
             let mut message = message?;
-            let time = event.time("timestamp", Reading::Now);
+            let time = event.local_time("timestamp", &self.zone);
             message.created_at = time.unwrap_or_default();
+            // Earlier versions took the local time for UTC.
+            let utc = event
+                .time("timestamp", Reading::Now)
+                .filter(|utc| time != Some(*utc));
+            earlier = utc
+                .map(|utc| EarlierReading::Entry(Box::new(message.clone().with_created_at(utc))));
             Some(message)
         });
         let message = message.unwrap_or_else(|| {
@@ -150,7 +159,9 @@ impl Events<'_> {
             note(Role::System, text)
         });
         self.conversation.begin(message.role == Role::System, text);
-        self.conversation.log.push(message, id, text);
+        self.conversation
+            .log
+            .push_revised(message, id, text, earlier);
     }
 
     fn action(&mut self, event: &RawObject<'_>, kind: &str) -> Option<Message> {

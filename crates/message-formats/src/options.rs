@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use memory_model::Zone;
+
 use crate::overflow::Overflow;
 
 /// Options for reading a transcript.
@@ -25,6 +27,8 @@ pub struct ReadOptions {
     ///
     /// A source that is not compressed has no limit, because its size can be seen.
     pub max_unpacked_bytes: u64,
+    /// Zone of the times of agents that write the local time without an offset, such as OpenHands. The default is UTC.
+    pub zone: Zone,
     pub(crate) overflow: Overflow,
 }
 
@@ -35,6 +39,7 @@ impl Default for ReadOptions {
             session: None,
             max_line_bytes: 256 << 20,
             max_unpacked_bytes: 16 << 30,
+            zone: Zone::default(),
             overflow: Overflow::default(),
         }
     }
@@ -56,6 +61,13 @@ impl ReadOptions {
     /// Sets the longest line that is read, in bytes.
     pub fn with_max_line_bytes(mut self, bytes: usize) -> Self {
         self.max_line_bytes = bytes;
+        self
+    }
+
+    /// Sets the zone of times that an agent writes in local time, without an offset.
+    #[must_use]
+    pub fn with_zone(mut self, zone: Zone) -> Self {
+        self.zone = zone;
         self
     }
 

@@ -44,6 +44,7 @@ struct Place {
     len: u32,
     kind: EntryKind,
     passed_over: bool,
+    by_place: bool,
 }
 
 /// A message in the file, with the message of its first reading.
@@ -176,7 +177,12 @@ impl Overflowed {
     }
 
     /// Writes a message. A failure is kept: see [`Overflow::failure`].
-    pub(crate) fn push(&mut self, message: &Message, earlier: Option<&EarlierReading>) {
+    pub(crate) fn push(
+        &mut self,
+        message: &Message,
+        earlier: Option<&EarlierReading>,
+        by_place: bool,
+    ) {
         let first = match earlier {
             Some(EarlierReading::Entry(first)) => Some(&**first),
             _ => None,
@@ -195,6 +201,7 @@ impl Overflowed {
                     len,
                     kind: message.kind,
                     passed_over: matches!(earlier, Some(EarlierReading::PassedOver)),
+                    by_place,
                 });
             }
             Err(error) => {
@@ -224,6 +231,7 @@ impl Overflowed {
             id: Some(id),
             kind: place.kind,
             passed_over: place.passed_over,
+            by_place: place.by_place,
         })
     }
 

@@ -6,7 +6,7 @@ use crate::chat::{Calls, Writer, has_no_role, message, whole};
 use crate::detect::{self, Kind};
 use crate::json_lines::{self, Line, LineReader};
 use crate::raw::Reading;
-use crate::session::{SessionBuilder, short_hash};
+use crate::session::{SessionBuilder, other_keys, short_hash};
 use crate::{
     Confidence, EarlierReading, Error, Format, Head, Input, Origin, ReadOptions, Report, Sink,
 };
@@ -41,12 +41,16 @@ impl Format for PlainLines {
         let mut reader = Reader {
             options: options.clone(),
             made: None,
+            other_keys: Vec::new(),
             sessions: Vec::new(),
         };
         let report = json_lines::read(input, options, &mut reader)?;
         for ((key, named), session) in reader.sessions {
             let mut log = session.log.finish(SessionKey::new(key));
             log.named = named;
+            if !named {
+                log.other_keys.clone_from(&reader.other_keys);
+            }
             sink.session(log)?;
         }
         Ok(report)
@@ -59,6 +63,8 @@ struct Reader {
     options: ReadOptions,
     /// Key for lines without a session, made from the first line. It is used if the caller gave no session.
     made: Option<String>,
+    /// Keys that are made from other writings of the first line.
+    other_keys: Vec<SessionKey>,
     /// Sessions by key. The flag is false if the key was made from a line.
     sessions: Vec<((String, bool), Session)>,
 }
@@ -89,6 +95,9 @@ impl Reader {
 
 impl LineReader for Reader {
     fn line(&mut self, line: &Line<'_>, report: &mut Report) {
+        if self.made.is_none() {
+            self.other_keys = other_keys("jsonl", line.text);
+        }
         let made = self
             .made
             .get_or_insert_with(|| format!("jsonl-{}", short_hash(line.text)));

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::fmt;
 
-use memory_model::{RawJson, Timestamp};
+use memory_model::{RawJson, Timestamp, Zone};
 use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
@@ -152,6 +152,12 @@ impl<'a> RawObject<'a> {
             (None, Reading::Now) => Timestamp::from_number(value.get()),
             (None, Reading::First) => value.get().parse().ok().map(Timestamp::from_millis),
         }
+    }
+
+    /// Returns a time that may be a clock time of a zone.
+    pub(crate) fn local_time(&self, name: &str, zone: &Zone) -> Option<Timestamp> {
+        let local = Timestamp::from_text_in(&self.string(name)?, zone);
+        local.or_else(|| self.time(name, Reading::Now))
     }
 
     /// Returns whether the first reading found another time. Returns `false` if it found none, because the store then

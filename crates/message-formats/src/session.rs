@@ -2,17 +2,19 @@
 
 use std::borrow::Cow;
 use std::collections::hash_map::Entry;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::fmt;
 
 use memory_model::{EntryKind, Message, Part, RawJson, Role, SessionKey};
 use sha2::{Digest, Sha256};
 
 use crate::overflow::{Overflow, Overflowed};
 use crate::raw::RawObject;
+use crate::writings;
 use crate::{EarlierReading, EntryHead, Origin, ReadOptions, SessionLog, SourceSummary};
 
-/// Returns the first 16 hex digits of the SHA-256 of a line.
-pub(crate) fn short_hash(text: &str) -> String {
+/// Returns the first 16 hex digits of the SHA-256 of a text.
+pub fn short_hash(text: &str) -> String {
     hex(&digest(text))
 }
 
@@ -38,18 +40,81 @@ pub(crate) fn digest(text: &str) -> Digest16 {
 /// Prefix of the ids of words from Claude Code's queue, because the queue's records have no ids.
 pub(crate) const QUEUED: &str = "queued-";
 
+/// Returns the keys that a source without a name has if its first record is written in another way.
+pub(crate) fn other_keys(format: &str, record: &str) -> Vec<SessionKey> {
+    let others = writings::others(record);
+    let key = |text: &String| SessionKey::new(format!("{format}-{}", short_hash(text)));
+    others.iter().map(key).collect()
+}
+
 /// Returns whether an external id was made from a record's text. [`SessionBuilder::push`] makes such ids for records
 /// without an id.
 pub fn is_made_id(id: &str) -> bool {
-    id.strip_prefix(QUEUED).is_some_and(is_hash) || made_id(id).is_some()
+    id.strip_prefix(QUEUED).is_some_and(is_hash) || MadeId::parse(id).is_some()
 }
 
-/// Returns the parts of an external id that was made from a record's text: the text before its ordinal, and the ordinal.
-pub fn made_id(id: &str) -> Option<(&str, u64)> {
-    let (hash, ordinal) = id.strip_prefix("h-")?.split_once('-')?;
-    let is_number = ordinal.bytes().all(|byte| byte.is_ascii_digit());
-    let before = id.strip_suffix(ordinal)?;
-    Some((before, ordinal.parse().ok()?)).filter(|_| is_hash(hash) && is_number)
+/// External id of a record without an id, made from the record's text and its place: `h-`, 16 hex digits of the text's
+/// hash, `-`, and a number. [`SessionBuilder::push`] numbers equal records of a source from 1.
+///
+/// A session may have the records of several sources. An id of a record that is not of the first one ends with `+` and a
+/// hash of its [`source`](Self::source), so that it differs from the ids of equal records.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct MadeId<'a> {
+    /// Hash of the record's text.
+    pub hash: &'a str,
+    /// Number of the record: its ordinal among equal records or, if the id names the source, its ordinal among the
+    /// messages of the source.
+    pub number: u64,
+    /// 16 hex digits of a hash over the messages that the source had when the record was imported.
+    pub source: Option<&'a str>,
+}
+
+impl<'a> MadeId<'a> {
+    /// Creates the id of a record in the first source of a session.
+    pub fn new(hash: &'a str, number: u64) -> Self {
+        let source = None;
+        Self {
+            hash,
+            number,
+            source,
+        }
+    }
+
+    /// Parses an external id. Returns `None` if it was not made from a record's text and place.
+    pub fn parse(id: &'a str) -> Option<Self> {
+        let (hash, place) = id.strip_prefix("h-")?.split_once('-')?;
+        let (number, source) = match place.split_once('+') {
+            Some((number, source)) => (number, Some(source)),
+            None => (place, None),
+        };
+        let is_made = is_hash(hash)
+            && source.is_none_or(is_hash)
+            && number.bytes().all(|byte| byte.is_ascii_digit());
+        let number = number.parse().ok().filter(|_| is_made)?;
+        Some(Self {
+            hash,
+            number,
+            source,
+        })
+    }
+}
+
+impl fmt::Display for MadeId<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "h-{}-{}", self.hash, self.number)?;
+        match self.source {
+            Some(source) => write!(f, "+{source}"),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Returns whether a message has neither an id nor a time. `given` are the made ids that its source gives.
+pub(crate) fn is_by_place(message: &Message, given: &BTreeSet<String>) -> bool {
+    let id = message.external_id.as_ref();
+    let made = id.filter(|id| MadeId::parse(id).is_some() && !given.contains(*id));
+    made.is_some() && !message.created_at.is_known()
 }
 
 fn is_hash(text: &str) -> bool {
@@ -131,6 +196,7 @@ pub struct SessionBuilder {
     duplicates: u64,
     summaries: Vec<SourceSummary>,
     earlier: BTreeMap<String, EarlierReading>,
+    given: BTreeSet<String>,
     later_keys: Vec<(String, SessionKey)>,
 }
 
@@ -158,6 +224,7 @@ impl SessionBuilder {
             duplicates: 0,
             summaries: Vec::new(),
             earlier: BTreeMap::new(),
+            given: BTreeSet::new(),
             later_keys: Vec::new(),
         }
     }
@@ -195,6 +262,7 @@ impl SessionBuilder {
                 id: message.external_id.as_deref(),
                 kind: message.kind,
                 passed_over: false,
+                by_place: is_by_place(message, &self.given),
             }),
             None => self.overflowed.head(at - self.messages.len()),
         }
@@ -230,6 +298,10 @@ impl SessionBuilder {
     /// Returns the external id of a record, or `None` if an equal record with the same id came before.
     pub(crate) fn new_id(&mut self, own: Option<String>, line: &str) -> Option<String> {
         let digest_of_line = digest(line);
+        let is_made = |own: &&String| MadeId::parse(own).is_some();
+        if let Some(own) = own.as_ref().filter(is_made) {
+            self.given.insert(own.clone());
+        }
         let wanted = own.unwrap_or_else(|| {
             let ordinal = self.ordinals.entry(digest_of_line).or_default();
             *ordinal += 1;
@@ -299,7 +371,8 @@ impl SessionBuilder {
         }
         message.external_id = Some(id.clone());
         if !keeps {
-            return self.overflowed.push(&message, earlier.as_ref());
+            let by_place = is_by_place(&message, &self.given);
+            return self.overflowed.push(&message, earlier.as_ref(), by_place);
         }
         self.messages.push(message);
         if let Some(earlier) = earlier {
@@ -329,7 +402,9 @@ impl SessionBuilder {
             duplicates: self.duplicates,
             summaries: self.summaries,
             earlier: self.earlier,
+            given: self.given,
             named: true,
+            other_keys: Vec::new(),
             linked: false,
             in_use: false,
             last: None,
@@ -386,6 +461,40 @@ mod tests {
         let hash = short_hash("a");
         assert_eq!(found[0], Some(format!("h-{hash}-1")));
         assert_eq!(found[2], Some(format!("h-{hash}-2")));
+    }
+
+    #[test]
+    fn made_ids_are_read_as_they_are_written() {
+        let hash = "0123456789abcdef";
+        for id in [format!("h-{hash}-7"), format!("h-{hash}-7+{hash}")] {
+            let made = MadeId::parse(&id).unwrap();
+            assert_eq!((made.hash, made.number), (hash, 7));
+            assert_eq!(made.source.is_some(), id.contains('+'));
+            assert_eq!(made.to_string(), id);
+            assert!(is_made_id(&id));
+        }
+        for id in [
+            "h-0123-7",
+            "h-0123456789abcdef-",
+            "h-0123456789abcdef-7+2",
+            "h-0123456789abcdef-+7",
+        ] {
+            assert!(!is_made_id(id), "{id}");
+        }
+    }
+
+    #[test]
+    fn only_records_without_an_id_and_a_time_are_told_by_their_place() {
+        let timed = || Message::user("x").with_created_at(memory_model::Timestamp(1));
+        let given = "h-0123456789abcdef-1".to_owned();
+        let mut session = SessionBuilder::new(Origin::Root);
+        session.push(Message::user("x"), None, "a");
+        session.push(timed(), None, "b");
+        session.push(Message::user("x"), Some("own".to_owned()), "c");
+        session.push(Message::user("x"), Some(given), "d");
+        let log = session.finish(SessionKey::new("s"));
+        let by_place: Vec<bool> = log.heads().map(|head| head.by_place).collect();
+        assert_eq!(by_place, [true, false, false, false]);
     }
 
     #[test]

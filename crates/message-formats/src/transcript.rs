@@ -1,7 +1,7 @@
 //! The conversations of a source.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 
 use memory_model::{EntryKind, Message, RawJson, SessionKey, Timestamp};
@@ -9,6 +9,7 @@ use memory_model::{EntryKind, Message, RawJson, SessionKey, Timestamp};
 use crate::entry::{EarlierReading, EntryHead, ReadEntry};
 use crate::overflow::Overflowed;
 use crate::report::Report;
+use crate::session::is_by_place;
 
 /// The conversations of a source, and the report on their reading.
 ///
@@ -62,6 +63,9 @@ pub struct SessionLog {
     /// Otherwise the key is made from the first record. Another source that begins with the same record then has the
     /// same key.
     pub named: bool,
+    /// Keys that the source would have if its first record were written with other white space, escapes or order of
+    /// keys, as the common libraries write it. Empty if the source names the session.
+    pub other_keys: Vec<SessionKey>,
     /// Whether entries name the entry that they follow.
     ///
     /// A source that leaves the course of a stored session is then another branch of that session.
@@ -90,6 +94,8 @@ pub struct SessionLog {
     /// Earlier readings of the entries in `messages`, by external id, if this version reads them differently. A store
     /// with such a reading has the entry already.
     pub earlier: BTreeMap<String, EarlierReading>,
+    /// External ids that the source gives, although they have the form of [`MadeId`](crate::MadeId).
+    pub(crate) given: BTreeSet<String>,
 }
 
 /// A summary that the writing program shows in the place of older entries.
@@ -143,6 +149,7 @@ impl SessionLog {
             id: message.external_id.as_deref(),
             kind: message.kind,
             passed_over: self.earlier_of(message) == Some(&EarlierReading::PassedOver),
+            by_place: is_by_place(message, &self.given),
         })
     }
 
@@ -153,6 +160,7 @@ impl SessionLog {
                 id: None,
                 kind: EntryKind::Note,
                 passed_over: false,
+                by_place: false,
             })
         })
     }
@@ -180,7 +188,15 @@ impl SessionLog {
         };
         let earlier = log.earlier_of(message);
         if self.overflowed.len() > 0 {
-            return self.overflowed.push(message, earlier);
+            let by_place = is_by_place(message, &log.given);
+            return self.overflowed.push(message, earlier, by_place);
+        }
+        if let Some(id) = message
+            .external_id
+            .as_ref()
+            .filter(|id| log.given.contains(*id))
+        {
+            self.given.insert(id.clone());
         }
         if let (Some(id), Some(earlier)) = (&message.external_id, earlier) {
             self.earlier.insert(id.clone(), earlier.clone());

@@ -10,7 +10,7 @@ use serde_json::value::RawValue;
 
 use crate::arguments::Arguments;
 use crate::room::{Room, longest};
-use crate::text::{fenced, quoted, rfc3339, short};
+use crate::text::{fenced, moment, quoted, rfc3339, short};
 
 /// Arguments of `describe`, the tool `memory_describe`.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -77,11 +77,11 @@ pub struct Description {
     /// Time at which the summary was made.
     #[serde(serialize_with = "rfc3339")]
     pub created_at: Timestamp,
-    /// Earliest time of the messages that the summary covers.
-    #[serde(serialize_with = "rfc3339")]
+    /// Earliest time of the messages that the summary covers; `null` in JSON if none is known.
+    #[serde(serialize_with = "moment")]
     pub earliest_at: Timestamp,
-    /// Latest time of the messages that the summary covers.
-    #[serde(serialize_with = "rfc3339")]
+    /// Latest time of the messages that the summary covers; `null` in JSON if none is known.
+    #[serde(serialize_with = "moment")]
     pub latest_at: Timestamp,
 }
 
@@ -158,9 +158,9 @@ impl Description {
     /// Returns the description as text for a model.
     pub fn to_text(&self) -> String {
         let mut out = String::new();
-        let times = match self.latest_at.is_known() {
-            true => format!(", {} to {}", self.earliest_at, self.latest_at),
-            false => String::new(),
+        let times = match (self.earliest_at.known(), self.latest_at.known()) {
+            (Some(earliest), Some(latest)) => format!(", {earliest} to {latest}"),
+            _ => String::new(),
         };
         let _ = writeln!(
             out,

@@ -208,7 +208,7 @@ impl<S: Store + ?Sized> Plain<'_, S> {
                             .bind(row.kind)
                             .bind(row.content)
                             .bind(int(row.tokens))
-                            .bind(entry.message.created_at.0);
+                            .bind(entry.message.created_at.known().map(|at| at.0));
                     self.run(insert).await?;
                     for (ordinal, part) in (0_i64..).zip(row.parts) {
                         self.part(id, ordinal, part, &own.tools).await?;
@@ -340,8 +340,8 @@ impl<S: Store + ?Sized> Plain<'_, S> {
                 .bind(i64::from(summary.depth))
                 .bind(summary.text())
                 .bind(int(summary.tokens))
-                .bind(summary.earliest_at.0)
-                .bind(summary.latest_at.0)
+                .bind(summary.earliest_at.known().map(|at| at.0))
+                .bind(summary.latest_at.known().map(|at| at.0))
                 .bind(int(of.descendant_count))
                 .bind(int(of.descendant_token_count))
                 .bind(int(of.source_message_token_count))

@@ -20,7 +20,7 @@ create table messages (
   event_type      text    not null default 'text' check (event_type in ('text', 'multimodal', 'thinking', 'tool_call', 'tool_result')),
   content         text    not null,
   token_count     integer not null,
-  created_at      integer not null,
+  created_at      integer, -- null if the time is unknown
   unique (conversation_id, seq)
 );
 
@@ -45,8 +45,8 @@ create table summaries (
   depth                      integer not null,
   content                    text    not null,
   token_count                integer not null,
-  earliest_at                integer not null,
-  latest_at                  integer not null,
+  earliest_at                integer, -- null if no time is known
+  latest_at                  integer,
   descendant_count           integer not null, -- a leaf's rows; a condensed node's children and all that those count
   descendant_token_count     integer not null, -- what those cost
   source_message_token_count integer not null, -- what all the messages cost that the node stands for

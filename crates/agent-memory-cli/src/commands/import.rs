@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use agent_memory::model::EntryKind;
+use agent_memory::model::{EntryKind, Zone};
 use agent_memory::transcripts::{
     AgentHome, Formats, OpenCodeDatabase, ReadOptions, SessionLog, Transcript,
 };
@@ -138,6 +138,25 @@ impl ImportedFiles {
                 ));
             }
         }
+        let known = self.sessions.iter().flat_map(|row| {
+            let runs = row.session.known.iter();
+            runs.map(|run| (&*row.file, &row.session.session, run))
+        });
+        let all = known.clone().count();
+        lines.extend(known.take(NAMED).map(|(file, session, run)| {
+            let one = run.count == 1;
+            let (record, seq) = (run.record, u64::from(run.seq.0));
+            let last = run.count - 1;
+            format!(
+                "not stored again: {} of {file} {} {} of {session}",
+                positions("message", record, record + last),
+                if one { "equals" } else { "equal" },
+                positions("entry", seq, seq + last)
+            )
+        }));
+        if let Some(more @ 1..) = all.checked_sub(NAMED) {
+            lines.push(format!("not stored again: {more} more; --json lists all"));
+        }
         let files = self.skipped_files.iter();
         lines.extend(
             files
@@ -207,6 +226,18 @@ impl ImportedFiles {
                 }),
         );
         table(&rows)
+    }
+}
+
+/// Returns the words for a range of positions: `entry 3`, or `entries 3-5`.
+fn positions(one: &str, first: u64, last: u64) -> String {
+    let many = match one.strip_suffix('y') {
+        Some(stem) => format!("{stem}ies"),
+        None => format!("{one}s"),
+    };
+    match first == last {
+        true => format!("{one} {first}"),
+        false => format!("{many} {first}-{last}"),
     }
 }
 
@@ -305,7 +336,32 @@ pub(crate) fn options(app: &App, session: Option<&str>) -> ReadOptions {
 
 /// Returns the options for reading transcripts. Messages of a large one go to a temporary file in a folder.
 pub(crate) fn options_in(folder: PathBuf) -> ReadOptions {
-    ReadOptions::default().with_overflow(KEPT, folder)
+    ReadOptions::default()
+        .with_overflow(KEPT, folder)
+        .with_zone(zone(std::env::var("TZ").ok().as_deref()))
+}
+
+/// Maximum length of a file with a time zone, in bytes.
+const ZONE_BYTES: u64 = 1 << 20;
+
+/// Returns the time zone that the variable `TZ` names or describes; without it, the system's. UTC if neither is known.
+fn zone(variable: Option<&str>) -> Zone {
+    let of_file = |path: &Path| {
+        let is_zone = path
+            .metadata()
+            .is_ok_and(|meta| meta.is_file() && meta.len() <= ZONE_BYTES);
+        let content = is_zone.then(|| std::fs::read(path).ok())??;
+        Zone::from_tzif(&content)
+    };
+    let zone = match variable.map(|name| name.trim_start_matches(':')) {
+        None => of_file(Path::new("/etc/localtime")),
+        Some("") => None,
+        Some(name) => {
+            let file = Path::new("/usr/share/zoneinfo").join(name);
+            of_file(&file).or_else(|| Zone::from_posix(name))
+        }
+    };
+    zone.unwrap_or_default()
 }
 
 /// Reads one transcript.

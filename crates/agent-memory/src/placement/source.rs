@@ -6,6 +6,7 @@ use memory_model::{EntryKind, LogEntry, Message, Part, SessionKey};
 use memory_store::ERASED;
 use message_formats::{EarlierReading, EntryHead, Origin, SessionLog};
 
+use super::by_place;
 use crate::error::Result;
 use crate::import::unreadable;
 
@@ -74,7 +75,7 @@ impl Place {
             return Ok(false);
         };
         if self.id(family) != entry.external_id.as_deref() {
-            return Ok(false);
+            return by_place::is_same(log, self.at, entry);
         }
         let read = log
             .entry(self.at)

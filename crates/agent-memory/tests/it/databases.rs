@@ -11,7 +11,7 @@ use crate::corpus::{corpus, is_deep, parse, transcripts};
 use crate::support::dump;
 
 /// Returns the URL of the server for tests with a schema of its own. Says that a test is left out if there is none.
-fn server(schema: &str) -> Option<String> {
+pub(crate) fn server(schema: &str) -> Option<String> {
     const URL: &str = "AGENT_MEMORY_TEST_POSTGRES_URL";
     let Some(url) = std::env::var(URL).ok().filter(|url| !url.is_empty()) else {
         assert!(
@@ -26,7 +26,7 @@ fn server(schema: &str) -> Option<String> {
     Some(format!("{url}{sign}schema=memory_{process}_{schema}"))
 }
 
-async fn drop_schema(url: &str) {
+pub(crate) async fn drop_schema(url: &str) {
     use sqlx::Connection as _;
 
     let (plain, schema) = url.split_once("schema=").unwrap();
@@ -37,7 +37,7 @@ async fn drop_schema(url: &str) {
     sqlx::raw_sql(drop).execute(&mut connection).await.unwrap();
 }
 
-async fn open(store: impl FullStore + 'static) -> Memory {
+pub(crate) async fn open(store: impl FullStore + 'static) -> Memory {
     let clock = Arc::new(FakeClock::new(
         memory_model::Timestamp(1_760_000_000_000_000),
         0,

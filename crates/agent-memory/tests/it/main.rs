@@ -14,6 +14,7 @@ mod appended;
 mod blocks;
 mod branched;
 mod branches;
+mod by_place;
 mod clearing;
 mod contexts;
 mod corpus;

@@ -92,3 +92,51 @@ async fn archived_messages_are_purged_by_age_with_figures_before() {
         );
     }
 }
+
+/// A message without a time is not old: a time is compared only where there is one.
+#[tokio::test]
+async fn a_message_without_a_time_has_no_age() {
+    let line = |n: i64| {
+        let mut line = serde_json::json!({"role": "user", "content": said(n as usize).text()});
+        if n % 2 == 0 {
+            line["created_at"] = Timestamp(n * DAY).to_string().into();
+        }
+        line.to_string() + "\n"
+    };
+    let source: String = (1..=90).map(line).collect();
+    let dag = DagPolicy {
+        fresh_tail: FreshTail::messages(10),
+        max_source_tokens: Some(600),
+        ..DagPolicy::default()
+    };
+    for place in both(|| memory().clock(Arc::new(Fixed)).dag(dag.clone())).await {
+        let options = message_formats::ReadOptions::default().with_session("s");
+        let transcript = message_formats::read(source.as_bytes(), &options).unwrap();
+        place.memory.import(&transcript).await.unwrap();
+        let session = place.memory.session("s").await.unwrap();
+        session.compact(Mode::Full).await.unwrap();
+        // The summaries know the times that are known.
+        for summary in session
+            .memory()
+            .store()
+            .own_summaries(session.id(), None, 100)
+            .await
+            .unwrap()
+            .items
+        {
+            let times = (summary.earliest_at, summary.latest_at);
+            assert!(times.0.is_known() && times.1.is_known(), "{times:?}");
+        }
+        let figures = session.purge(DAYS * 40, None).await.unwrap();
+        assert_eq!(figures.messages, 30, "{}", place.name);
+        let times = (Some(Timestamp(2 * DAY)), Some(Timestamp(60 * DAY)));
+        assert_eq!((figures.oldest, figures.newest), times);
+        session.purge(DAYS * 40, "kept for 40 days").await.unwrap();
+        let entries = session.entries().await.unwrap();
+        let left = entries.iter().filter(|entry| entry.text().contains("Step"));
+        assert_eq!(left.count(), 60);
+        // Without an age, all archived messages are erased.
+        let figures = session.purge(Duration::ZERO, None).await.unwrap();
+        assert_eq!(figures.messages, 50);
+    }
+}

@@ -146,9 +146,9 @@ impl AskedDate {
         Date::new(self.year?, self.month?, self.day?).ok()
     }
 
-    /// Returns the closeness of a time, in UTC, to this date. `None` if the time is not close.
+    /// Returns the closeness of a time, in UTC, to this date. `None` if the time is unknown or not close.
     pub(super) fn nearness(self, time: Timestamp) -> Option<Nearness> {
-        let date = jiff::Timestamp::from_microsecond(time.0).ok()?;
+        let date = jiff::Timestamp::from_microsecond(time.known()?.0).ok()?;
         let date = date.to_zoned(TimeZone::UTC).date();
         if let Some(day) = self.civil() {
             let later = day.until(date).ok()?.get_days();

@@ -835,6 +835,38 @@ fn events_of_openhands_without_tool_calls_and_in_pairs_are_read() {
     assert!(log.messages[0].created_at.is_known());
 }
 
+/// OpenHands writes the local time of its machine, without an offset.
+#[test]
+fn times_of_openhands_are_those_of_the_zone() {
+    let text = r#"[{"id":0,"timestamp":"2026-07-01T12:00:00.5","source":"user","action":"message","args":{"content":"Go."}},
+        {"id":1,"timestamp":"2026-07-01T12:00:00Z","source":"user","action":"message","args":{"content":"On."}}]"#;
+    let zone = memory_model::Zone::from_posix("CET-1CEST,M3.5.0,M10.5.0/3").unwrap();
+    for (options, first) in [
+        (ReadOptions::default(), "2026-07-01T12:00:00.5Z"),
+        (
+            ReadOptions::default().with_zone(zone),
+            "2026-07-01T10:00:00.5Z",
+        ),
+    ] {
+        let log = message_formats::read(text.as_bytes(), &options)
+            .unwrap()
+            .sessions
+            .remove(0);
+        let times: Vec<String> = log
+            .messages
+            .iter()
+            .map(|one| one.created_at.to_string())
+            .collect();
+        assert_eq!(times, [first, "2026-07-01T12:00:00Z"]);
+        // A store may have the earlier reading.
+        let is_utc = first.starts_with("2026-07-01T12");
+        assert_eq!(log.earlier.is_empty(), is_utc);
+        if let Some(message_formats::EarlierReading::Entry(entry)) = log.earlier.get("0") {
+            assert_eq!(entry.created_at.to_string(), "2026-07-01T12:00:00.5Z");
+        }
+    }
+}
+
 #[test]
 fn an_empty_id_of_openhands_is_none() {
     let event = r#"{"id":"","source":"user","action":"message","args":{"content":"Go."}}"#;

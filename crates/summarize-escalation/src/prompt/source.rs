@@ -54,18 +54,21 @@ fn piece(out: &mut String, piece: &Source<'_>, clip: Clip) {
             if let Some(name) = &entry.name {
                 let _ = write!(out, " name=\"{}\"", attribute(name));
             }
-            let _ = writeln!(out, " at=\"{}\">", minute(entry.created_at));
+            if let Some(at) = entry.created_at.known() {
+                let _ = write!(out, " at=\"{}\"", minute(at));
+            }
+            out.push_str(">\n");
             out.push_str(&fence(&message_text(entry, clip)));
             out.push_str("\n</message>\n");
         }
         Source::Summary(summary) => {
-            let _ = writeln!(
-                out,
-                "<summary messages=\"{}\" from=\"{}\" to=\"{}\">",
-                summary.range,
-                minute(summary.earliest_at),
-                minute(summary.latest_at)
-            );
+            let _ = write!(out, "<summary messages=\"{}\"", summary.range);
+            for (name, time) in [("from", summary.earliest_at), ("to", summary.latest_at)] {
+                if let Some(time) = time.known() {
+                    let _ = write!(out, " {name}=\"{}\"", minute(time));
+                }
+            }
+            out.push_str(">\n");
             let text = summary.text.trim();
             out.push_str(&fence(&match clip.summaries {
                 Some(chars) => {

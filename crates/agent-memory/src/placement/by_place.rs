@@ -1,0 +1,513 @@
+//! Recognition of records without an id.
+//!
+//! A record with a time is known if the session has an entry with the same values and time.
+//!
+//! Only its place in a source tells a record without a time from an equal one: a "yes" may be told again, or said again.
+//! So a source is compared with the session, message by message:
+//!
+//! 1. If both begin with the same messages, up to the end of the shorter of the two, these messages are known.
+//! 2. Otherwise, if this source or a beginning of it was imported before, the messages of that import are known.
+//! 3. Otherwise all messages of the source are new.
+//!
+//! Stored ids tell what was imported before. Records are numbered by their place in their source, and their ids name that
+//! source by a hash over all of its messages: see [`MadeId::source`]. A source that grows has the hashes of all its
+//! beginnings, so its records are found wherever they are in the log, and an import that was interrupted goes on. Only
+//! the records of the source with which a session begins keep the ids that they have in it. The hash of that source is a
+//! small value of the session, which is stored before the records.
+//!
+//! Two messages are the same if their lines are, or if their values are: see
+//! [`Message::has_same_values`](memory_model::Message::has_same_values). Notes are not compared. Their ids are.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+
+use memory_model::{EntryKind, LogEntry, RawJson, Seq, SeqRange, Timestamp};
+use message_formats::{MadeId, SessionLog, is_made_id, short_hash};
+
+use super::source::is_erased;
+use crate::error::Result;
+use crate::import::unreadable;
+use crate::session::Session;
+
+/// Key of a small stored value: the hash over the source with which the session begins.
+const FIRST_SOURCE: &str = "first-source";
+
+/// Records of a source without an id, as a session has them.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct ByPlace {
+    /// Positions of the entries that equal messages without a time, by the index of the record. These records are not
+    /// stored again.
+    pub(crate) known: BTreeMap<usize, Seq>,
+    /// Positions of the entries that equal records with a time and are written in another way.
+    pub(crate) rewritten: BTreeMap<usize, Seq>,
+    /// Indices of notes that are not stored again.
+    pub(crate) known_notes: BTreeSet<usize>,
+    /// External ids of other records, by their index, where they differ from the ids in the source.
+    ids: BTreeMap<usize, String>,
+    /// Hash over the source if the session begins with it.
+    begins_with: Option<String>,
+}
+
+impl ByPlace {
+    /// Returns the records of the source with which a session begins.
+    pub(crate) fn of_first(log: &SessionLog) -> Self {
+        let has_by_place = messages_of(log).iter().any(|at| is_by_place(log, *at));
+        Self {
+            begins_with: hashes(log, &messages_of(log))
+                .pop()
+                .filter(|_| has_by_place),
+            ..Self::default()
+        }
+    }
+
+    /// Returns the external id under which a record is stored.
+    pub(crate) fn id<'a>(&'a self, log: &'a SessionLog, at: usize) -> Option<&'a str> {
+        let renamed = self.ids.get(&at).map(String::as_str);
+        renamed.or_else(|| log.head(at)?.id)
+    }
+
+    /// Returns whether the session has a record, by its index.
+    pub(crate) fn has(&self, at: usize) -> bool {
+        self.known.contains_key(&at)
+            || self.rewritten.contains_key(&at)
+            || self.known_notes.contains(&at)
+    }
+}
+
+/// A course of entries that is compared with the messages of a source.
+#[derive(Debug, Default)]
+struct Course {
+    /// Positions of the entries, as far as they equal the first messages.
+    same: Vec<Seq>,
+    differs: bool,
+}
+
+/// Comparison of a source with a session.
+struct Comparison<'a> {
+    log: &'a SessionLog,
+    /// Indices of the messages.
+    messages: Vec<usize>,
+    /// Hashes over all beginnings of the source.
+    beginnings: HashSet<String>,
+    /// Hash over all messages of the source.
+    source: String,
+    /// All entries of the session.
+    whole: Course,
+    /// Whether the entries of `whole` have the ids of the source.
+    has_same_ids: bool,
+    /// The entries that came with the source with which the session begins.
+    first: Course,
+    /// Whether the session begins with a beginning of this source; `None` if that is not known.
+    is_first: Option<bool>,
+    /// Whether the last entry belongs to `first`. An import appends its entries without a gap.
+    is_in_first: bool,
+    /// Indices of the records with a time that are not found yet, by the time.
+    timed: HashMap<Timestamp, Vec<usize>>,
+    rewritten: BTreeMap<usize, Seq>,
+    /// Records that came with a beginning of this source.
+    told: ByPlace,
+    /// Entries that came with other sources, by the hash of the source, if they may have the same values.
+    others: BTreeMap<String, Option<BTreeMap<usize, Seq>>>,
+}
+
+impl<'a> Comparison<'a> {
+    fn new(log: &'a SessionLog, first: Option<&str>) -> Result<Self> {
+        let messages = messages_of(log);
+        let hashes = hashes(log, &messages);
+        let source = hashes.last().cloned().unwrap_or_default();
+        let beginnings: HashSet<String> = hashes.into_iter().collect();
+        let is_first = first.map(|first| beginnings.contains(first));
+        let mut compared = Self {
+            log,
+            messages,
+            beginnings,
+            source,
+            whole: Course::default(),
+            has_same_ids: true,
+            first: Course::default(),
+            is_first,
+            is_in_first: true,
+            timed: HashMap::new(),
+            rewritten: BTreeMap::new(),
+            told: ByPlace::default(),
+            others: BTreeMap::new(),
+        };
+        for at in (0..log.len()).filter(|at| is_timed(log, *at)) {
+            let read = log.entry(at).map_err(|error| unreadable(log, &error))?;
+            if let Some(time) = read.and_then(|read| read.message.created_at.known()) {
+                compared.timed.entry(time).or_default().push(at);
+            }
+        }
+        Ok(compared)
+    }
+
+    /// Returns whether the comparison needs no further entry.
+    fn is_done(&self) -> bool {
+        !self.whole.differs && self.whole.same.len() == self.messages.len() && self.timed.is_empty()
+    }
+
+    /// Compares an entry with the records of the same time.
+    fn take_timed(&mut self, entry: &LogEntry) -> Result<()> {
+        let Some(places) = self.timed.get_mut(&entry.created_at) else {
+            return Ok(());
+        };
+        for (nth, at) in places.iter().enumerate() {
+            if is_same(self.log, *at, entry)? {
+                let id = self.log.head(*at).and_then(|head| head.id);
+                if id != entry.external_id.as_deref() {
+                    self.rewritten.insert(*at, entry.seq);
+                }
+                places.remove(nth);
+                break;
+            }
+        }
+        if places.is_empty() {
+            self.timed.remove(&entry.created_at);
+        }
+        Ok(())
+    }
+
+    /// Compares the next entry of the session.
+    fn take(&mut self, entry: &LogEntry) -> Result<()> {
+        self.take_timed(entry)?;
+        let id = entry.external_id.as_deref();
+        let made = id.and_then(MadeId::parse);
+        let made = made.filter(|_| !entry.created_at.is_known());
+        if let Some(made) = &made
+            && let Some(source) = made.source
+            && self.beginnings.contains(source)
+        {
+            self.tell(made, entry);
+        }
+        if entry.kind != EntryKind::Message {
+            return Ok(());
+        }
+        if let Some(at) = self.messages.get(self.whole.same.len())
+            && !self.whole.differs
+        {
+            match is_same(self.log, *at, entry)? {
+                true => {
+                    self.has_same_ids &= self.log.head(*at).and_then(|head| head.id) == id;
+                    self.whole.same.push(entry.seq);
+                }
+                false => self.whole.differs = true,
+            }
+        }
+        let source = made.and_then(|made| Some((made.source?, made.number)));
+        match (id, source) {
+            (None, _) => self.is_in_first = false,
+            (_, Some((source, number))) => {
+                self.is_in_first = false;
+                self.compare_other(source, number, entry)?;
+            }
+            _ => self.compare_first(entry, made.is_some())?,
+        }
+        Ok(())
+    }
+
+    /// Takes an entry that came with a beginning of this source.
+    fn tell(&mut self, made: &MadeId<'_>, entry: &LogEntry) {
+        if entry.kind == EntryKind::Message {
+            let at = (made.number as usize).checked_sub(1);
+            if let Some(at) = at.and_then(|at| self.messages.get(at)) {
+                self.told.known.insert(*at, entry.seq);
+            }
+            return;
+        }
+        let is_note = |at: &usize| {
+            let made_here = made_id(self.log, *at);
+            made_here.is_some_and(|here| (here.hash, here.number) == (made.hash, made.number))
+        };
+        let notes = (0..self.log.len()).find(|at| is_by_place(self.log, *at) && is_note(at));
+        self.told.known_notes.extend(notes);
+    }
+
+    /// Compares an entry that may have come with the first source. One with an id or a time may also have come from
+    /// elsewhere. Without the hash of the first source, one that directly follows its entries counts as its own.
+    fn compare_first(&mut self, entry: &LogEntry, is_by_place: bool) -> Result<()> {
+        if self.first.differs {
+            return Ok(());
+        }
+        match self.messages.get(self.first.same.len()) {
+            Some(at) if is_same(self.log, *at, entry)? => {
+                self.first.same.push(entry.seq);
+                self.is_in_first = true;
+            }
+            Some(_) => {
+                self.first.differs = is_by_place || self.is_first.is_none() && self.is_in_first;
+            }
+            // The source is shorter than the first one.
+            None => {}
+        }
+        Ok(())
+    }
+
+    /// Compares the values of an entry that came with another source.
+    fn compare_other(&mut self, source: &str, number: u64, entry: &LogEntry) -> Result<()> {
+        if self.beginnings.contains(source) {
+            return Ok(());
+        }
+        let other = self.others.entry(source.to_owned());
+        let other = other.or_insert_with(|| Some(BTreeMap::new()));
+        let Some(known) = other else {
+            return Ok(());
+        };
+        let at = (number as usize).checked_sub(1);
+        match at.and_then(|at| self.messages.get(at)) {
+            Some(at) if is_same(self.log, *at, entry)? => drop(known.insert(*at, entry.seq)),
+            _ => *other = None,
+        }
+        Ok(())
+    }
+
+    /// Returns the records of the first messages that have neither an id nor a time, with the positions of a course.
+    fn by_place(&self, same: &[Seq]) -> BTreeMap<usize, Seq> {
+        let messages = self.messages.iter().copied().zip(same.iter().copied());
+        messages
+            .filter(|(at, _)| is_by_place(self.log, *at))
+            .collect()
+    }
+}
+
+impl Session {
+    /// Recognises the records of a source without an id in the session's log up to a position.
+    pub(crate) async fn recognize(&self, log: &SessionLog, head: Seq) -> Result<ByPlace> {
+        let mut rest = SeqRange::new(Seq::FIRST, head);
+        // If the first record with a time is found by its id, the source is not written in another way.
+        let timed = (0..log.len()).find(|at| is_timed(log, *at));
+        let is_rewritten = match timed.and_then(|at| log.head(at)?.id) {
+            Some(id) => self.position(id).await?.is_none(),
+            None => false,
+        };
+        let mut by_place = log.heads().filter(|head| head.by_place);
+        let has_by_place = by_place.any(|head| head.kind == EntryKind::Message);
+        if rest.is_none() || !(is_rewritten || has_by_place) {
+            return Ok(ByPlace::default());
+        }
+        let store = &self.memory().inner.store;
+        let first = store.state(self.id(), FIRST_SOURCE).await?;
+        let first =
+            first.and_then(|first| serde_json::from_str::<String>(first.value.as_str()).ok());
+        let mut compared = Comparison::new(log, first.as_deref())?;
+        if !is_rewritten {
+            compared.timed.clear();
+        }
+        while let Some(range) = rest.filter(|_| !compared.is_done()) {
+            let page = self.entries_in(range).await?;
+            for entry in &page.items {
+                compared.take(entry)?;
+            }
+            rest = page.next;
+        }
+        let found = match has_by_place {
+            true => self.place(&compared).await?,
+            false => ByPlace::default(),
+        };
+        Ok(ByPlace {
+            rewritten: compared.rewritten,
+            ..found
+        })
+    }
+
+    /// Decides which records without an id and a time are known, and names the others.
+    async fn place(&self, compared: &Comparison<'_>) -> Result<ByPlace> {
+        let whole = compared.by_place(&compared.whole.same);
+        let first = compared.by_place(&compared.first.same);
+        if !compared.whole.differs {
+            let found = ByPlace {
+                known: whole,
+                ..ByPlace::default()
+            };
+            return match compared.has_same_ids {
+                true => self.keep_ids(compared, found).await,
+                false => Ok(name(compared, found, false)),
+            };
+        }
+        if let Some((last, _)) = compared.told.known.last_key_value() {
+            let mut told = compared.told.clone();
+            // The source was imported first when all of the session was a beginning of it.
+            for (at, seq) in whole.range(..last) {
+                told.known.entry(*at).or_insert(*seq);
+            }
+            return Ok(name(compared, told, true));
+        }
+        let is_whole = compared.first.same.len() == compared.messages.len();
+        if !compared.first.differs
+            && !first.is_empty()
+            && (is_whole || compared.is_first != Some(false))
+        {
+            let found = ByPlace {
+                known: first,
+                ..ByPlace::default()
+            };
+            return self.keep_ids(compared, found).await;
+        }
+        for known in compared.others.values().flatten() {
+            if self.has_all_before(compared, known).await? {
+                let found = ByPlace {
+                    known: known.clone(),
+                    ..ByPlace::default()
+                };
+                return Ok(name(compared, found, true));
+            }
+        }
+        Ok(name(compared, ByPlace::default(), true))
+    }
+
+    /// Records the source with which the session begins, before its records are stored.
+    pub(crate) async fn record_first(&self, by_place: &ByPlace) -> Result<()> {
+        let Some(source) = &by_place.begins_with else {
+            return Ok(());
+        };
+        let store = &self.memory().inner.store;
+        let known = store.state(self.id(), FIRST_SOURCE).await?;
+        let revision = known.map_or(0, |known| known.revision);
+        let source = RawJson::from_value(source)?;
+        match store
+            .put_state(self.id(), FIRST_SOURCE, revision, Some(&source))
+            .await
+        {
+            // Another process imports too. The import that ends later has the longer source.
+            Err(error) if error.kind() == memory_store::ErrorKind::Stale => Ok(()),
+            recorded => Ok(recorded.map(drop)?),
+        }
+    }
+
+    /// Returns whether the session has all messages of the source up to the last of `known`.
+    async fn has_all_before(
+        &self,
+        compared: &Comparison<'_>,
+        known: &BTreeMap<usize, Seq>,
+    ) -> Result<bool> {
+        let Some((last, _)) = known.last_key_value() else {
+            return Ok(false);
+        };
+        let log = compared.log;
+        let before = compared.messages.iter().filter(|at| *at < last);
+        let is_found = |at: &usize| known.contains_key(at) || compared.rewritten.contains_key(at);
+        let unknown: Vec<usize> = before.copied().filter(|at| !is_found(at)).collect();
+        let is_by_place = unknown.iter().any(|at| is_by_place(log, *at));
+        let ids = unknown.iter().filter_map(|at| log.head(*at)?.id);
+        let ids: Vec<String> = ids.map(str::to_owned).collect();
+        let found = self.memory().inner.store.find(self.id(), &ids).await?;
+        Ok(!is_by_place && found.iter().all(Option::is_some))
+    }
+
+    /// Leaves new records the ids that they have in the source, unless other entries have these ids.
+    async fn keep_ids(&self, compared: &Comparison<'_>, mut found: ByPlace) -> Result<ByPlace> {
+        let log = compared.log;
+        let new = compared.messages.iter().copied();
+        let new = new.filter(|at| is_by_place(log, *at) && !found.has(*at));
+        let mut new: Vec<usize> = new.collect();
+        let has_new = !new.is_empty();
+        let mut more = 0;
+        while !new.is_empty() {
+            let id = |at: &usize| {
+                let mut made = made_id(log, *at)?;
+                made.number += more;
+                Some((*at, made.to_string()))
+            };
+            let named: Vec<(usize, String)> = new.iter().filter_map(id).collect();
+            let ids: Vec<String> = named.iter().map(|(_, id)| id.clone()).collect();
+            let stored = self.memory().inner.store.find(self.id(), &ids).await?;
+            new.clear();
+            for ((at, id), stored) in named.into_iter().zip(stored) {
+                match stored {
+                    Some(_) => new.push(at),
+                    None if more > 0 => drop(found.ids.insert(at, id)),
+                    None => {}
+                }
+            }
+            // No record of the source has a higher number.
+            more += log.len() as u64;
+        }
+        found.begins_with = Some(compared.source.clone()).filter(|_| has_new);
+        Ok(found)
+    }
+}
+
+/// Gives new records the ids of this source. The ids of notes are theirs too if `all`.
+fn name(compared: &Comparison<'_>, mut found: ByPlace, all: bool) -> ByPlace {
+    let log = compared.log;
+    for at in (0..log.len()).filter(|at| is_by_place(log, *at)) {
+        let message = compared.messages.binary_search(&at);
+        let Some(mut made) = made_id(log, at).filter(|_| !found.has(at)) else {
+            continue;
+        };
+        match message {
+            Ok(before) => made.number = before as u64 + 1,
+            Err(_) if !all => continue,
+            Err(_) => {}
+        }
+        made.source = Some(&compared.source);
+        found.ids.insert(at, made.to_string());
+    }
+    found
+}
+
+/// Returns the indices of the messages.
+fn messages_of(log: &SessionLog) -> Vec<usize> {
+    let is_message = |at: &usize| {
+        let head = log.head(*at);
+        head.is_some_and(|head| head.kind == EntryKind::Message)
+    };
+    (0..log.len()).filter(is_message).collect()
+}
+
+/// Returns the hash over each beginning of a source.
+fn hashes(log: &SessionLog, messages: &[usize]) -> Vec<String> {
+    let mut before = String::new();
+    let next = |at: &usize| {
+        let name = match made_id(log, *at).filter(|_| is_by_place(log, *at)) {
+            Some(made) => made.hash,
+            None => log.head(*at).and_then(|head| head.id).unwrap_or_default(),
+        };
+        before = short_hash(&format!("{before} {name}"));
+        before.clone()
+    };
+    messages.iter().map(next).collect()
+}
+
+fn made_id(log: &SessionLog, at: usize) -> Option<MadeId<'_>> {
+    MadeId::parse(log.head(at)?.id?)
+}
+
+/// Returns whether a record has a time and no id.
+fn is_timed(log: &SessionLog, at: usize) -> bool {
+    let head = log.head(at).filter(|head| !head.by_place);
+    head.is_some_and(|head| head.id.is_some_and(is_made_id))
+}
+
+fn is_by_place(log: &SessionLog, at: usize) -> bool {
+    log.head(at).is_some_and(|head| head.by_place)
+}
+
+/// Returns whether a message of a source is the same as an entry of a log.
+pub(super) fn is_same(log: &SessionLog, at: usize, entry: &LogEntry) -> Result<bool> {
+    let Some(head) = log.head(at) else {
+        return Ok(false);
+    };
+    let id = head.id.unwrap_or_default();
+    if entry.external_id.as_deref() == Some(id) {
+        return Ok(true);
+    }
+    // A record without an id is not one that has an id, and one without a time is not one that has a time.
+    let stored = entry.external_id.as_deref();
+    let is_other = stored
+        .is_some_and(|stored| !is_made_id(stored) || head.by_place && entry.created_at.is_known());
+    if is_other || !is_made_id(id) {
+        return Ok(false);
+    }
+    let stored = stored.and_then(MadeId::parse);
+    let here = made_id(log, at).filter(|_| head.by_place);
+    if let (Some(stored), Some(here)) = (stored, here)
+        && stored.hash == here.hash
+    {
+        return Ok(true);
+    }
+    let read = log.entry(at).map_err(|error| unreadable(log, &error))?;
+    Ok(read.is_some_and(|read| {
+        (head.by_place || read.message.created_at == entry.created_at)
+            && !is_erased(entry)
+            && read.message.has_same_values(entry)
+    }))
+}
