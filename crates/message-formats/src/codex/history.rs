@@ -115,6 +115,11 @@ pub(super) fn family(path: &Path, options: &ReadOptions) -> Vec<Rollout> {
             }));
         }
     }
+    // Damaged files may name each other.
+    if family.last().is_none_or(|last| last.path != path) {
+        let path = path.to_path_buf();
+        return vec![Rollout { path, parent: None }];
+    }
     family
 }
 
