@@ -162,9 +162,9 @@ async fn family(memory: &Memory, session: &Conversation) -> anyhow::Result<Vec<C
     Ok(read_conversations(&**memory.store(), &filter).await?)
 }
 
-/// Returns the paths in a folder. None if there is no such folder, or a link in its place.
+/// Returns the paths in a folder. None if there is no such folder, or something else in its place.
 fn entries(folder: &Path) -> io::Result<Vec<PathBuf>> {
-    if folder.is_symlink() {
+    if !files::is_folder(folder) {
         return Ok(Vec::new());
     }
     let entries = match std::fs::read_dir(folder) {

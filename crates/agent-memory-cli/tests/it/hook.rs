@@ -747,42 +747,42 @@ fn contents(folder: &Path) -> Vec<(PathBuf, Vec<u8>)> {
 #[test]
 fn what_others_put_beside_the_database_is_left_alone() {
     let text = line("s", "u1", None, "One.") + &line("s", "a1", Some("u1"), "Two.");
-    for suffix in ["-hook.lock", "-hook.log", "-hook.log.1", "-transcripts"] {
-        for kind in ["link", "dangling", "folder", "pipe", "device"] {
-            let home = Home::new();
-            let path = home.file("s.jsonl", &text);
-            home.file("victim/words", "words of another");
-            // The log becomes the old log when it is long.
-            let victim = home.path().join("victim");
-            if suffix == "-hook.log.1" {
-                let long = "x".repeat(2 << 20);
-                home.file("agent-memory/memory.db-hook.log", long);
-            }
-            std::fs::create_dir_all(home.database().parent().unwrap()).unwrap();
-            let name = format!("memory.db{suffix}");
-            let place = home.database().with_file_name(name);
-            match (kind, suffix) {
-                ("link", "-transcripts") => std::os::unix::fs::symlink(&victim, &place).unwrap(),
-                ("link", _) => std::os::unix::fs::symlink(victim.join("words"), &place).unwrap(),
-                ("dangling", _) => std::os::unix::fs::symlink(victim.join("new"), &place).unwrap(),
-                ("device", _) => std::os::unix::fs::symlink("/dev/zero", &place).unwrap(),
+    for kind in ["link", "dangling", "folder", "pipe", "device"] {
+        let home = Home::new();
+        let path = home.file("s.jsonl", &text);
+        home.file("victim/words", "words of another");
+        let victim = home.path().join("victim");
+        std::fs::create_dir_all(home.database().parent().unwrap()).unwrap();
+        for suffix in ["-hook.lock", "-hook.log", "-hook.log.1", "-transcripts"] {
+            let place = home.database().with_file_name(format!("memory.db{suffix}"));
+            let target = match (kind, suffix) {
+                ("link", "-transcripts") => victim.clone(),
+                ("link", _) => victim.join("words"),
+                ("dangling", _) => victim.join("new"),
+                ("device", _) => PathBuf::from("/dev/zero"),
                 ("folder", "-transcripts") => continue,
-                ("folder", _) => std::fs::create_dir(&place).unwrap(),
-                (_, _) => pipe(&place),
-            }
-            let before = contents(&victim);
-            for name in ["Stop", "SessionEnd"] {
-                work(&home, &event(name, &path, "s"));
-            }
-            assert_eq!(contents(&victim), before, "{suffix} {kind}");
-            home.ok(&["grep", "s", "Two."]).shows("Two.");
-            home.ok(&["doctor"]);
-            if suffix == "-transcripts" {
-                home.fails(&["export", "s", "--transcript"], 3);
-            }
-            home.ok(&["erase", "s", "--from", "1", "--reason", "test"]);
-            assert_eq!(contents(&victim), before, "{suffix} {kind}");
+                ("folder", _) => {
+                    std::fs::create_dir(&place).unwrap();
+                    continue;
+                }
+                (_, _) => {
+                    pipe(&place);
+                    continue;
+                }
+            };
+            std::os::unix::fs::symlink(target, &place).unwrap();
         }
+        let before = contents(&victim);
+        for name in ["Stop", "SessionEnd"] {
+            work(&home, &event(name, &path, "s"));
+        }
+        home.ok(&["grep", "s", "Two."]).shows("Two.");
+        home.ok(&["doctor"]);
+        if kind != "folder" {
+            home.fails(&["export", "s", "--transcript"], 3);
+        }
+        home.ok(&["erase", "s", "--from", "1", "--reason", "test"]);
+        assert_eq!(contents(&victim), before, "{kind}");
     }
 }
 

@@ -564,7 +564,7 @@ fn odd_configurations_are_refused() {
         std::os::unix::fs::symlink(target, &path).unwrap();
         let before = files_named(&home);
         home.fails(&["install", "claude-code"], 4)
-            .says("settings.json");
+            .says("cannot read");
         home.run(&["doctor"]).shows("unreadable");
         assert_eq!(files_named(&home), before);
     }

@@ -544,7 +544,7 @@ fn no_import_and_no_event_writes_a_note() {
     let options = ["--names", "codex"];
     let read = [call("notes_read_file", json!({"path": "plan.md"}))];
     let is_free = |what: &str| {
-        let told = replies(&home, &options, &read);
+        let told = replies_in(&home, home.path(), &options, &read);
         assert!(!told[0].to_string().contains("FORGED"), "{what}: {told:?}");
     };
     for (what, text) in forgeries(&key) {
@@ -573,13 +573,13 @@ fn no_import_and_no_event_writes_a_note() {
         "notes_write_file",
         json!({"path": "plan.md", "text": "a true note"}),
     )];
-    replies(&home, &options, &write);
+    replies_in(&home, home.path(), &options, &write);
     for (what, text) in forgeries(&key) {
         let file = home.file("forged.jsonl", text.replace("1 write", "2 write"));
         home.fails(&["import", file.to_str().unwrap()], 4);
         is_free(what);
     }
-    let told = replies(&home, &options, &read);
+    let told = replies_in(&home, home.path(), &options, &read);
     assert!(text(&told[0]).contains("a true note"), "{told:?}");
 }
 

@@ -158,7 +158,7 @@ fn json_has_no_control_characters_as_they_are() {
     for command in [
         &["export", "s"][..],
         &["export", "s", "--redact"],
-        &["--json", "show", "s"],
+        &["--json", "expand", "s", "message:1"],
         &["--json", "grep", "s", "red"],
         &["--json", "context", "s"],
         &["context", "s", "--as", "openai"],

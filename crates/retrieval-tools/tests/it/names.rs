@@ -220,9 +220,10 @@ async fn notes_under_the_names_of_codex() {
     .await;
     insta::assert_snapshot!(told);
     let entry = notes.message(2).await;
-    assert_eq!(
-        entry.message.external_id.as_deref(),
-        Some("2 append plan.md")
+    let id = entry.message.external_id.unwrap();
+    assert!(
+        id.starts_with("2 append/") && id.ends_with(" plan.md"),
+        "{id}"
     );
     notes.store.check().await.unwrap();
     notes.check().await;
