@@ -57,6 +57,32 @@ fn a_number_that_names_a_thing_is_no_value() {
 }
 
 #[test]
+fn forty_rules_for_numbered_things_stay_without_a_mark() {
+    let rules: [fn(u32) -> String; 3] = [
+        |n| format!("From now on, limit tier {n} to {n}00 requests."),
+        |n| format!("From now on, keep {} backups of database {n}.", n + 2),
+        |n| format!("Always set the timeout of worker {n} to {n}0 seconds."),
+    ];
+    for rule in rules {
+        let mut messages = Vec::new();
+        for n in 1..=40 {
+            messages.push(Message::user(rule(n)));
+            messages.push(Message::assistant("I will."));
+            messages.push(Message::user(format!("Look at module {n}, please.")));
+            messages.push(Message::assistant(format!("Module {n} is in order.")));
+        }
+        let log = log(messages, &Bytes4);
+        let source: Vec<Source<'_>> = log.iter().map(Source::from).collect();
+        let text = ExtractiveSummarizer::new().extract(&source, 1_500, &Bytes4);
+        let missing = (1..=40)
+            .map(rule)
+            .filter(|rule| !text.contains(rule.as_str()));
+        assert_eq!(missing.count(), 0, "{text}");
+        assert!(!text.contains("(later:"), "{text}");
+    }
+}
+
+#[test]
 fn a_changed_value_of_a_numbered_thing_is_noted_with_it() {
     let text = extract(&[
         "From now on, limit tier 2 to 300 requests.",
