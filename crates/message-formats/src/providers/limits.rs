@@ -654,7 +654,7 @@ mod tests {
     fn of_many_pictures_the_large_ones_are_left_out() {
         let limits = Provider::Anthropic.limits(None);
         let sized = |at: usize| {
-            if at % 3 == 0 {
+            if at.is_multiple_of(3) {
                 png(2_560, 1_440)
             } else {
                 png(900, 700)
