@@ -140,7 +140,8 @@ pub(crate) fn read_text(path: &Path, most: u64) -> io::Result<String> {
     Ok(text)
 }
 
-#[cfg(all(test, target_os = "linux"))]
+#[cfg(target_os = "linux")]
+#[cfg(test)]
 mod tests {
     use super::*;
 
