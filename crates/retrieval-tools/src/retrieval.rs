@@ -253,7 +253,7 @@ impl Retrieval {
             .await?;
         let found = found.into_iter().next().flatten();
         let found = found.filter(|one| self.grant.sees_summary(&one.range, one.depth));
-        found.ok_or_else(|| no_summary("this conversation", id))
+        found.ok_or_else(|| no_summary("this conversation has", id))
     }
 
     pub(crate) async fn info(&self) -> Result<Conversation> {
@@ -298,8 +298,8 @@ impl Retrieval {
     }
 }
 
-/// Returns the error for a summary that `place` does not have. A number alone is a position of a message.
-pub(crate) fn no_summary(place: &str, id: &SummaryId) -> Error {
+/// Returns the error for a summary that `who`, such as `this conversation has`, does not have. A number alone is a position of a message.
+pub(crate) fn no_summary(who: &str, id: &SummaryId) -> Error {
     let name = short(id.as_str());
     let number = id.as_str().trim().parse::<u32>();
     let advice = match number {
@@ -310,6 +310,6 @@ pub(crate) fn no_summary(place: &str, id: &SummaryId) -> Error {
             DescribeArgs::NAME
         ),
     };
-    let message = format!("{place} has no summary {name}: {advice}");
+    let message = format!("{who} no summary {name}: {advice}");
     Error::new(ErrorKind::NotFound, message)
 }

@@ -183,7 +183,7 @@ impl RetrievalSet {
             }
         }
         Err(no_summary(
-            &format!("none of {} sessions", self.members.len()),
+            &format!("the {} sessions have", self.members.len()),
             id,
         ))
     }

@@ -489,9 +489,18 @@ async fn a_position_alone_names_no_message_of_several_sessions() {
     for (id, expected) in [("sum_nowhere", "take an id"), ("12", "message:12")] {
         for tool in ["memory_expand", "memory_describe"] {
             let answer = set.call(tool, &json!({"summary_id": id}).to_string()).await;
-            assert!(answer.text.contains("none of 2 sessions has"), "{answer:?}");
+            assert!(
+                answer.text.contains("the 2 sessions have no summary"),
+                "{answer:?}"
+            );
             assert!(answer.text.contains(expected), "{answer:?}");
         }
     }
-    insta::assert_json_snapshot!("declared_with_a_default", set.tools()[2].schema());
+    let declared = set.tools()[2].schema();
+    assert_eq!(declared["required"], json!(["summary_id"]));
+    let session = declared["properties"]["session"]["description"].as_str();
+    assert!(
+        session.unwrap().contains("always needed for messages"),
+        "{declared}"
+    );
 }
