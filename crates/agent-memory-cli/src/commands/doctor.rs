@@ -128,7 +128,7 @@ impl Events {
 impl Deletion {
     /// Returns the transcripts that Claude Code deletes within a week.
     async fn of(home: &Path, memory: Option<&Memory>) -> anyhow::Result<Self> {
-        let settings = std::fs::read_to_string(home.join("settings.json")).ok();
+        let settings = crate::files::read_text(&home.join("settings.json"), 16 << 20).ok();
         let settings = settings.and_then(|text| read_json(&text));
         let days = settings.and_then(|settings| settings.get("cleanupPeriodDays")?.as_u64());
         let days = days.unwrap_or(CLEANUP_DAYS);
