@@ -188,11 +188,15 @@ impl Cues {
             .pairs
             .iter()
             .any(|(part, whole)| before.terms.contains(whole) && !before.terms.contains(part));
-        // `The staging key` and `the production key` are two keys.
+        // `The staging key` and `the production key` are two things, and so are `the key check` and `the key store`.
+        let apart_words = |own: &String, other: &String| {
+            !before.terms.contains(own) && !after.terms.contains(other)
+        };
         let contrasts = after.pairs.iter().any(|(part, whole)| {
             let mut others = before.pairs.iter();
             others.any(|(other, same)| {
-                same == whole && !before.terms.contains(part) && !after.terms.contains(other)
+                (same == whole && apart_words(part, other))
+                    || (other == part && apart_words(whole, same))
             })
         });
         let is_other_part = is_other_part || narrows;
