@@ -49,8 +49,7 @@ impl NumberedSentence {
                     .iter()
                     .filter(|clause| !std::ptr::eq(*clause, after));
                 let mut others = others.flat_map(|clause| &clause.values);
-                let takes_back =
-                    former().any(is_held) || (self.cues.now && others.any(|value| is_held(value)));
+                let takes_back = former().any(is_held) || (self.cues.now && others.any(is_held));
                 let cues = Cues {
                     moves: self.cues.moves || takes_back,
                     ..self.cues

@@ -80,7 +80,7 @@ fn run(text: &str) -> usize {
             '\'' | '’' => last.is_alphabetic() && next.is_alphabetic(),
             _ => false,
         };
-        if !is_part(c) && !(joins && is_part(last)) {
+        if !(is_part(c) || joins && is_part(last)) {
             break;
         }
         length = at + c.len_utf8();
@@ -129,7 +129,7 @@ fn han_number(text: &str, before: char) -> Option<usize> {
     let digits = rest.get(..length)?;
     let after = rest.get(length..)?;
     let counts = (LEXICON.counters.longest(after).is_some()
-        && !(digits == "一" && !after.starts_with("人")))
+        && (digits != "一" || after.starts_with("人")))
         || LEXICON.han_units.longest(after).is_some()
         || (LEXICON.namers.longest(after).is_some() && digits != "一")
         || after.starts_with('万')
