@@ -68,17 +68,12 @@ impl Reader<'_> {
             }
             rest = self.at(end_of_unit).to_owned();
         }
-        let currency = LEXICON.units.get(rest.as_str()).filter(|_| {
+        let known_unit = LEXICON.units.get(rest.as_str()).filter(|_| {
             rest.chars().count() > 1
                 || is_number_of_unit
                 || matches!(rest.as_str(), "%" | "€" | "$" | "°" | "m" | "h" | "g" | "s")
         });
-        if let Some((dimension, size)) = currency
-            && !(rest == "h" || rest == "s")
-                | is_number_of_unit
-                | self.touches(end.saturating_sub(1))
-                | (rest == "h")
-        {
+        if let Some((dimension, size)) = known_unit {
             let end = match is_number_of_unit && scale <= 1.0 {
                 true => end,
                 false => end_of_unit + 1,
