@@ -30,7 +30,7 @@ async fn context(rule: fn(u32) -> String) -> String {
             "It lists the harbours of coast {n}."
         )));
     }
-    session.ingest_batch(said).await.unwrap();
+    let _ = session.ingest_batch(said).await.unwrap();
     session.compact(Mode::Full).await.unwrap();
     let context = session.assemble(Budget::tokens(4_000)).await.unwrap();
     let texts: Vec<String> = context.to_messages().iter().map(Message::text).collect();

@@ -389,7 +389,7 @@ async fn media_beyond_each_limit_are_left_out_and_the_request_stays() {
         let mut requests = vec![written];
         // The store need not hold all these bytes.
         if is_light {
-            session.ingest_batch(messages).await.unwrap();
+            let _ = session.ingest_batch(messages).await.unwrap();
             let context = session.assemble(Budget::tokens(100_000_000)).await.unwrap();
             requests.push(Value::Object(context.to_request(provider)));
         }
