@@ -4,7 +4,6 @@
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
-use memory_model::Seq;
 use memory_store::EntryOutcome;
 use message_formats::{EarlierReading, EntryHead, SessionLog};
 
