@@ -140,7 +140,7 @@ impl ImportedFiles {
         }
         let known = self.sessions.iter().flat_map(|row| {
             let runs = row.session.known.iter();
-            runs.map(|run| (&*row.file, &row.session.session, run))
+            runs.map(move |run| (&*row.file, &row.session.session, run))
         });
         let all = known.clone().count();
         lines.extend(known.take(NAMED).map(|(file, session, run)| {
