@@ -103,11 +103,16 @@ struct Comparison<'a> {
     /// Indices of the records with a time that are not found yet, by the time.
     timed: HashMap<Timestamp, Vec<usize>>,
     rewritten: BTreeMap<usize, Seq>,
+    /// External ids of the entries in `rewritten`.
+    ids: BTreeMap<usize, String>,
     /// Records that came with a beginning of this source.
     told: ByPlace,
     /// Entries that came with other sources, by the hash of the source, if they may have the same values.
-    others: BTreeMap<String, Option<BTreeMap<usize, Seq>>>,
+    others: BTreeMap<String, Option<Told>>,
 }
+
+/// Positions and hashes of entries without an id and a time, by the index of the record that has their values.
+type Told = BTreeMap<usize, (Seq, String)>;
 
 impl<'a> Comparison<'a> {
     fn new(log: &'a SessionLog, first: Option<&str>) -> Result<Self> {
@@ -128,6 +133,7 @@ impl<'a> Comparison<'a> {
             is_in_first: true,
             timed: HashMap::new(),
             rewritten: BTreeMap::new(),
+            ids: BTreeMap::new(),
             told: ByPlace::default(),
             others: BTreeMap::new(),
         };
@@ -155,6 +161,7 @@ impl<'a> Comparison<'a> {
                 let id = self.log.head(*at).and_then(|head| head.id);
                 if id != entry.external_id.as_deref() {
                     self.rewritten.insert(*at, entry.seq);
+                    self.ids.extend(entry.external_id.clone().map(|id| (*at, id)));
                 }
                 places.remove(nth);
                 break;
@@ -192,12 +199,19 @@ impl<'a> Comparison<'a> {
                 false => self.whole.differs = true,
             }
         }
-        let source = made.and_then(|made| Some((made.source?, made.number)));
-        match (id, source) {
+        match (id, &made) {
             (None, _) => self.is_in_first = false,
-            (_, Some((source, number))) => {
+            (
+                _,
+                Some(
+                    made @ MadeId {
+                        source: Some(source),
+                        ..
+                    },
+                ),
+            ) => {
                 self.is_in_first = false;
-                self.compare_other(source, number, entry)?;
+                self.compare_other(source, made, entry)?;
             }
             _ => self.compare_first(entry, made.is_some())?,
         }
@@ -242,7 +256,12 @@ impl<'a> Comparison<'a> {
     }
 
     /// Compares the values of an entry that came with another source.
-    fn compare_other(&mut self, source: &str, number: u64, entry: &LogEntry) -> Result<()> {
+    fn compare_other(
+        &mut self,
+        source: &str,
+        made: &MadeId<'_>,
+        entry: &LogEntry,
+    ) -> Result<()> {
         if self.beginnings.contains(source) {
             return Ok(());
         }
@@ -251,12 +270,54 @@ impl<'a> Comparison<'a> {
         let Some(known) = other else {
             return Ok(());
         };
-        let at = (number as usize).checked_sub(1);
+        let at = (made.number as usize).checked_sub(1);
         match at.and_then(|at| self.messages.get(at)) {
-            Some(at) if is_same(self.log, *at, entry)? => drop(known.insert(*at, entry.seq)),
+            Some(at) if is_same(self.log, *at, entry)? => {
+                known.insert(*at, (entry.seq, made.hash.to_owned()));
+            }
             _ => *other = None,
         }
         Ok(())
+    }
+
+    /// Returns the positions of the messages that came with a beginning of this source that was written in another way:
+    /// with the hashes of its stored messages, the beginning has the hash that names it.
+    fn told_otherwise(&self) -> BTreeMap<usize, Seq> {
+        let told = self.others.iter();
+        let told = told.filter_map(|(source, told)| Some((source, told.as_ref()?)));
+        let mut told: Vec<(&String, &Told)> = told.collect();
+        told.sort_by_key(|(_, told)| told.last_key_value().map(|(last, _)| *last));
+        let mut found = Told::new();
+        for (source, own) in told {
+            let Some((first, _)) = own.first_key_value() else {
+                continue;
+            };
+            let mut whole = found.clone();
+            whole.split_off(first);
+            whole.extend(own.iter().map(|(at, told)| (*at, told.clone())));
+            if self.is_beginning(&whole, source) {
+                found = whole;
+            }
+        }
+        found.into_iter().map(|(at, (seq, _))| (at, seq)).collect()
+    }
+
+    /// Returns whether a beginning of the source has a hash, with the hashes that its messages have in the log.
+    fn is_beginning(&self, told: &Told, source: &str) -> bool {
+        let mut before = String::new();
+        self.messages
+            .iter()
+            .map_while(|at| match is_by_place(self.log, *at) {
+                true => told.get(at).map(|(_, hash)| hash.as_str()),
+                false => {
+                    let stored = self.ids.get(at).map(String::as_str);
+                    Some(stored.or_else(|| self.log.head(*at)?.id).unwrap_or_default())
+                }
+            })
+            .any(|name| {
+                before = short_hash(&format!("{before} {name}"));
+                before == source
+            })
     }
 
     /// Returns the records of the first messages that have neither an id nor a time, with the positions of a course.
@@ -341,16 +402,11 @@ impl Session {
             };
             return self.keep_ids(compared, found).await;
         }
-        for known in compared.others.values().flatten() {
-            if self.has_all_before(compared, known).await? {
-                let found = ByPlace {
-                    known: known.clone(),
-                    ..ByPlace::default()
-                };
-                return Ok(name(compared, found, true));
-            }
-        }
-        Ok(name(compared, ByPlace::default(), true))
+        let found = ByPlace {
+            known: compared.told_otherwise(),
+            ..ByPlace::default()
+        };
+        Ok(name(compared, found, true))
     }
 
     /// Records the source with which the session begins, before its records are stored.
@@ -370,26 +426,6 @@ impl Session {
             Err(error) if error.kind() == memory_store::ErrorKind::Stale => Ok(()),
             recorded => Ok(recorded.map(drop)?),
         }
-    }
-
-    /// Returns whether the session has all messages of the source up to the last of `known`.
-    async fn has_all_before(
-        &self,
-        compared: &Comparison<'_>,
-        known: &BTreeMap<usize, Seq>,
-    ) -> Result<bool> {
-        let Some((last, _)) = known.last_key_value() else {
-            return Ok(false);
-        };
-        let log = compared.log;
-        let before = compared.messages.iter().filter(|at| *at < last);
-        let is_found = |at: &usize| known.contains_key(at) || compared.rewritten.contains_key(at);
-        let unknown: Vec<usize> = before.copied().filter(|at| !is_found(at)).collect();
-        let is_by_place = unknown.iter().any(|at| is_by_place(log, *at));
-        let ids = unknown.iter().filter_map(|at| log.head(*at)?.id);
-        let ids: Vec<String> = ids.map(str::to_owned).collect();
-        let found = self.memory().inner.store.find(self.id(), &ids).await?;
-        Ok(!is_by_place && found.iter().all(Option::is_some))
     }
 
     /// Leaves new records the ids that they have in the source, unless other entries have these ids.
