@@ -4,6 +4,9 @@ use serde_json::value::RawValue;
 
 use crate::raw::{RawObject, list, string};
 
+/// Maximum nesting of a value. The common libraries read no deeper one.
+const MAX_DEPTH: usize = 128;
+
 /// Way in which a library writes JSON.
 #[derive(Debug, Clone, Copy)]
 struct Writing {
@@ -22,7 +25,7 @@ enum Order {
 }
 
 /// Returns the texts of a JSON value in the ways of the common libraries, without the text itself. Empty if the value
-/// has keys twice or text that is not Unicode.
+/// has keys twice, text that is not Unicode, or more than [`MAX_DEPTH`] levels.
 pub(crate) fn others(json: &str) -> Vec<String> {
     let mut texts: Vec<String> = Vec::new();
     for order in [Order::AsItCame, Order::Rising, Order::Falling] {
@@ -35,7 +38,7 @@ pub(crate) fn others(json: &str) -> Vec<String> {
                 };
                 let mut text = String::with_capacity(json.len());
                 let value = serde_json::from_str::<&RawValue>(json).ok();
-                let written = value.and_then(|value| writing.write(value, &mut text));
+                let written = value.and_then(|value| writing.write(value, MAX_DEPTH, &mut text));
                 if written.is_some() && text != json && !texts.contains(&text) {
                     texts.push(text);
                 }
@@ -46,7 +49,9 @@ pub(crate) fn others(json: &str) -> Vec<String> {
 }
 
 impl Writing {
-    fn write(self, value: &RawValue, out: &mut String) -> Option<()> {
+    /// Writes a value with at most `levels` levels.
+    fn write(self, value: &RawValue, levels: usize, out: &mut String) -> Option<()> {
+        let inner = levels.checked_sub(1)?;
         let (comma, colon) = match self.is_spaced {
             true => (", ", ": "),
             false => (",", ":"),
@@ -65,7 +70,7 @@ impl Writing {
                     out.push_str(if nth > 0 { comma } else { "" });
                     self.text(&member.name, out);
                     out.push_str(colon);
-                    self.write(member.value, out)?;
+                    self.write(member.value, inner, out)?;
                 }
                 out.push('}');
             }
@@ -73,7 +78,7 @@ impl Writing {
                 out.push('[');
                 for (nth, item) in list(value)?.into_iter().enumerate() {
                     out.push_str(if nth > 0 { comma } else { "" });
-                    self.write(item, out)?;
+                    self.write(item, inner, out)?;
                 }
                 out.push(']');
             }
@@ -119,6 +124,8 @@ mod tests {
         }
         assert_eq!(others(r#"{"a":1,"a":2}"#), Vec::<String>::new());
         assert_eq!(others(r#"{"a":"\ud800"}"#), Vec::<String>::new());
+        let nested = |levels| format!("{}{}", "[".repeat(levels), "]".repeat(levels));
+        assert_eq!(others(&nested(10_000)), Vec::<String>::new());
         assert!(
             others(r#"{"a":[1.00,{"b":null}]}"#)
                 .contains(&r#"{"a": [1.00, {"b": null}]}"#.to_owned())

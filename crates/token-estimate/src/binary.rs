@@ -89,8 +89,8 @@ pub fn binary_in_text(text: &str, found: &mut dyn FnMut(BinaryRun)) {
         return;
     }
     runs(text, &mut |range, data, before| {
-        let known = is_picture(data, before) || data.starts_with(PDF);
-        if data.len() >= LONG_IN_TEXT && (known || before.ends_with(";base64,")) {
+        let is_known = || is_picture(data, before) || data.starts_with(PDF);
+        if data.len() >= LONG_IN_TEXT && (before.ends_with(";base64,") || is_known()) {
             found(BinaryRun {
                 kind: kind(data, before),
                 range,
@@ -182,13 +182,23 @@ fn kind(data: &str, before: &str) -> BinaryKind {
     }
 }
 
+/// Maximum length of the beginning of a data URL, up to its data, in bytes.
+const LONGEST_HEAD: usize = 256;
+
 /// Returns whether Base64 is a picture, by its beginning or by the media type of the data URL that ends `before`.
 fn is_picture(data: &str, before: &str) -> bool {
     // In a JSON string, a slash may have a backslash before it.
     let data = data.strip_prefix('\\').unwrap_or(data);
-    let head = before.rsplit_once("data:").map_or("", |(_, head)| head);
-    let of_url = before.ends_with(";base64,") && head.starts_with("image");
-    of_url || PICTURES.iter().any(|picture| data.starts_with(picture))
+    let is_known = PICTURES.iter().any(|picture| data.starts_with(picture));
+    is_known || {
+        let before = before.strip_suffix(";base64,").unwrap_or_default();
+        let near = before.as_bytes();
+        let near = near.get(near.len().saturating_sub(LONGEST_HEAD)..);
+        let near = near.unwrap_or_default().utf8_chunks().last();
+        let near = near.map_or("", |chunk| chunk.valid());
+        near.rsplit_once("data:")
+            .is_some_and(|(_, head)| head.starts_with("image"))
+    }
 }
 
 #[cfg(test)]
@@ -233,6 +243,21 @@ mod tests {
             assert_eq!(found(&json), [expected], "{json}");
         }
         assert_eq!(found(r#"{"data":"a word","id":"srvtoolu_01WYG3"}"#), []);
+    }
+
+    /// Each run looks only at the text directly before it, so a text of many short runs takes linear time.
+    #[test]
+    fn a_data_url_has_a_short_head() {
+        let words = "aB3/".repeat(300);
+        for (between, expected) in [
+            ("", true),
+            (";charset=utf-8", true),
+            (&"é".repeat(200), false),
+        ] {
+            let before = format!("é data:image/heic{between};base64,");
+            assert_eq!(is_picture(&words, &before), expected, "{before}");
+        }
+        assert!(!is_picture(&words, "data:image/heic"));
     }
 
     #[test]

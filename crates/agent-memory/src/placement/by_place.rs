@@ -161,7 +161,8 @@ impl<'a> Comparison<'a> {
                 let id = self.log.head(*at).and_then(|head| head.id);
                 if id != entry.external_id.as_deref() {
                     self.rewritten.insert(*at, entry.seq);
-                    self.ids.extend(entry.external_id.clone().map(|id| (*at, id)));
+                    self.ids
+                        .extend(entry.external_id.clone().map(|id| (*at, id)));
                 }
                 places.remove(nth);
                 break;
@@ -185,7 +186,10 @@ impl<'a> Comparison<'a> {
         {
             self.tell(made, entry);
         }
-        if entry.kind != EntryKind::Message {
+        // Earlier versions read some messages as notes.
+        let next = self.messages.get(self.whole.same.len());
+        let next = next.and_then(|at| self.log.head(*at)?.id);
+        if entry.kind != EntryKind::Message && (next.is_none() || next != id) {
             return Ok(());
         }
         if let Some(at) = self.messages.get(self.whole.same.len())
@@ -256,12 +260,7 @@ impl<'a> Comparison<'a> {
     }
 
     /// Compares the values of an entry that came with another source.
-    fn compare_other(
-        &mut self,
-        source: &str,
-        made: &MadeId<'_>,
-        entry: &LogEntry,
-    ) -> Result<()> {
+    fn compare_other(&mut self, source: &str, made: &MadeId<'_>, entry: &LogEntry) -> Result<()> {
         if self.beginnings.contains(source) {
             return Ok(());
         }
@@ -311,7 +310,11 @@ impl<'a> Comparison<'a> {
                 true => told.get(at).map(|(_, hash)| hash.as_str()),
                 false => {
                     let stored = self.ids.get(at).map(String::as_str);
-                    Some(stored.or_else(|| self.log.head(*at)?.id).unwrap_or_default())
+                    Some(
+                        stored
+                            .or_else(|| self.log.head(*at)?.id)
+                            .unwrap_or_default(),
+                    )
                 }
             })
             .any(|name| {
