@@ -8,7 +8,7 @@ use memory_store::EntryOutcome;
 use message_formats::{EarlierReading, EntryHead, SessionLog};
 
 use crate::error::Result;
-use crate::import::unreadable;
+use crate::error::unreadable;
 use crate::ingest::IngestReport;
 use crate::placement::PlacedLog;
 use crate::session::Session;

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use message_formats::SessionLog;
+
 /// Kind of an [`Error`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
@@ -237,3 +239,12 @@ impl From<serde_json::Error> for Error {
 
 /// Result of this crate's operations. The error type is [`Error`] unless another type is given.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// Returns the error for the messages of a large transcript that cannot be read back.
+pub(crate) fn unreadable(log: &SessionLog, error: &std::io::Error) -> Error {
+    let message = format!(
+        "the temporary file with the messages of {} cannot be read ({error}): import the transcript again",
+        log.key
+    );
+    Error::new(ErrorKind::Invalid, message)
+}

@@ -511,15 +511,6 @@ impl Session {
     }
 }
 
-/// Returns the error for the messages of a large transcript that cannot be read back.
-pub(crate) fn unreadable(log: &SessionLog, error: &std::io::Error) -> Error {
-    let message = format!(
-        "the temporary file with the messages of {} cannot be read ({error}): import the transcript again",
-        log.key
-    );
-    Error::new(ErrorKind::Invalid, message)
-}
-
 fn report(
     transcript: &Transcript,
     placed: &PlacedLog<'_>,

@@ -20,6 +20,8 @@ mod messages;
 mod policy;
 mod preamble;
 mod render;
+#[cfg(feature = "providers")]
+mod requests;
 mod shorten;
 mod skeleton;
 

@@ -16,8 +16,9 @@ use memory_model::{EntryKind, Message, Part, Role, SessionKey, Timestamp};
 
 use crate::detect::{self, Kind};
 use crate::json_lines::{self, Line, LineReader, Sessions};
+use crate::made_id::{QUEUED, is_made_id};
 use crate::raw::{RawObject, Reading};
-use crate::session::{QUEUED, SessionBuilder, is_made_id, is_own, note, short_hash};
+use crate::session::{SessionBuilder, is_own, note, short_hash};
 use crate::{
     AgentHome, Confidence, EarlierReading, Error, Format, Head, Input, Origin, ReadOptions, Report,
     SessionLog, Sink,

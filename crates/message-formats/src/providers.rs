@@ -83,6 +83,7 @@ mod limits;
 mod media;
 mod prepare;
 mod reply;
+mod shape;
 mod turns;
 mod unknown;
 
@@ -93,23 +94,10 @@ pub mod responses;
 
 pub use call_ids::{CallIds, chat_call_id, original_call_id, wire_call_id};
 pub use limits::{Known, LIMITS, RequestLimits, bytes, within, within_known};
+pub use shape::Provider;
 pub use turns::CONTINUED;
 
 use crate::error::Error;
-
-/// The shape of a provider's request.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum Provider {
-    /// OpenAI chat completions: [`openai`].
-    OpenAi,
-    /// OpenAI responses: [`responses`].
-    Responses,
-    /// Anthropic messages: [`anthropic`].
-    Anthropic,
-    /// Gemini `generateContent`: [`gemini`].
-    Gemini,
-}
 
 impl Provider {
     /// All shapes.

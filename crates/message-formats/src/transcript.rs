@@ -7,9 +7,9 @@ use std::io;
 use memory_model::{EntryKind, Message, RawJson, SessionKey, Timestamp};
 
 use crate::entry::{EarlierReading, EntryHead, ReadEntry};
+use crate::made_id::is_by_place;
 use crate::overflow::Overflowed;
 use crate::report::Report;
-use crate::session::is_by_place;
 
 /// The conversations of a source, and the report on their reading.
 ///

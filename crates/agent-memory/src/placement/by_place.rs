@@ -21,11 +21,11 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use memory_model::{EntryKind, LogEntry, RawJson, Seq, SeqRange, Timestamp};
+use memory_store::ERASED;
 use message_formats::{MadeId, SessionLog, is_made_id, short_hash};
 
-use super::source::is_erased;
 use crate::error::Result;
-use crate::import::unreadable;
+use crate::error::unreadable;
 use crate::session::Session;
 
 /// Key of a small stored value: the hash over the source with which the session begins.
@@ -549,4 +549,9 @@ pub(super) fn is_same(log: &SessionLog, at: usize, entry: &LogEntry) -> Result<b
             && !is_erased(entry)
             && read.message.has_same_values(entry)
     }))
+}
+
+/// Returns whether an entry may be erased: it has no parts, or only the text of erased messages.
+pub(super) fn is_erased(entry: &LogEntry) -> bool {
+    entry.parts.is_empty() || (entry.meta.is_none() && entry.text() == ERASED)
 }

@@ -3,12 +3,11 @@
 use std::collections::HashMap;
 
 use memory_model::{EntryKind, LogEntry, Message, Part, SessionKey};
-use memory_store::ERASED;
 use message_formats::{EarlierReading, EntryHead, Origin, SessionLog};
 
-use super::by_place;
+use super::by_place::{self, is_erased};
 use crate::error::Result;
-use crate::import::unreadable;
+use crate::error::unreadable;
 
 /// Returns whether an entry names its predecessor, or may have named one before its words were erased.
 pub(super) fn is_linked(entry: &LogEntry) -> bool {
@@ -23,11 +22,6 @@ const ORDERED: [&str; 2] = ["msg_", "prt_"];
 pub(super) fn is_ordered(entry: &LogEntry) -> bool {
     let id = entry.external_id.as_deref().unwrap_or_default();
     entry.kind == EntryKind::Message && ORDERED.iter().any(|begin| id.starts_with(begin))
-}
-
-/// Returns whether an entry may be erased: it has no parts, or only the text of erased messages.
-pub(super) fn is_erased(entry: &LogEntry) -> bool {
-    entry.parts.is_empty() || (entry.meta.is_none() && entry.text() == ERASED)
 }
 
 /// Returns whether a record of a source without a session name is the same as an entry of a log. Equal generated ids

@@ -8,7 +8,8 @@ use memory_store::{LogRead, Violation, ViolationKind};
 use message_formats::{EarlierReading, Transcript};
 
 use crate::error::Result;
-use crate::import::{known_past, unreadable};
+use crate::error::unreadable;
+use crate::import::known_past;
 use crate::memory::Memory;
 use crate::session::Session;
 

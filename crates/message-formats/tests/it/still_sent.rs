@@ -4,7 +4,7 @@
 //! For each agent with branches, a model of the agent has a conversation at random and writes the transcript as the
 //! agent does. After each step the file is read as it is by then.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use memory_model::EntryKind;
 use message_formats::{Origin, SessionLog, Transcript};
@@ -103,7 +103,7 @@ fn check(agent: &mut dyn Agent, steps: &[Step]) -> Result<(), TestCaseError> {
         prop_assert_eq!(&answers, &course.iter().collect::<Vec<_>>(), "{}", file);
         // Nothing is lost, and no message is in two branches.
         let everything = transcript.sessions.iter().flat_map(messages);
-        let mut everywhere: HashMap<(bool, String), usize> = HashMap::new();
+        let mut everywhere: BTreeMap<(bool, String), usize> = BTreeMap::new();
         everything.for_each(|one| *everywhere.entry(one).or_default() += 1);
         for ((_, words), times) in everywhere {
             prop_assert_eq!(times, 1, "{} in {}", words, file);
@@ -289,7 +289,7 @@ impl Agent for ClaudeCode {
         if self.repeated > 0 {
             self.write_again(way);
         }
-        if way % 3 > 0 || self.repeated > 0 {
+        if !way.is_multiple_of(3) || self.repeated > 0 {
             self.hook();
         }
         let tip = self.tip.clone();
@@ -377,7 +377,7 @@ impl Agent for Pi {
     fn back(&mut self, to: usize) {
         let left = std::mem::replace(&mut self.tip, self.before[to].clone());
         self.before.truncate(to);
-        if self.entries % 2 == 0 {
+        if self.entries.is_multiple_of(2) {
             self.entry(
                 "branch_summary",
                 json!({"fromId": left, "summary": "Tried something."}),
