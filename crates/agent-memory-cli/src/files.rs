@@ -1,6 +1,6 @@
 //! Files and folders that the program keeps for itself, in places where others may have put something first.
 //!
-//! A link is never followed, a pipe or a device is never opened, and nothing is truncated. What is created is for the
+//! A link is never followed, a pipe or a device is never opened, and nothing is truncated. New files are for the
 //! user alone, for any umask.
 
 use std::fs::{File, OpenOptions};

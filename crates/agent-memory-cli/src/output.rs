@@ -116,7 +116,7 @@ pub(crate) fn note(text: &str) {
 }
 
 /// Takes the meaning from markers such as `<agent-memory>` in a text, of any case and with blanks in them, so that no text
-/// can end or begin what is between two markers.
+/// can end or begin the text between two markers.
 pub(crate) fn without_markers(text: &str) -> String {
     const NAME: &str = "agent-memory";
     let mut out = String::with_capacity(text.len());

@@ -48,9 +48,9 @@ pub(crate) struct Redactor {
     rules: Vec<Rule>,
     /// Kinds of values by the end of a key of a JSON object.
     keys: Vec<Rule>,
-    /// Ids that are hashes of contents, and the keys of JSON objects whose values are ids of calls.
+    /// Ids that are hashes of contents, and the keys of JSON objects with ids of calls as values.
     ids: Option<(Regex, Regex)>,
-    /// Keys of JSON objects whose values are headers.
+    /// Keys of JSON objects with headers as values.
     headers: Regex,
     colors: Regex,
     secret: hmac::Key,
@@ -60,7 +60,7 @@ pub(crate) struct Redactor {
 }
 
 impl Redactor {
-    /// Makes a redactor with a secret of its own.
+    /// Makes a redactor with a new secret.
     pub(crate) fn new() -> anyhow::Result<Self> {
         let mut secret = [0; 32];
         let filled = SystemRandom::new().fill(&mut secret);
@@ -80,7 +80,7 @@ impl Redactor {
         Ok(redactor)
     }
 
-    /// Makes a redactor whose ids come from a secret.
+    /// Makes a redactor with ids that come from a secret.
     fn with_secret(secret: &[u8]) -> anyhow::Result<Self> {
         Ok(Self {
             rules: of_texts()?,
@@ -353,7 +353,7 @@ impl Values {
         *self.numbers.entry(text).or_insert_with(new)
     }
 
-    /// Returns what is shown in place of a value.
+    /// Returns the mark that replaces a value.
     fn shown(&mut self, number: usize) -> String {
         let Some(secret) = self.all.get_mut(number) else {
             return String::new();

@@ -174,7 +174,7 @@ impl Members<'_> {
     }
 }
 
-/// A repository of Git, which its worktrees share. A submodule has a repository of its own.
+/// A repository of Git, which its worktrees share. A submodule has a separate repository.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Repository {
     /// Real path of the folder with the history, or of a worktree that no history knows.
@@ -269,7 +269,7 @@ fn real(path: &Path) -> Option<PathBuf> {
     path.canonicalize().ok()
 }
 
-/// Returns the absolute path of a folder behind links. Of a folder that is gone, the links in what is left of its path.
+/// Returns the absolute path of a folder behind links. Of a folder that is gone, the links in the rest of its path.
 fn place(folder: &Path) -> PathBuf {
     let Ok(folder) = std::path::absolute(folder) else {
         return folder.to_owned();
@@ -337,7 +337,7 @@ mod tests {
         std::fs::write(path, text).unwrap();
     }
 
-    /// Creates what Git keeps of a repository.
+    /// Creates the files by which Git knows a repository.
     fn repository(common: &Path, config: &str) {
         for folder in ["objects", "refs"] {
             std::fs::create_dir_all(common.join(folder)).unwrap();

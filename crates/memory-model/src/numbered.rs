@@ -3,7 +3,7 @@
 //! A number in a sentence is a name or a value. It is a name if it belongs to the subject: `tier 2` in `limit tier 2 to
 //! 300 requests`, where `300 requests` is the value. Two sentences whose names differ are about different things, and
 //! neither changes the other. If the names are equal, a later sentence changes an earlier one if a comparable value
-//! differs and nothing suggests that it is another property. Where this cannot be decided, nothing changes.
+//! differs and nothing suggests that it is another property. Where this cannot be decided, there is no change.
 //!
 //! The words by which numbers are understood are data, in English, German and Chinese: `words.txt`.
 

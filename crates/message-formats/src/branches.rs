@@ -32,7 +32,7 @@ pub(crate) struct Branches {
     back: Option<Place>,
     /// Name of that fork, if the source names it.
     next: Option<Named>,
-    /// Whether a fork goes on in the name of the session that it is a fork of.
+    /// Whether a fork continues under the name of the session that it is a fork of.
     stand_in: bool,
 }
 
@@ -81,7 +81,7 @@ impl Branches {
         }
     }
 
-    /// Lets the fork in use go on in the name of the session that it is a fork of: see
+    /// Lets the fork in use continue under the name of the session that it is a fork of: see
     /// [`SessionLog::stands_for`](crate::SessionLog::stands_for).
     pub(crate) fn with_stand_ins(mut self) -> Self {
         self.stand_in = true;

@@ -847,7 +847,7 @@ impl Reader {
     }
 
     /// Records that the program wrote a line of the tree again. It stands at the end of the chain once more, so that a
-    /// line behind it goes on from there and takes nothing back.
+    /// line behind it continues there and takes nothing back.
     fn stand_again(&mut self, chain: usize, name: Name) {
         let Some(line) = self.lines.get(name) else {
             return;

@@ -16,7 +16,7 @@
 //!   read again, and the answer in which the model wrote the summary is a note. A summary without a message before it
 //!   is a message of the user.
 //! - Turns that were taken back (`thread_rolled_back`) stay in their branch, and a fork begins before them.
-//! - An edited message and a fork begin a new file, whose `history_base` names the rollout that it goes on from. That
+//! - An edited message and a fork begin a new file, whose `history_base` names the rollout that it continues. That
 //!   one is read too, from the same folder or Codex' home, up to any number of rollouts. The session of an edit is
 //!   `THREAD/ROLLOUT`, a fork of the thread's that stands for it from then on. A fork has its own thread's name. Without
 //!   the other file, a rollout is read alone, and the report has the warning `missing_base`.
@@ -160,9 +160,9 @@ struct Reader {
     context: String,
     /// Id of the rollout that is being read, if its file names it.
     rollout: Option<String>,
-    /// Whether the oldest rollout goes on from one that was not found.
+    /// Whether the oldest rollout continues one that was not found.
     is_cut_off: bool,
-    /// Indices of the rollouts that go on from the one that is being read, with the parts that they share.
+    /// Indices of the rollouts that continue the one that is being read, with the parts that they share.
     children: Vec<(usize, Base)>,
     /// Number of bytes of it that were read.
     taken: Rc<Cell<u64>>,
@@ -221,7 +221,7 @@ impl LineReader for Reader {
 }
 
 impl Reader {
-    /// Reads a rollout that others go on from: those with these indices, from the ends of these parts.
+    /// Reads a rollout that others continue: those with these indices, from the ends of these parts.
     fn inherit(
         &mut self,
         path: &Path,
@@ -284,7 +284,7 @@ impl Reader {
         })
     }
 
-    /// Begins the session of a rollout that goes on from another.
+    /// Begins the session of a rollout that continues another.
     fn begin(
         &mut self,
         cut: Cut,

@@ -80,7 +80,7 @@ pub struct SessionLog {
     pub later_keys: Vec<(String, SessionKey)>,
     /// Session whose file this one was copied from before it continued on its own. Both files begin with the same entries.
     pub copied_from: Option<SessionKey>,
-    /// Session in whose name this fork goes on, once it is the branch [in use](Self::in_use): its agent continues this
+    /// Session under the name of which this fork continues, once it is the branch [in use](Self::in_use): its agent continues this
     /// branch under the name of that session.
     pub stands_for: Option<SessionKey>,
     /// Time since which the source is in this state, if it tells. An older state changes no branch in use.

@@ -34,7 +34,7 @@ pub(crate) struct Listed {
     last_at: Option<String>,
     /// Time at which the session was stored.
     created_at: String,
-    /// Time of the last change of what is stored.
+    /// Time of the last change of the stored session.
     updated_at: String,
 }
 

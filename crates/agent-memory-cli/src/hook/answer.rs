@@ -21,7 +21,7 @@ pub(crate) const WORD_FOR_WORD: &str =
 /// Maximum sizes of the state in an outline, in tokens. The first that keeps the outline within its bytes is used.
 const STATES: [u64; 5] = [1_800, 1_200, 800, 400, 200];
 
-/// Number of the latest messages whose secrets are known to the redaction of an outline.
+/// Number of the latest messages with secrets that are known to the redaction of an outline.
 const LEARNED: u32 = 400;
 
 /// Puts a text between the markers. Markers in the text itself lose their meaning.

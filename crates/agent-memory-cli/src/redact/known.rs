@@ -12,14 +12,14 @@ const LEAST: usize = 6;
 /// Minimum length of a line of a private key that is replaced without the others, in characters.
 const LEAST_LINE: usize = 16;
 
-/// Kinds whose values may be words of a text, so they are replaced only where they are whole words.
+/// Kinds with values that may be words of a text, so they are replaced only where they are whole words.
 pub(super) const WORDS: [&str; 4] = ["email", "id", "ip", "user"];
 
 /// A value that was found.
 pub(super) struct Secret {
     pub(super) kind: &'static str,
     pub(super) text: String,
-    /// What is shown in its place; `None` until it is shown for the first time.
+    /// The mark in its place; `None` until it is shown for the first time.
     pub(super) shown: Option<String>,
 }
 

@@ -21,9 +21,9 @@ const AUTH: &str = r"(?-u:\b)_?auth";
 /// Ids that are hashes of contents, after a word, and those that name a session.
 pub(super) const IDS: &str =
     r"(?:[a-z][_-](?P<v>[0-9a-f]{32}|[0-9a-f]{16})|(?-u:\b)resp_(?P<r>[A-Za-z0-9_-]{16,}))(?-u:\b)";
-/// Keys of JSON objects whose values are ids of calls.
+/// Keys of JSON objects with ids of calls as values.
 pub(super) const CALL_IDS: &str = "(?i:^(?:id|call_?id|tool_?call_?id|tool_?use_?id)$)";
-/// Keys of JSON objects whose values are headers.
+/// Keys of JSON objects with headers as values.
 pub(super) const HEADERS: &str = "(?i:(?:authorization|cookie)$)";
 
 type Test = fn(&Found<'_>) -> bool;
@@ -32,7 +32,7 @@ type Test = fn(&Found<'_>) -> bool;
 pub(super) struct Rule {
     pub(super) kind: &'static str,
     pub(super) pattern: Regex,
-    /// Finds the values in what the pattern finds, if this is a list.
+    /// Finds the values in the matches of the pattern, if this is a list.
     each: Option<Regex>,
     pub(super) is_secret: Test,
 }
@@ -526,7 +526,7 @@ const NAMES: &str = "account|admin|alg|algo|answer|arg|argon|array|auth|base|bcr
     raw|read|repeat|req|request|res|response|result|row|scrypt|secret|self|server|session|setting|sha|state|step|str|\
     string|temp|test|text|this|tmp|token|type|uint|url|user|utf|val|value|var|word|write";
 
-/// Names of algorithms and formats whose numbers have more than two digits.
+/// Names of algorithms and formats with numbers of more than two digits.
 const NUMBERED: [&str; 8] = ["aes", "crc", "curve", "ed", "rsa", "secp", "sha", "varchar"];
 
 /// Returns whether an identifier is made of words that name a value in a program. Such words are counted with one or two

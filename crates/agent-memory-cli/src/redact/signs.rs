@@ -86,7 +86,7 @@ pub(super) fn with_marks(
     text.replace(EARLIER_MARK, earlier)
 }
 
-/// Replaces signs by what a function returns for their ends and numbers. Without a result a sign stays.
+/// Replaces signs by the result of a function for their ends and numbers. Without a result a sign stays.
 fn resolved(text: &str, mut of: impl FnMut(char, usize) -> Option<String>) -> String {
     let mut out = String::with_capacity(text.len());
     let mut number = 0;

@@ -60,7 +60,7 @@ async fn accept(listener: TcpListener, router: Router, cancelled: &CancellationT
     connections::accept(listener, router, signalled, WRITING).await;
 }
 
-/// Serves what needs no token to every program of this machine, until the token is cancelled.
+/// Serves documents that need no token to every program of this machine, until the token is cancelled.
 pub(crate) async fn serve_openly(
     listener: TcpListener,
     router: Router,

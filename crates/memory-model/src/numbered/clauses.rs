@@ -201,7 +201,7 @@ impl Reader<'_> {
         end.is_some() && end == self.tokens.get(n + 1).map(|token| token.range.start)
     }
 
-    /// Returns whether only words that say nothing are between the beginning of a clause and a token.
+    /// Returns whether only empty words are between the beginning of a clause and a token.
     fn begins(&self, part: &Range<usize>, item: &Item, start: usize) -> bool {
         // A clause after a colon or a comma begins anew.
         let mark = (part.start..start).rev().find(|n| {

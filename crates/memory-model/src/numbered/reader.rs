@@ -67,7 +67,7 @@ impl<'t> Reader<'t> {
         self.tokens.get(n).map(|token| token.kind)
     }
 
-    /// Returns whether nothing is between a token and the next one.
+    /// Returns whether a token directly precedes the next one.
     pub(super) fn touches(&self, n: usize) -> bool {
         let end = self.tokens.get(n).map(|token| token.range.end);
         end.is_some() && end == self.tokens.get(n + 1).map(|token| token.range.start)

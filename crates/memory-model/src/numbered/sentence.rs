@@ -15,7 +15,7 @@ pub struct NumberedSentence {
 pub(super) struct Clause {
     pub(super) names: Vec<Name>,
     pub(super) values: Vec<Value>,
-    /// Words of the subject, without names, values and words that say nothing.
+    /// Words of the subject, without names, values and empty words.
     pub(super) terms: BTreeSet<String>,
     /// Pairs of words of the subject that follow each other directly, such as `read timeout`.
     pub(super) pairs: BTreeSet<(String, String)>,

@@ -1,4 +1,4 @@
-//! The rollouts that a rollout goes on from.
+//! The rollouts that a rollout continues.
 //!
 //! Once a user edits a message or forks a thread, Codex begins a new file. Its `history_base` names another rollout, and
 //! the part of it that both share: by the first number of a line (`ordinal`) that is not shared, and by the number of
@@ -23,7 +23,7 @@ const DEPTH: usize = 4;
 /// Length of the ids in a file's name.
 const ID: usize = 36;
 
-/// The part of another rollout that a rollout goes on from.
+/// The part of another rollout that a rollout continues.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Base {
     /// Id of the other rollout.
@@ -53,7 +53,7 @@ impl Base {
         }
     }
 
-    /// Returns a name for a rollout that goes on from here, if its file has none.
+    /// Returns a name for a rollout that continues here, if its file has none.
     pub(super) fn name(&self) -> String {
         let at = self.end_ordinal.or(self.end_byte).unwrap_or_default();
         format!("{}-{at}", self.rollout)
@@ -83,11 +83,11 @@ fn stem(path: &Path) -> Option<&str> {
 #[derive(Debug)]
 pub(super) struct Rollout {
     pub(super) path: PathBuf,
-    /// Index of the rollout that it goes on from, and the part that both share.
+    /// Index of the rollout that it continues, and the part that both share.
     pub(super) parent: Option<(usize, Base)>,
 }
 
-/// Returns the rollouts that a rollout goes on from, and the first one of its thread with those that that one goes on
+/// Returns the rollouts that a rollout continues, and the first one of its thread with those that that one goes on
 /// from, so that the same sessions are found from each file. A rollout comes behind its parent, and the given one at
 /// the end. One whose parent's file cannot be found has no parent.
 pub(super) fn family(path: &Path, options: &ReadOptions) -> Vec<Rollout> {

@@ -18,7 +18,7 @@ use super::unknown::medium;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RequestLimits {
-    /// Provider whose limits these are.
+    /// Provider with these limits.
     pub provider: Provider,
     /// Smallest context window of the models that have these limits, in tokens.
     pub window: u64,
@@ -114,7 +114,7 @@ const OTHER_FIELDS: u64 = MB;
 const AROUND_PART: u64 = 200;
 /// Minimum bytes of binary data in an unknown part that is left out to make a request smaller.
 const LARGE_UNKNOWN: u64 = 10_000;
-/// Characters of Base64 for each page of a document whose pages cannot be counted.
+/// Characters of Base64 for each page of a document with pages that cannot be counted.
 const BASE64_OF_PAGE: u64 = 5_333;
 /// Number of characters of Base64 at the beginning of a picture that are searched for its size.
 const HEADER: usize = 1 << 20;
