@@ -240,7 +240,8 @@ impl<'a> Comparison<'a> {
     }
 
     /// Compares an entry that may have come with the first source. One with an id or a time may also have come from
-    /// elsewhere. Without the hash of the first source, one that directly follows its entries counts as its own.
+    /// elsewhere: it counts as the first source's own unless this source is known to begin as that one. Without the hash
+    /// of the first source, one that directly follows its entries counts as its own.
     fn compare_first(&mut self, entry: &LogEntry, is_by_place: bool) -> Result<()> {
         if self.first.differs {
             return Ok(());
@@ -251,7 +252,11 @@ impl<'a> Comparison<'a> {
                 self.is_in_first = true;
             }
             Some(_) => {
-                self.first.differs = is_by_place || self.is_first.is_none() && self.is_in_first;
+                let is_own = match self.is_first {
+                    Some(is_beginning) => !is_beginning,
+                    None => self.is_in_first,
+                };
+                self.first.differs = is_by_place || is_own;
             }
             // The source is shorter than the first one.
             None => {}

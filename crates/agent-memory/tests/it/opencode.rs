@@ -90,7 +90,7 @@ async fn another_database_is_refused() {
         .await
         .unwrap();
     let error = read_database(&path).unwrap_err().to_string();
-    assert!(error.contains("not one of opencode"), "{error}");
+    assert!(error.contains("without the tables of opencode"), "{error}");
     std::fs::write(&path, b"SQLite format 3\0 and nothing else").unwrap();
     let error = read_database(&path).unwrap_err().to_string();
     assert!(error.contains("other.db"), "{error}");
