@@ -223,10 +223,11 @@ impl Codex {
         });
     }
 
-    /// Takes turns back as older versions do, with a line in the same file.
+    /// Takes a turn of the thread's own file back as older versions do, with a line in it. Versions that begin new files
+    /// for edits and forks write no such lines behind turns of another file.
     fn roll_back(&mut self, thread: usize) {
         let (at, known) = (self.threads[thread].rollout, &mut self.threads[thread]);
-        if known.turns.pop().is_some() {
+        if known.turns.pop_if(|turn| turn.before.0 == at).is_some() {
             let event = json!({"type": "thread_rolled_back", "num_turns": 1});
             self.line(at, "event_msg", event);
         }
