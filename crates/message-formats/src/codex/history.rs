@@ -163,6 +163,8 @@ pub(super) fn open(path: &Path, options: &ReadOptions) -> Option<Unpacked<'stati
 
 /// Finds the file of a rollout: next to another rollout, or else in the folders of Codex' home.
 fn file_of(rollout: &str, beside: &Path) -> Option<PathBuf> {
+    // A relative path may have no folder.
+    let beside = std::path::absolute(beside).ok()?;
     let folder = beside.parent()?;
     let is = |path: &Path| {
         let before = stem(path).and_then(|stem| stem.strip_suffix(rollout));
