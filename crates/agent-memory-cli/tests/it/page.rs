@@ -107,7 +107,9 @@ fn the_page_loads_nothing_from_elsewhere() {
 #[test]
 fn the_data_is_json_and_has_each_message_and_each_summary() {
     let (home, session) = compacted(&["dag", "handoff", "blocks"]);
-    let page = home.ok(&["view", &session, "--html", "-", "--no-redact"]).out;
+    let page = home
+        .ok(&["view", &session, "--html", "-", "--no-redact"])
+        .out;
     let (values, _) = parts(&page);
     let entries = entries(&values);
     let export = home.ok(&["export", &session]).out;
@@ -171,7 +173,9 @@ fn the_data_is_json_and_has_each_message_and_each_summary() {
 #[test]
 fn the_page_says_of_every_message_what_a_context_shows_of_it() {
     let (home, session) = compacted(&["dag"]);
-    let page = home.ok(&["view", &session, "--html", "-", "--no-redact"]).out;
+    let page = home
+        .ok(&["view", &session, "--html", "-", "--no-redact"])
+        .out;
     let (values, _) = parts(&page);
     let data = &values[0];
     let contexts = data["contexts"].as_array().unwrap();

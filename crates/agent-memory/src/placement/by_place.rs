@@ -81,6 +81,29 @@ struct Course {
     differs: bool,
 }
 
+impl Course {
+    /// Compares the next entry with the next message of a source. One that differs ends the course if it is its own.
+    /// Returns whether they are the same.
+    fn compare(
+        &mut self,
+        log: &SessionLog,
+        messages: &[usize],
+        entry: &LogEntry,
+        is_own: bool,
+    ) -> Result<bool> {
+        // A source may be shorter than the course.
+        let Some(at) = messages.get(self.same.len()).filter(|_| !self.differs) else {
+            return Ok(false);
+        };
+        let is_same = is_same(log, *at, entry)?;
+        match is_same {
+            true => self.same.push(entry.seq),
+            false => self.differs = is_own,
+        }
+        Ok(is_same)
+    }
+}
+
 /// Comparison of a source with a session.
 struct Comparison<'a> {
     log: &'a SessionLog,
@@ -96,6 +119,14 @@ struct Comparison<'a> {
     has_same_ids: bool,
     /// The entries that came with the source with which the session begins.
     first: Course,
+    /// The same without the entries with an id or a time that came from elsewhere.
+    first_alone: Course,
+    /// Hash over the entries without an id and a time that may have come with the first source.
+    alone: String,
+    /// Hash over the source with which the session begins.
+    first_source: Option<&'a str>,
+    /// Whether that source has only records without an id and a time: `alone` was its hash.
+    is_alone: bool,
     /// Whether the session begins with a beginning of this source; `None` if that is not known.
     is_first: Option<bool>,
     /// Whether the last entry belongs to `first`. An import appends its entries without a gap.
@@ -115,7 +146,7 @@ struct Comparison<'a> {
 type Told = BTreeMap<usize, (Seq, String)>;
 
 impl<'a> Comparison<'a> {
-    fn new(log: &'a SessionLog, first: Option<&str>) -> Result<Self> {
+    fn new(log: &'a SessionLog, first: Option<&'a str>) -> Result<Self> {
         let messages = messages_of(log);
         let hashes = hashes(log, &messages);
         let source = hashes.last().cloned().unwrap_or_default();
@@ -129,6 +160,10 @@ impl<'a> Comparison<'a> {
             whole: Course::default(),
             has_same_ids: true,
             first: Course::default(),
+            first_alone: Course::default(),
+            alone: String::new(),
+            first_source: first,
+            is_alone: false,
             is_first,
             is_in_first: true,
             timed: HashMap::new(),
@@ -217,7 +252,7 @@ impl<'a> Comparison<'a> {
                 self.is_in_first = false;
                 self.compare_other(source, made, entry)?;
             }
-            _ => self.compare_first(entry, made.is_some())?,
+            _ => self.compare_first(entry, made.map(|made| made.hash))?,
         }
         Ok(())
     }
@@ -242,26 +277,30 @@ impl<'a> Comparison<'a> {
     /// Compares an entry that may have come with the first source. One with an id or a time may also have come from
     /// elsewhere: it counts as the first source's own unless this source is known to begin as that one. Without the hash
     /// of the first source, one that directly follows its entries counts as its own.
-    fn compare_first(&mut self, entry: &LogEntry, is_by_place: bool) -> Result<()> {
-        if self.first.differs {
-            return Ok(());
+    fn compare_first(&mut self, entry: &LogEntry, hash: Option<&str>) -> Result<()> {
+        if let Some(hash) = hash {
+            self.alone = short_hash(&format!("{} {hash}", self.alone));
+            self.is_alone |= self.first_source == Some(self.alone.as_str());
+            self.first_alone
+                .compare(self.log, &self.messages, entry, true)?;
         }
-        match self.messages.get(self.first.same.len()) {
-            Some(at) if is_same(self.log, *at, entry)? => {
-                self.first.same.push(entry.seq);
-                self.is_in_first = true;
-            }
-            Some(_) => {
-                let is_own = match self.is_first {
-                    Some(is_beginning) => !is_beginning,
-                    None => self.is_in_first,
-                };
-                self.first.differs = is_by_place || is_own;
-            }
-            // The source is shorter than the first one.
-            None => {}
-        }
+        let is_own = match self.is_first {
+            Some(is_beginning) => !is_beginning,
+            None => self.is_in_first,
+        };
+        let is_own = is_own || hash.is_some();
+        self.is_in_first |= self
+            .first
+            .compare(self.log, &self.messages, entry, is_own)?;
         Ok(())
+    }
+
+    /// Returns the course of the source with which the session begins.
+    fn first_course(&self) -> &Course {
+        match self.is_alone {
+            true => &self.first_alone,
+            false => &self.first,
+        }
     }
 
     /// Compares the values of an entry that came with another source.
@@ -380,7 +419,8 @@ impl Session {
     /// Decides which records without an id and a time are known, and names the others.
     async fn place(&self, compared: &Comparison<'_>) -> Result<ByPlace> {
         let whole = compared.by_place(&compared.whole.same);
-        let first = compared.by_place(&compared.first.same);
+        let course = compared.first_course();
+        let first = compared.by_place(&course.same);
         if !compared.whole.differs {
             let found = ByPlace {
                 known: whole,
@@ -399,11 +439,8 @@ impl Session {
             }
             return Ok(name(compared, told, true));
         }
-        let is_whole = compared.first.same.len() == compared.messages.len();
-        if !compared.first.differs
-            && !first.is_empty()
-            && (is_whole || compared.is_first != Some(false))
-        {
+        let is_whole = course.same.len() == compared.messages.len();
+        if !course.differs && !first.is_empty() && (is_whole || compared.is_first != Some(false)) {
             let found = ByPlace {
                 known: first,
                 ..ByPlace::default()

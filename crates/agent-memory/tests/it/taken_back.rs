@@ -80,6 +80,8 @@ struct Codex {
     said: BTreeSet<String>,
     clock: u32,
     spaced: bool,
+    /// Whether turns were taken back as older versions do.
+    is_older: bool,
 }
 
 impl Codex {
@@ -91,6 +93,7 @@ impl Codex {
             said: BTreeSet::new(),
             clock: 0,
             spaced,
+            is_older: false,
         };
         let id = codex.id();
         codex.begin(&id, None);
@@ -196,7 +199,7 @@ impl Codex {
     /// Edits one of the thread's messages: the turns from it on are gone.
     fn edit(&mut self, thread: usize, turn: Index) {
         let known = &self.threads[thread];
-        if known.turns.is_empty() {
+        if known.turns.is_empty() || self.is_older {
             return;
         }
         let turn = turn.index(known.turns.len());
@@ -209,6 +212,9 @@ impl Codex {
 
     /// Forks a thread behind some of its turns.
     fn fork(&mut self, thread: usize, turns: Index) {
+        if self.is_older {
+            return;
+        }
         let known = self.threads[thread].clone();
         let turns = turns.index(known.turns.len() + 1);
         let end = &self.rollouts[known.rollout];
@@ -223,11 +229,12 @@ impl Codex {
         });
     }
 
-    /// Takes a turn of the thread's own file back as older versions do, with a line in it. Versions that begin new files
-    /// for edits and forks write no such lines behind turns of another file.
+    /// Takes a turn back as older versions do, with a line in the same file. Versions that begin new files for edits and
+    /// forks write no such lines.
     fn roll_back(&mut self, thread: usize) {
         let (at, known) = (self.threads[thread].rollout, &mut self.threads[thread]);
-        if known.turns.pop_if(|turn| turn.before.0 == at).is_some() {
+        if self.rollouts.len() == 1 && known.turns.pop().is_some() {
+            self.is_older = true;
             let event = json!({"type": "thread_rolled_back", "num_turns": 1});
             self.line(at, "event_msg", event);
         }
