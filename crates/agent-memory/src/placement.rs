@@ -515,9 +515,14 @@ impl Memory {
         if is_end {
             return Ok(branch);
         }
-        let (key, stored) = match self.fork_back(map, (branch, at), last).await? {
-            (_, Some(stored)) => (stored.key.clone(), Some(stored)),
-            (free, None) if !has_new => (free, None),
+        // Only the branch in use goes on where the rest was taken back.
+        let back = match is_whole {
+            true => Some(self.fork_back(map, (branch, at), last).await?),
+            false => None,
+        };
+        let (key, stored) = match back {
+            Some((_, Some(stored))) => (stored.key.clone(), Some(stored)),
+            Some((free, None)) if !has_new => (free, None),
             _ => {
                 self.fork_key(map, family, index, places, (branch, at))
                     .await?

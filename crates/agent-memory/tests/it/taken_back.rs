@@ -426,7 +426,7 @@ impl OpenCode {
             };
             let sql = match self.is_second {
                 true => {
-                    let time = json!({"created": at, "completed": at});
+                    let time = json!({"created": self.now(), "completed": self.now()});
                     let data = match role {
                         "user" => json!({"time": time, "text": said}),
                         _ => json!({"time": time, "content": [{"type": "text", "text": said}]}),
@@ -436,7 +436,8 @@ impl OpenCode {
                     )
                 }
                 false => {
-                    let data = json!({"role": role, "time": {"created": at, "completed": at}});
+                    let time = json!({"created": self.now(), "completed": self.now()});
+                    let data = json!({"role": role, "time": time});
                     let part = json!({"type": "text", "text": said});
                     format!(
                         "insert into message values ('{id}', '{session}', '{data}');
