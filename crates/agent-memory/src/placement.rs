@@ -336,6 +336,8 @@ impl Memory {
                 let replaced = used.stands_for.as_ref();
                 log.since = used.since;
                 log.stands_for = match (replaced, used.is_separate) {
+                    // The conversation's own name stays with the session that has it, whichever branch is in that.
+                    (Some(replaced), _) if *replaced == map.key => Some(map.key.clone()),
                     (Some(replaced), _) => target_of(replaced).or_else(|| Some(replaced.clone())),
                     (None, true) => None,
                     (None, false) => used.whole.then(|| map.key.clone()),
