@@ -52,6 +52,8 @@ struct Branch {
     /// Suffix of the session's key, or `None` for the root.
     name: Option<String>,
     parent: usize,
+    /// Branch in use before this one began. It may be another than the parent: a rollback may go back into an earlier file.
+    before: usize,
     after: Option<String>,
     /// Id of the last entry.
     tip: Option<String>,
@@ -65,6 +67,7 @@ impl Branches {
             named: None,
             name: None,
             parent: 0,
+            before: 0,
             after: None,
             tip: None,
         };
@@ -201,6 +204,7 @@ impl Branches {
             named: None,
             name: Some(name),
             parent: from,
+            before: self.current,
             after,
             tip: None,
         });
@@ -288,9 +292,9 @@ impl Branches {
             let (replaced, from) = match (&branch.named, &branch.name) {
                 (Some(named), _) => (named.replaced.clone(), named.since),
                 (None, Some(_)) if self.stand_in => {
-                    let known = stand_for.get(branch.parent).cloned().flatten();
-                    let replaced = known.or_else(|| keys.get(branch.parent).cloned());
-                    (replaced, since.get(branch.parent).copied().flatten())
+                    let known = stand_for.get(branch.before).cloned().flatten();
+                    let replaced = known.or_else(|| keys.get(branch.before).cloned());
+                    (replaced, since.get(branch.before).copied().flatten())
                 }
                 (None, _) => (None, None),
             };

@@ -80,8 +80,6 @@ struct Codex {
     said: BTreeSet<String>,
     clock: u32,
     spaced: bool,
-    /// Whether turns were taken back as older versions do.
-    is_older: bool,
 }
 
 impl Codex {
@@ -93,7 +91,6 @@ impl Codex {
             said: BTreeSet::new(),
             clock: 0,
             spaced,
-            is_older: false,
         };
         let id = codex.id();
         codex.begin(&id, None);
@@ -199,7 +196,7 @@ impl Codex {
     /// Edits one of the thread's messages: the turns from it on are gone.
     fn edit(&mut self, thread: usize, turn: Index) {
         let known = &self.threads[thread];
-        if known.turns.is_empty() || self.is_older {
+        if known.turns.is_empty() {
             return;
         }
         let turn = turn.index(known.turns.len());
@@ -212,9 +209,6 @@ impl Codex {
 
     /// Forks a thread behind some of its turns.
     fn fork(&mut self, thread: usize, turns: Index) {
-        if self.is_older {
-            return;
-        }
         let known = self.threads[thread].clone();
         let turns = turns.index(known.turns.len() + 1);
         let end = &self.rollouts[known.rollout];
@@ -229,12 +223,10 @@ impl Codex {
         });
     }
 
-    /// Takes a turn back as older versions do, with a line in the same file. Versions that begin new files for edits and
-    /// forks write no such lines.
+    /// Takes a turn back as older versions do, with a line in the same file.
     fn roll_back(&mut self, thread: usize) {
         let (at, known) = (self.threads[thread].rollout, &mut self.threads[thread]);
-        if self.rollouts.len() == 1 && known.turns.pop().is_some() {
-            self.is_older = true;
+        if known.turns.pop().is_some() {
             let event = json!({"type": "thread_rolled_back", "num_turns": 1});
             self.line(at, "event_msg", event);
         }
