@@ -9,9 +9,25 @@ use agent_memory::transcripts::{Formats, OpenCodeDatabase, ReadOptions};
 use agent_memory::{Memory, SessionKey, model::EntryKind, store::ConversationFilter};
 use proptest::prelude::*;
 use proptest::sample::Index;
+use proptest::test_runner::RngSeed;
 use serde_json::{Value, json};
 use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
 use sqlx::{AssertSqlSafe, Connection as _};
+
+use crate::corpus::is_deep;
+
+/// Returns a number of cases: the same ones in each run, and new ones in the long form.
+fn cases(cases: u32) -> ProptestConfig {
+    ProptestConfig {
+        cases: if is_deep() { 20 * cases } else { cases },
+        failure_persistence: None,
+        rng_seed: match is_deep() {
+            true => RngSeed::Random,
+            false => RngSeed::Fixed(1),
+        },
+        ..ProptestConfig::default()
+    }
+}
 
 /// Imports a file, and returns the key of its main session.
 async fn import(memory: &Memory, path: &Path) -> Option<SessionKey> {
@@ -277,7 +293,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 32, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(cases(32))]
 
     #[test]
     fn codex_goes_on_with_the_turns_that_it_would_send(
@@ -553,7 +569,7 @@ fn moves() -> impl Strategy<Value = Vec<Move>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 24, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(cases(24))]
 
     #[test]
     fn opencode_goes_on_with_the_turns_that_it_would_send(moves in moves(), is_second in any::<bool>()) {
