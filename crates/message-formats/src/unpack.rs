@@ -177,7 +177,11 @@ mod tests {
 
     fn zstd(bytes: &[u8]) -> Vec<u8> {
         let mut packed = Vec::with_capacity(zstd_safe::compress_bound(bytes.len()));
-        zstd_safe::compress(&mut packed, bytes, 3).unwrap();
+        let mut context = zstd_safe::CCtx::create();
+        // Only a frame with a checksum tells of every damage.
+        let checksum = zstd_safe::CParameter::ChecksumFlag(true);
+        context.set_parameter(checksum).unwrap();
+        context.compress2(&mut packed, bytes).unwrap();
         packed
     }
 

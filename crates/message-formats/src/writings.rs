@@ -28,6 +28,9 @@ enum Order {
 /// has keys twice, text that is not Unicode, or more than [`MAX_DEPTH`] levels.
 pub(crate) fn others(json: &str) -> Vec<String> {
     let mut texts: Vec<String> = Vec::new();
+    if depth(json) > MAX_DEPTH {
+        return texts;
+    }
     for order in [Order::AsItCame, Order::Rising, Order::Falling] {
         for is_spaced in [false, true] {
             for is_ascii in [false, true] {
@@ -38,7 +41,7 @@ pub(crate) fn others(json: &str) -> Vec<String> {
                 };
                 let mut text = String::with_capacity(json.len());
                 let value = serde_json::from_str::<&RawValue>(json).ok();
-                let written = value.and_then(|value| writing.write(value, MAX_DEPTH, &mut text));
+                let written = value.and_then(|value| writing.write(value, &mut text));
                 if written.is_some() && text != json && !texts.contains(&text) {
                     texts.push(text);
                 }
@@ -48,10 +51,25 @@ pub(crate) fn others(json: &str) -> Vec<String> {
     texts
 }
 
+/// Returns how deeply the arrays and objects of a JSON text are nested.
+fn depth(json: &str) -> usize {
+    let (mut depth, mut most) = (0_usize, 0);
+    let (mut in_string, mut is_escaped) = (false, false);
+    for byte in json.bytes() {
+        match byte {
+            b'"' if !is_escaped => in_string = !in_string,
+            b'[' | b'{' if !in_string => depth += 1,
+            b']' | b'}' if !in_string => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        is_escaped = in_string && byte == b'\\' && !is_escaped;
+        most = depth.max(most);
+    }
+    most
+}
+
 impl Writing {
-    /// Writes a value with at most `levels` levels.
-    fn write(self, value: &RawValue, levels: usize, out: &mut String) -> Option<()> {
-        let inner = levels.checked_sub(1)?;
+    fn write(self, value: &RawValue, out: &mut String) -> Option<()> {
         let (comma, colon) = match self.is_spaced {
             true => (", ", ": "),
             false => (",", ":"),
@@ -70,7 +88,7 @@ impl Writing {
                     out.push_str(if nth > 0 { comma } else { "" });
                     self.text(&member.name, out);
                     out.push_str(colon);
-                    self.write(member.value, inner, out)?;
+                    self.write(member.value, out)?;
                 }
                 out.push('}');
             }
@@ -78,7 +96,7 @@ impl Writing {
                 out.push('[');
                 for (nth, item) in list(value)?.into_iter().enumerate() {
                     out.push_str(if nth > 0 { comma } else { "" });
-                    self.write(item, inner, out)?;
+                    self.write(item, out)?;
                 }
                 out.push(']');
             }
@@ -126,6 +144,8 @@ mod tests {
         assert_eq!(others(r#"{"a":"\ud800"}"#), Vec::<String>::new());
         let nested = |levels| format!("{}{}", "[".repeat(levels), "]".repeat(levels));
         assert_eq!(others(&nested(10_000)), Vec::<String>::new());
+        assert_eq!(depth(&nested(3)), 3);
+        assert_eq!(depth(r#"{"a\"[[":["]}"]}"#), 2);
         assert!(
             others(r#"{"a":[1.00,{"b":null}]}"#)
                 .contains(&r#"{"a": [1.00, {"b": null}]}"#.to_owned())

@@ -599,11 +599,17 @@ fn turns_that_codex_took_back_stay_in_their_branch() {
         (texts(first), texts(second)),
         (vec!["other".into(), "3".into()], vec!["two".into()])
     );
-    for fork in [first, second] {
+    // The first fork begins with the note of its rollback, and the second one behind it.
+    let note = &first.messages[0];
+    assert_eq!(note.kind, EntryKind::Note);
+    for (fork, place) in [
+        (first, (&root.key, &root.messages[3].external_id)),
+        (second, (&first.key, &note.external_id)),
+    ] {
         let Origin::Fork { parent, after } = &fork.origin else {
             panic!("{:?}", fork.origin)
         };
-        assert_eq!((parent, after), (&root.key, &root.messages[3].external_id));
+        assert_eq!((parent, after), place);
     }
     assert!(second.in_use && !root.in_use && !first.in_use);
     // The same words in another branch have another id.

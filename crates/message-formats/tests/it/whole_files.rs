@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use memory_model::conventions::AgentConventions as _;
-use memory_model::{EntryKind, Message, Part, Role};
+use memory_model::{EntryKind, Message, Part, ResultContent, Role};
 use message_formats::{
     EarlierReading, ErrorKind, KnownAgents, ReadOptions, SessionLog, Transcript, read_file,
 };
@@ -1035,9 +1035,19 @@ fn conversations(info: &str, messages: &[&str]) -> Vec<(String, bool, Vec<String
             } else {
                 ""
             };
-            format!("{mark}{id} {}", message.text())
-                .trim_end()
-                .to_owned()
+            let results = message.parts.iter().filter_map(|part| match part {
+                Part::ToolResult {
+                    content: ResultContent::Text(text),
+                    ..
+                } => Some(text.clone()),
+                Part::ToolResult {
+                    content: ResultContent::Parts(parts),
+                    ..
+                } => Some(Message::new(Role::Tool, parts.clone()).text()),
+                _ => None,
+            });
+            let text = message.text() + &results.collect::<String>();
+            format!("{mark}{id} {text}").trim_end().to_owned()
         });
         (log.key.to_string(), log.in_use, told.collect())
     });
@@ -1065,7 +1075,10 @@ fn opencode_messages_that_were_taken_back_are_a_fork() {
     };
     assert_eq!(shown[1..], ["msg_1 Fill the pond."]);
     assert_eq!(key, "ses_1/msg_2");
-    assert_eq!(back[..], ["msg_2 I fill it.It is full.", "msg_3 Drain it."]);
+    assert_eq!(
+        back[..],
+        ["msg_2 I fill it.\nIt is full.", "msg_3 Drain it."]
+    );
     // The message itself may be gone.
     let told = conversations(r#""revert":{"messageID":"msg_1x"}"#, &messages);
     assert_eq!(told[0].2.len(), 2);
@@ -1077,7 +1090,7 @@ fn opencode_messages_that_were_taken_back_are_a_fork() {
     assert_eq!(told[0].2[1..], ["msg_1 Fill the pond.", before]);
     assert_eq!(
         told[1].2[..],
-        ["msg_2 I fill it.It is full.", "msg_3 Drain it."]
+        ["msg_2 I fill it.\nIt is full.", "msg_3 Drain it."]
     );
     for info in [r#""revert":null"#, r#""title":"t""#] {
         assert_eq!(conversations(info, &messages).len(), 1);
