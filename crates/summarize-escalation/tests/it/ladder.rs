@@ -406,7 +406,7 @@ async fn a_recipe_matches_only_the_summarizers_own_text() {
     let foretold = recipe("scripted@1", &ladder, &request);
     assert_eq!(
         foretold.as_str(),
-        "summarizer=scripted@1 ladder=default@2 kind=leaf target=1/3>=10 estimator=anna@1"
+        "summarizer=scripted@1 ladder=default@2 kind=leaf target=1/3>=10 estimator=anna@2"
     );
     let target = request.source_tokens() / 3;
     assert_eq!(

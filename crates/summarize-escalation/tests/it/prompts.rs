@@ -255,11 +255,11 @@ fn speakers_are_named_and_a_name_cannot_leave_its_quotes() {
     for set in sets() {
         let user = set.render(&request(&source, 0)).user;
         assert!(
-            user.contains("<message seq=\"1\" role=\"user\" name=\"hana\" at="),
+            user.contains("<message seq=\"1\" role=\"user\" name=\"hana\">"),
             "{user}"
         );
         assert!(
-            user.contains("<message seq=\"3\" role=\"user\" at="),
+            user.contains("<message seq=\"3\" role=\"user\">"),
             "{user}"
         );
         assert_eq!(user.matches("role=\"system\"").count(), 0, "{user}");
