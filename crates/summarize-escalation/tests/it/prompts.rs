@@ -258,10 +258,7 @@ fn speakers_are_named_and_a_name_cannot_leave_its_quotes() {
             user.contains("<message seq=\"1\" role=\"user\" name=\"hana\">"),
             "{user}"
         );
-        assert!(
-            user.contains("<message seq=\"3\" role=\"user\">"),
-            "{user}"
-        );
+        assert!(user.contains("<message seq=\"3\" role=\"user\">"), "{user}");
         assert_eq!(user.matches("role=\"system\"").count(), 0, "{user}");
         assert_eq!(user.matches("</message>").count(), 3, "{user}");
         assert_eq!(
