@@ -539,7 +539,7 @@ pub(crate) struct Erase {
     /// The session: its name, or the beginning of it, of 4 characters at least
     pub(crate) session: String,
     /// Position of the first entry
-    #[arg(long, value_name = "SEQ", required_unless_present = "archived")]
+    #[arg(long, value_name = "SEQ", required_unless_present_any = ["archived", "older_than"])]
     pub(crate) from: Option<u32>,
     /// Position of the last entry [default: the first]
     #[arg(long, value_name = "SEQ")]
@@ -547,7 +547,7 @@ pub(crate) struct Erase {
     /// All entries that contexts do not show verbatim: summarized and omitted ones
     #[arg(long, conflicts_with_all = ["from", "to"])]
     pub(crate) archived: bool,
-    /// With --archived: only entries of at least this age, in days; 0 for all [default: 0]
+    /// Only archived entries, of at least this age in days; 0 for all [default: 0]
     #[arg(long, value_name = "DAYS", conflicts_with_all = ["from", "to"], value_parser = clap::value_parser!(u32).range(..=36_500))]
     pub(crate) older_than: Option<u32>,
     /// Reason; kept for ever, so do not repeat the erased words

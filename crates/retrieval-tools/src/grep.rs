@@ -416,11 +416,12 @@ impl GrepHit {
             };
             let _ = write!(out, "{citation}");
         }
+        // The day on which a summary was made would be read as the day of its messages.
         if let Some(id) = &self.summary_id {
             let _ = write!(out, "summary {id}");
         }
         if let (Some(first), Some(last)) = (self.first, self.last) {
-            let _ = write!(out, " of [{first}]-[{last}]{}", Day(self.created_at));
+            let _ = write!(out, " of [{first}]-[{last}]");
         }
         behind(out, &self.snippet);
         for (label, messages) in [(BEFORE, &self.before), (AFTER, &self.after)] {

@@ -218,6 +218,8 @@ impl Passage {
     pub(crate) fn to_text(&self, before: Option<&Passage>) -> String {
         let is_found = |passage: &Passage| passage.score > 0.0;
         let begins_beside = before.is_some_and(is_found) && !is_found(self);
+        // The day on which a summary was made would be read as the day of its messages, so it is not shown.
+        let before = before.filter(|before| before.summary_id.is_none());
         let before = before.map(|before| before.created_at).unwrap_or_default();
         let day = day_after(before, self.created_at);
         let mut out = String::from(if begins_beside {
@@ -226,7 +228,7 @@ impl Passage {
             ""
         });
         out += &match &self.summary_id {
-            Some(id) => format!("summary {id} from [{}] on{day}", self.seq),
+            Some(id) => format!("summary {id} from [{}] on", self.seq),
             None => Citation {
                 seq: self.seq,
                 role: self.role,

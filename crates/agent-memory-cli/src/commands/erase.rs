@@ -78,7 +78,7 @@ impl From<&ErasedRange> for SessionRange {
 pub(crate) async fn erase(app: &mut App, args: &Erase) -> anyhow::Result<()> {
     let memory = app.open_to_change().await?;
     let session = app.session_to_erase(&memory, &args.session).await?;
-    if args.archived {
+    if args.archived || args.older_than.is_some() {
         return purge(app, &session, args).await;
     }
     let from = args.from.unwrap_or_default();
