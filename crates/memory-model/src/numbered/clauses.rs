@@ -6,7 +6,7 @@ use std::ops::Range;
 use super::item::{Form, Item, stem};
 use super::lexicon::{LEXICON, cue, is_han};
 use super::reader::Reader;
-use super::sentence::{Clause, Name, Value};
+use super::sentence::{CODE, Clause, DATE, Name, PLAIN, Value, WEEKDAY};
 use super::token::Kind;
 
 impl Reader<'_> {
@@ -70,96 +70,99 @@ impl Reader<'_> {
         parts
     }
 
+    /// Reads a part of the sentence with its numbers.
     pub(super) fn clause(&self, part: &Range<usize>, own: &[&Item], all: &[Item]) -> Clause {
         let mut clause = Clause::default();
-        let is_value = |item: &&&Item| matches!(item.form, Form::Value { .. });
-        let has_value = own.iter().any(|item| is_value(&item) && !item.is_former);
-        let has_date = own
-            .iter()
-            .any(|item| matches!(item.form, Form::Date { .. }));
+        let mut held = own.iter().filter(|item| !item.is_former);
+        let is_numbered = |item: &Item| matches!(item.form, Form::Label { .. } | Form::Code { .. });
+        let has_value = held.clone().any(|item| matches!(item.form, Form::Value { .. }));
+        let has_date = held.any(|item| matches!(item.form, Form::Date { .. }));
         // The last number with a label is the value if the clause has no other.
-        let last = own.iter().rposition(|item| {
-            matches!(item.form, Form::Label { .. } | Form::Code { .. })
-                && !self.is_owned(part, item)
-        });
+        let last = own
+            .iter()
+            .rposition(|item| is_numbered(item) && !self.is_owned(part, item));
         let last = last.filter(|_| !has_value && !has_date);
         for (at, item) in own.iter().enumerate() {
-            let name = |key: &str, is_place: bool| Name {
-                key: key.to_owned(),
-                number: item.number.clone(),
-                is_place,
-                range: item.range.clone(),
+            let mut name = |key: &str, number: &str, is_place: bool| {
+                clause.names.push(Name {
+                    key: key.to_owned(),
+                    number: number.to_owned(),
+                    is_place,
+                    range: item.range.clone(),
+                });
             };
-            let value = |dimension: &str, amount: &str| Value {
-                dimension: dimension.to_owned(),
-                amount: amount.to_owned(),
-                number: item.number.clone(),
-                is_former: item.is_former,
-                range: item.range.clone(),
+            let (dimension, amount) = match &item.form {
+                Form::Name { key } => {
+                    name(key, &item.number, false);
+                    continue;
+                }
+                Form::Date { dimension, amount } => (*dimension, amount),
+                Form::Label { key } => (key.as_str(), &item.number),
+                Form::Code { text, .. } => (CODE, text),
+                Form::Value { dimension, amount } => (dimension.as_str(), amount),
             };
-            match &item.form {
-                Form::Name { key } => clause.names.push(name(key, false)),
-                Form::Label { key } if Some(at) == last || item.is_former => {
-                    clause
-                        .values
-                        .push(value(&format!("of {key}"), &item.number));
-                }
-                Form::Code { text, .. } if Some(at) == last || item.is_former => {
-                    clause.values.push(Value {
-                        number: text.clone(),
-                        ..value("code", text)
-                    });
-                }
-                Form::Label { key } | Form::Code { key, .. } => {
-                    let is_place = !self.is_owned(part, item) && self.is_in_place(item);
-                    clause.names.push(name(key, is_place));
-                }
-                Form::Date { amount, dimension }
-                    if has_value && !item.is_former && self.is_dated(part, item) =>
-                {
-                    clause.names.push(Name {
-                        number: amount.clone(),
-                        ..name(dimension, false)
-                    });
-                }
-                Form::Date { dimension, amount } => clause.values.push(value(dimension, amount)),
-                Form::Value { dimension, amount } => clause.values.push(value(dimension, amount)),
+            let is_date = dimension == DATE || dimension == WEEKDAY;
+            if is_date && has_value && !item.is_former && self.is_dated(part, item) {
+                name(dimension, amount, false);
+                continue;
             }
+            if dimension == PLAIN && !item.is_former && self.may_name(part, item, own.len()) {
+                name("", &item.number, false);
+                continue;
+            }
+            let mut dimension = dimension.to_owned();
+            if is_numbered(item) && !item.is_former {
+                let (Form::Label { key } | Form::Code { key, .. }) = &item.form else {
+                    continue;
+                };
+                let is_place = self.is_in_place(item) || Some(at) == last;
+                let is_place = is_place && !self.is_owned(part, item);
+                name(key, &item.number, is_place);
+                if !is_place {
+                    continue;
+                }
+            }
+            if matches!(item.form, Form::Label { .. }) {
+                dimension = format!("of {dimension}");
+            }
+            let is_code = matches!(item.form, Form::Code { .. });
+            clause.values.push(Value {
+                amount: amount.clone(),
+                number: if is_code { amount } else { &item.number }.clone(),
+                is_former: item.is_former,
+                may_name: dimension == PLAIN && self.begins(part, item, item.tokens.start),
+                range: item.range.clone(),
+                dimension,
+            });
         }
         self.terms(part, all, &mut clause);
-        clause.head = own
-            .iter()
-            .find_map(|item| self.head(part, item, all, &clause));
         clause
     }
 
-    /// Returns the noun of which a name is a part or owner: `baggage` in `baggage on flight 12`.
-    fn head(
-        &self,
-        part: &Range<usize>,
-        item: &Item,
-        all: &[Item],
-        clause: &Clause,
-    ) -> Option<String> {
-        if !clause.names.iter().any(|name| name.range == item.range) {
-            return None;
-        }
-        let mut n = self.start_of(item);
-        let links =
-            |n: usize| LEXICON.place.contains(self.at(n)) || LEXICON.owner.contains(self.at(n));
-        if n > part.start + 1 && self.is_content(n - 1) && links(n - 2) {
-            n -= 1;
-        }
-        let mut is_linked = false;
-        while n > part.start && LEXICON.empty.contains(self.before(n, 1)) {
-            n -= 1;
-            is_linked |= links(n);
-        }
-        let before = n.checked_sub(1).filter(|n| part.contains(n))?;
-        let is_number = all.iter().any(|item| item.tokens.contains(&before));
-        let word = self.term(self.at(before));
-        let gerund = self.at(before).ends_with("ing");
-        ((is_linked || gerund) && !is_number && clause.terms.contains(&word)).then_some(word)
+    /// Returns whether a number without a noun stands for a thing that was named before: `the 40`, `a 429`, or at the
+    /// beginning of a clause with other numbers.
+    fn may_name(&self, part: &Range<usize>, item: &Item, all: usize) -> bool {
+        let start = item.tokens.start;
+        let before = self.before(start, 1);
+        LEXICON.articles.contains(before)
+            || before == "a"
+            || (all > 1 && start == part.start && item.number.len() > 1)
+    }
+
+    /// Returns whether a date says since when a sentence holds: `starting Monday`.
+    pub(super) fn is_since(&self, item: &Item) -> bool {
+        let is_date = matches!(item.form, Form::Date { .. });
+        let (start, end) = (item.tokens.start, item.tokens.end);
+        let before = self.before(start, 1);
+        let is_since = match before {
+            "of" => self.before(start, 2) == "as",
+            "from" => start == 1 || self.at(end).starts_with("on"),
+            _ => false,
+        };
+        is_date && is_since || is_date && LEXICON.since.iter().any(|word| match word.starts_with(is_han) {
+            true => before.ends_with(word),
+            false => before == *word,
+        })
     }
 
     /// Returns whether a date names the thing that the clause is about: at its beginning, or after a word such as `of`.
@@ -262,8 +265,10 @@ impl Reader<'_> {
         {
             start -= 1;
         }
-        let owner = start > 0 && LEXICON.owner.contains(self.at(start - 1))
-            || n > 1 && LEXICON.owner.contains(self.before(n, 2))
+        // After the thing itself, `von` is a direction: `train 78 leaves from platform 4`.
+        let goes = |word: &str| LEXICON.place.contains(word) && self.has_number_before(part, start);
+        let owner = start > 0 && LEXICON.owner.contains(self.at(start - 1)) && !goes(self.at(start - 1))
+            || n > 1 && LEXICON.owner.contains(self.before(n, 2)) && !goes(self.before(n, 2))
             || matches!(self.before(n, 1), "of" | "for" | "für");
         let owns =
             self.at(item.tokens.end) == "'" || self.at(item.tokens.end).starts_with('的') || {
@@ -320,12 +325,8 @@ impl Reader<'_> {
 
     /// Adds the words of the subject to a clause.
     fn terms(&self, part: &Range<usize>, items: &[Item], clause: &mut Clause) {
-        let keys: BTreeSet<&str> = clause.names.iter().map(|name| name.key.as_str()).collect();
-        let of: BTreeSet<&str> = clause
-            .values
-            .iter()
-            .filter_map(|value| value.dimension.strip_prefix("of "))
-            .collect();
+        let names = clause.names.iter().filter(|name| !name.is_place);
+        let keys: BTreeSet<String> = names.map(|name| name.key.clone()).collect();
         let mut terms = BTreeSet::new();
         let mut last: Option<(usize, String)> = None;
         for n in part.clone() {
@@ -333,22 +334,30 @@ impl Reader<'_> {
                 continue;
             }
             let text = self.at(n);
-            if let Some(side) = LEXICON.opposite.get(text) {
-                clause.opposites.insert(*side);
-            }
             match self.kind(n) {
                 Some(Kind::Word) => {
-                    clause.negated |= self.has_cue(n, cue::NEGATES);
+                    clause.negated |= self.has_cue(n, cue::NEGATES | cue::DROPS);
+                    let two = format!("{text} {}", self.at(n + 1));
+                    let side = LEXICON.opposite.get(two.as_str());
+                    let side = side.or_else(|| LEXICON.opposite.get(text)).copied();
+                    let side = side.filter(|_| !self.is_cue(n));
+                    clause.sides.extend(side);
                     let is_unit = LEXICON.units.contains_key(text);
-                    if self.is_content(n)
+                    if (self.is_content(n) || side.is_some())
                         && !self.is_cue(n)
                         && !is_unit
+                        && !LEXICON.weekdays.contains_key(text)
                         && text.chars().count() > 1
                         && !self.has_cue(n, cue::NEGATES)
                     {
-                        let term = self.term(text);
+                        // Words for one property are one word.
+                        let term = match side {
+                            Some((list, side)) => format!("{list}/{side}"),
+                            None => self.term(text),
+                        };
                         if let Some((before, last)) = last.replace((n, term.clone()))
                             && before + 1 == n
+                            && !(before == 0 && self.all_cues & cue::MOVES != 0)
                             && (!self.is_german
                                 || self.tokens.get(n).is_some_and(|token| token.is_capital))
                         {
@@ -360,11 +369,12 @@ impl Reader<'_> {
                 Some(Kind::Han) => {
                     for (at, _) in text.char_indices() {
                         let rest = text.get(at..).unwrap_or("");
-                        clause
-                            .opposites
-                            .extend(LEXICON.han_opposites.all(rest).map(|(_, side)| side));
-                        let mut cues = LEXICON.han_phrases(rest);
-                        clause.negated |= cues.any(|(_, cue)| cue & cue::NEGATES != 0);
+                        let sides = LEXICON.han_opposites.all(rest);
+                        for (_, (list, side)) in sides {
+                            clause.sides.insert((list, side));
+                            terms.insert(format!("{list}/{side}"));
+                        }
+                        clause.negated |= LEXICON.negates(rest);
                     }
                     let mut text = self.without_cues(n);
                     let after_number = n > 0 && items.iter().any(|item| item.tokens.end == n);
@@ -390,7 +400,9 @@ impl Reader<'_> {
                 _ => {}
             }
         }
-        terms.retain(|term| !keys.contains(term.as_str()) && !of.contains(term.as_str()));
+        terms.retain(|term| !keys.contains(term));
+        let pairs = &mut clause.pairs;
+        pairs.retain(|(one, other)| terms.contains(one) && terms.contains(other));
         clause.terms = terms;
     }
 }

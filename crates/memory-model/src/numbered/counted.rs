@@ -5,8 +5,8 @@ use std::ops::Range;
 use super::item::{Form, amount_of, plain, stem, written};
 use super::lexicon::{LEXICON, cue, is_han};
 use super::reader::Reader;
-use super::sentence::PLAIN;
-use super::token::{Kind, Token};
+use super::sentence::{HOUR, PLAIN};
+use super::token::{Kind, Token, is_number_word};
 
 /// Number of Han characters that name a kind of thing.
 pub(super) const HAN_KEY: usize = 2;
@@ -90,7 +90,7 @@ impl Reader<'_> {
             && (number.starts_with("19") || number.starts_with("20"))
             && amount.is_some();
         let start = n == 0 || self.kind(n - 1) == Some(Kind::Mark);
-        let is_model = matches!(before, "the" | "our" | "my" | "das" | "der" | "die")
+        let is_model = LEXICON.articles.contains(before)
             && self.is_content(end)
             && !next.ends_with('s');
         if is_year
@@ -126,6 +126,12 @@ impl Reader<'_> {
             let label = self.before_label(n);
             if next.starts_with('号') {
                 let after: String = next.chars().skip(1).collect();
+                let is_day = after.chars().next().is_none_or(|c| LEXICON.day_chars.contains(&c));
+                if is_day && label.is_none() && amount.is_some_and(|day| day < 32.0) {
+                    let amount = format!("{:02}", amount.unwrap_or_default());
+                    let dimension = "day";
+                    return Some((n..end, Form::Date { dimension, amount }, number.to_owned()));
+                }
                 let first: String = after
                     .chars()
                     .take_while(|c| !LEXICON.empty_chars.contains(c))
@@ -162,15 +168,16 @@ impl Reader<'_> {
                     ));
                 }
                 if let Some(counter) = LEXICON.counters.longest(next).map(|(word, _)| word) {
-                    return quantity(counter, scale, end);
+                    let people = ["个人", "名", "位"].iter().any(|word| next.starts_with(word));
+                    return quantity(if people { "人" } else { counter }, scale, end);
                 }
                 let is_noun = next.chars().next().is_some_and(|c| {
                     !LEXICON.empty_chars.contains(&c) && !"，。有没不也还再最已现分".contains(c)
                 });
                 if is_noun
                     && !LEXICON
-                        .han_phrases(next)
-                        .any(|(_, cue)| cue & cue::MOVES != 0)
+                        .han_phrase(next)
+                        .is_some_and(|(_, cue)| cue & cue::MOVES != 0)
                     && label.is_none()
                     && self.kind(n.wrapping_sub(1)) != Some(Kind::Han)
                 {
@@ -187,7 +194,12 @@ impl Reader<'_> {
                 return quantity(counter, scale, end);
             }
         }
-        let follows = self.is_content(end) && !self.is_cue(end) && scale <= 1.0;
+        let is_number = self.tokens.get(end).is_some_and(is_number_word);
+        let is_noun = !self.is_cue(end) && !self.has_cue(end, cue::ASSIGNS) && !is_number;
+        // `The 40 leaves`: the 40 is a bus.
+        let articles = before == "a" || LEXICON.articles.contains(before);
+        let is_noun = is_noun && !(articles && LEXICON.opposite.contains_key(next));
+        let follows = self.is_content(end) && is_noun && scale <= 1.0;
         let count = || {
             let key = stem(self.at(end_of_unit));
             quantity(&format!("count {key}"), scale, end_of_unit)
@@ -198,6 +210,12 @@ impl Reader<'_> {
         {
             return Some((n..end, Form::Label { key }, number.to_owned()));
         }
+        // `The 3.12 job` is one of several.
+        let is_one = LEXICON.articles.contains(before) && number.contains('.');
+        if follows && is_one && !next.ends_with('s') {
+            let key = stem(next);
+            return Some((n..end + 1, Form::Name { key }, number.to_owned()));
+        }
         if follows || (scale > 1.0 && self.is_content(end_of_unit) && !self.is_cue(end_of_unit)) {
             return count();
         }
@@ -205,6 +223,12 @@ impl Reader<'_> {
             return quantity(PLAIN, scale, end_of_unit);
         }
         let form = match number.matches('.').count() {
+            0 if LEXICON.until.contains(before) && amount.is_some_and(|hour| hour < 25.0) => {
+                Form::Value {
+                    dimension: HOUR.to_owned(),
+                    amount: number.to_owned(),
+                }
+            }
             0 | 1 => plain(number),
             _ => Form::Value {
                 dimension: PLAIN.to_owned(),
@@ -244,7 +268,7 @@ impl Reader<'_> {
                 let text = self.at(at);
                 let last = text.chars().next_back()?;
                 if LEXICON.empty_chars.contains(&last)
-                    || "有是为成到至于，过超达共少多高低花卖涨降要付收存留限坐容第每约近满在"
+                    || "有是为成到至于装，过超达共少多高低花卖涨降要付收存留限坐容第每约近满在"
                         .contains(last)
                 {
                     return None;
@@ -275,6 +299,13 @@ impl Reader<'_> {
             return true;
         }
         let word = before.text.as_str();
+        // `Two dashboards` counts, and so does what somebody does.
+        let is_word = !self.at(n).starts_with(|c: char| c.is_ascii_digit());
+        if is_word && follows && !LEXICON.numbered.contains(word)
+            || LEXICON.subject.contains(self.before(n, 2))
+        {
+            return false;
+        }
         if self.is_german {
             let noun = |token: Option<&Token>| {
                 token.is_some_and(|token| token.is_capital && token.kind == Kind::Word)
@@ -283,12 +314,17 @@ impl Reader<'_> {
         }
         if LEXICON.ambiguous.contains(word) {
             let long = self.at(n).len() > 2;
-            return long || !follows || n == 1 && self.has_number_after(end);
+            // One counts `pages`, and not a `page`.
+            return long || !follows || !self.at(end).ends_with('s') || n == 1 && self.has_number_after(end);
         }
         let verb = word.len() > 3 && word.ends_with("ed") && !word.ends_with("eed")
             || word.ends_with("ing")
             || (word.ends_with('s') && !word.ends_with("ss") && !word.ends_with("us"));
         !verb && !LEXICON.amount.contains(word)
+    }
+
+    pub(super) fn has_number_before(&self, part: &Range<usize>, end: usize) -> bool {
+        (part.start..end).any(|n| self.kind(n) == Some(Kind::Number))
     }
 
     fn has_number_after(&self, n: usize) -> bool {

@@ -172,11 +172,27 @@ impl Reader<'_> {
                 (n..n + 1, form, month.to_string())
             });
         }
+        // `Once it is done` is no number.
+        let ends = !self.is_content(n + 1) && self.at(n + 1) != "the" && self.at(n + 1) != "it";
+        if let Some(times) = LEXICON.times.get(word).filter(|_| ends || word != "once") {
+            let form = Form::Value {
+                dimension: "times".to_owned(),
+                amount: times.to_string(),
+            };
+            return Some((n..n + 1, form, times.to_string()));
+        }
         if let Some(number) = LEXICON.ordinals.get(word) {
             let counts = matches!(
                 self.before(n, 1),
                 "per" | "a" | "each" | "every" | "pro" | "one" | "at"
             );
+            // `By the fifth`.
+            let is_day = LEXICON.articles.contains(self.before(n, 1)) || self.before(n, 1) == "zum";
+            if is_day && !self.is_content(n + 1) && *number < 32 {
+                let amount = format!("{number:02}");
+                let dimension = "day";
+                return Some((n..n + 1, Form::Date { dimension, amount }, number.to_string()));
+            }
             let follows = self.is_content(n + 1) && !LEXICON.units.contains_key(self.at(n + 1));
             if counts || !follows || self.is_cue(n + 1) {
                 return None;
@@ -187,6 +203,15 @@ impl Reader<'_> {
         }
         let number = match word {
             "one" if LEXICON.numbered.contains(self.before(n, 1)) => 1,
+            // `For an hour`, `a single page`.
+            "a" | "an" | "one" | "ein" | "eine" | "einen" | "einem" | "einer"
+                if LEXICON.takes.contains(self.before(n, 1))
+                    && LEXICON.units.contains_key(self.at(n + 1)) =>
+            {
+                1
+            }
+            "single" | "einziger" | "einziges" | "einzige" | "einzigen" => 1,
+            "quarter" | "half" | "viertel" => return self.fraction(n),
             "halb" => {
                 let hour = LEXICON.digits.get(self.at(n + 1)).copied();
                 let hour = hour.or_else(|| self.at(n + 1).parse().ok())?;
@@ -211,6 +236,20 @@ impl Reader<'_> {
             _ => (number, n + 1),
         };
         self.counted(n, end, &number.to_string(), None)
+    }
+
+    /// Reads a time such as `a quarter to nine`.
+    fn fraction(&self, n: usize) -> Option<(Range<usize>, Form, String)> {
+        let hour = self.at(n + 2);
+        let hour = LEXICON.digits.get(hour).copied().or_else(|| hour.parse().ok());
+        let hour = hour.filter(|hour| (1..25).contains(hour))?;
+        let (hour, minute) = match (self.at(n), self.at(n + 1)) {
+            ("half", "past") => (hour, 30),
+            (_, "past" | "nach") => (hour, 15),
+            (_, "to" | "vor") => (hour - 1, 45),
+            _ => return None,
+        };
+        Some((n..n + 3, clock(hour, minute), hour.to_string()))
     }
 
     /// Reads a number in Han characters.
@@ -317,7 +356,7 @@ impl Reader<'_> {
                     matches!(
                         before,
                         "am" | "vom" | "zum" | "bis" | "den" | "auf" | "dem" | "ab"
-                    )
+                    ) && (before != "auf" || n + 2 < self.tokens.len())
                 })
             }
             _ => None,
@@ -340,13 +379,15 @@ impl Reader<'_> {
             let (number, unit) = (text.get(..length)?, text.get(length..)?);
             return match unit {
                 "" => self.counted(n, n + 1, number, None),
+                // `Der 48er`.
+                "er" if self.is_german => self.counted(n, n + 1, number, None),
                 "st" | "nd" | "rd" | "th" => match self.is_content(n + 1) && !self.is_cue(n + 1) {
                     true => {
                         let key = stem(self.at(n + 1));
                         Some((n..n + 2, Form::Name { key }, number.to_owned()))
                     }
                     false => {
-                        let amount = format!("-{number}");
+                        let amount = format!("{number:0>2}");
                         Some((
                             n..n + 1,
                             Form::Date {
@@ -371,7 +412,8 @@ impl Reader<'_> {
         let length = text.find(|c: char| c.is_ascii_digit())?;
         let key = text.get(..length)?.trim_end_matches(['-', '_', '.']);
         let number = text.get(length..)?.to_owned();
-        let short = key.chars().count() < 2 && !LEXICON.alias.contains_key(key);
+        let is_word = self.kind(n.wrapping_sub(1)) != Some(Kind::Han) || number.len() < 2;
+        let short = is_word && key.chars().count() < 2 && !LEXICON.alias.contains_key(key);
         let label = if short { self.before_label(n) } else { None };
         match label {
             Some(label) => Some((n..n + 1, Form::Label { key: label }, text)),
@@ -418,15 +460,29 @@ impl Reader<'_> {
         {
             return Some((n..month + 1, date(*of, number), format!("{of}-{number}")));
         }
+        let is_capital = |n: usize| {
+            let token = self.tokens.get(n);
+            token.is_some_and(|token| token.is_capital && token.kind == Kind::Word)
+        };
+        // `Am 14. um 8 Uhr`.
+        if self.at(n + 1) == "."
+            && self.touches(n)
+            && self.is_german
+            && matches!(self.before(n, 1), "am" | "zum" | "vom" | "den" | "dem")
+            && self.at(n).starts_with(|c: char| c.is_ascii_digit())
+            && !is_capital(n + 2)
+            && number < 32
+        {
+            let amount = format!("{number:02}");
+            let dimension = "day";
+            return Some((n..n + 2, Form::Date { dimension, amount }, text.to_owned()));
+        }
         // An ordinal of German: `1. Quartal`.
         if self.at(n + 1) == "."
             && self.touches(n)
             && !self.touches(n + 1)
             && self.is_german
-            && self
-                .tokens
-                .get(n + 2)
-                .is_some_and(|token| token.is_capital && token.kind == Kind::Word)
+            && is_capital(n + 2)
         {
             let key = stem(self.at(n + 2));
             return Some((n..n + 3, Form::Name { key }, text.to_owned()));

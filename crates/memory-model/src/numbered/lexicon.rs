@@ -1,5 +1,6 @@
 //! The words in `words.txt`.
 
+use std::cmp::Ordering;
 use std::collections::{HashMap, HashSet};
 use std::sync::LazyLock;
 
@@ -32,6 +33,12 @@ pub(super) struct Lexicon {
     pub(super) empty_chars: HashSet<char>,
     pub(super) owner: HashSet<&'static str>,
     pub(super) place: HashSet<&'static str>,
+    pub(super) since: HashSet<&'static str>,
+    pub(super) subject: HashSet<&'static str>,
+    pub(super) until: HashSet<&'static str>,
+    pub(super) articles: HashSet<&'static str>,
+    pub(super) takes: HashSet<&'static str>,
+    pub(super) day_chars: HashSet<char>,
     pub(super) predicate: HashSet<&'static str>,
     pub(super) german: HashSet<&'static str>,
     pub(super) numbered: HashSet<&'static str>,
@@ -49,6 +56,7 @@ pub(super) struct Lexicon {
     pub(super) counters: Beginnings<()>,
     pub(super) namers: Beginnings<()>,
     pub(super) digits: HashMap<&'static str, u32>,
+    pub(super) times: HashMap<&'static str, u32>,
     pub(super) ordinals: HashMap<&'static str, u32>,
     pub(super) months: HashMap<&'static str, u32>,
     pub(super) weekdays: HashMap<&'static str, u32>,
@@ -87,34 +95,45 @@ impl<T: Copy> Beginnings<T> {
     }
 }
 
+/// Returns the greatest length with all of its meanings.
+fn longest(found: impl Iterator<Item = (usize, u16)>) -> Option<(usize, u16)> {
+    found.reduce(|one, other| match one.0.cmp(&other.0) {
+        Ordering::Less => other,
+        Ordering::Equal => (one.0, one.1 | other.1),
+        Ordering::Greater => one,
+    })
+}
+
 /// Returns whether a character is Han.
 pub(super) fn is_han(c: char) -> bool {
     matches!(c, '\u{3400}'..='\u{9fff}')
 }
 
 impl Lexicon {
-    /// Returns the lengths in words of the phrases that begin at the first of some words, with their meanings.
-    pub(super) fn phrases<'w>(
+    /// Returns the length in words of the longest phrase at the beginning of some words, with its meanings.
+    pub(super) fn phrase<'w>(
         &self,
         words: impl Iterator<Item = &'w str> + Clone,
-    ) -> impl Iterator<Item = (usize, u16)> {
-        let known = words
-            .clone()
-            .next()
-            .and_then(|first| self.phrases.get(first));
-        known.into_iter().flatten().filter_map(move |(rest, cue)| {
+    ) -> Option<(usize, u16)> {
+        let known = self.phrases.get(words.clone().next()?)?.iter();
+        let found = known.filter(|(rest, _)| {
             let mut own = words.clone().skip(1);
-            let has = rest.iter().all(|word| own.next() == Some(*word));
-            has.then_some((rest.len() + 1, *cue))
-        })
+            rest.iter().all(|word| own.next() == Some(*word))
+        });
+        longest(found.map(|(rest, cue)| (rest.len() + 1, *cue)))
     }
 
-    /// Returns the byte lengths of the phrases at the beginning of a text in a script without spaces, with their
-    /// meanings.
-    pub(super) fn han_phrases(&self, text: &str) -> impl Iterator<Item = (usize, u16)> {
-        self.han_phrases
-            .all(text)
-            .map(|(phrase, cue)| (phrase.len(), cue))
+    /// Returns the length in bytes of the longest phrase at the beginning of a text in a script without spaces, with
+    /// its meanings.
+    pub(super) fn han_phrase(&self, text: &str) -> Option<(usize, u16)> {
+        let known = self.han_phrases.all(text);
+        longest(known.map(|(phrase, cue)| (phrase.len(), cue)))
+    }
+
+    /// Returns whether a text in a script without spaces begins with a negation.
+    pub(super) fn negates(&self, text: &str) -> bool {
+        let mut known = self.han_phrases.all(text);
+        known.any(|(_, cue)| cue & (cue::NEGATES | cue::DROPS) != 0)
     }
 
     fn add_phrase(&mut self, phrase: &'static str, cue: u16) {
@@ -193,6 +212,12 @@ pub(super) static LEXICON: LazyLock<Lexicon> = LazyLock::new(|| {
             "empty_chars" => all.empty_chars.extend(list.trim().chars()),
             "owner" => all.owner.extend(words()),
             "place" => all.place.extend(words()),
+            "since" => all.since.extend(words()),
+            "subject" => all.subject.extend(words()),
+            "until" => all.until.extend(words()),
+            "article" => all.articles.extend(words()),
+            "takes" => all.takes.extend(words()),
+            "day_chars" => all.day_chars.extend(list.trim().chars()),
             "predicate" => all.predicate.extend(words()),
             "german" => all.german.extend(words()),
             "numbered" => all.numbered.extend(words()),
@@ -201,6 +226,7 @@ pub(super) static LEXICON: LazyLock<Lexicon> = LazyLock::new(|| {
             "counter" => words().for_each(|word| all.counters.add(word, ())),
             "namer" => words().for_each(|word| all.namers.add(word, ())),
             "digits" => all.digits.extend(numbers()),
+            "times" => all.times.extend(numbers()),
             "ordinal" => all.ordinals.extend(numbers()),
             "month" => all.months.extend(numbers()),
             "weekday" => {

@@ -1,6 +1,6 @@
 //! Reads a sentence.
 
-use super::item::Item;
+use super::item::{Form, Item};
 use super::reader::Reader;
 use super::sentence::{Clause, NumberedSentence};
 use super::token::{Kind, Token, is_number_word, tokens};
@@ -24,8 +24,15 @@ impl NumberedSentence {
 
 impl Reader<'_> {
     fn read(&self) -> NumberedSentence {
-        let cues = self.cues();
-        let items = self.items();
+        let mut items = self.items();
+        let mut cues = self.cues();
+        for item in &items {
+            cues |= self.time_cues(item);
+        }
+        // Since when a sentence holds is not what it sets.
+        if items.iter().any(|item| matches!(item.form, Form::Value { .. })) {
+            items.retain(|item| !self.is_since(item));
+        }
         let mut clauses: Vec<Clause> = Vec::new();
         for part in self.parts(&items) {
             let own: Vec<&Item> = items
