@@ -75,7 +75,9 @@ impl Reader<'_> {
         let mut clause = Clause::default();
         let mut held = own.iter().filter(|item| !item.is_former);
         let is_numbered = |item: &Item| matches!(item.form, Form::Label { .. } | Form::Code { .. });
-        let has_value = held.clone().any(|item| matches!(item.form, Form::Value { .. }));
+        let has_value = held
+            .clone()
+            .any(|item| matches!(item.form, Form::Value { .. }));
         let has_date = held.any(|item| matches!(item.form, Form::Date { .. }));
         // The last number with a label is the value if the clause has no other.
         let last = own
@@ -103,7 +105,7 @@ impl Reader<'_> {
             };
             let is_date = dimension == DATE || dimension == WEEKDAY;
             if is_date && has_value && !item.is_former && self.is_dated(part, item) {
-                name(dimension, amount, false);
+                name(dimension, amount, true);
                 continue;
             }
             if dimension == PLAIN && !item.is_former && self.may_name(part, item, own.len()) {
@@ -130,7 +132,9 @@ impl Reader<'_> {
                 amount: amount.clone(),
                 number: if is_code { amount } else { &item.number }.clone(),
                 is_former: item.is_former,
-                may_name: dimension == PLAIN && self.begins(part, item, item.tokens.start),
+                may_name: dimension == PLAIN
+                    && item.number.len() > 1
+                    && self.begins(part, item, item.tokens.start),
                 range: item.range.clone(),
                 dimension,
             });
@@ -145,8 +149,8 @@ impl Reader<'_> {
         let start = item.tokens.start;
         let before = self.before(start, 1);
         LEXICON.articles.contains(before)
-            || before == "a"
-            || (all > 1 && start == part.start && item.number.len() > 1)
+            || before == "a" && item.number.len() > 1
+            || (all > 1 && self.begins(part, item, start) && item.number.len() > 1)
     }
 
     /// Returns whether a date says since when a sentence holds: `starting Monday`.
@@ -159,10 +163,15 @@ impl Reader<'_> {
             "from" => start == 1 || self.at(end).starts_with("on"),
             _ => false,
         };
-        is_date && is_since || is_date && LEXICON.since.iter().any(|word| match word.starts_with(is_han) {
-            true => before.ends_with(word),
-            false => before == *word,
-        })
+        is_date && is_since
+            || is_date
+                && LEXICON
+                    .since
+                    .iter()
+                    .any(|word| match word.starts_with(is_han) {
+                        true => before.ends_with(word),
+                        false => before == *word,
+                    })
     }
 
     /// Returns whether a date names the thing that the clause is about: at its beginning, or after a word such as `of`.
@@ -214,8 +223,8 @@ impl Reader<'_> {
         let from = mark.map_or(part.start, |n| n + 1);
         (from..start).all(|n| match self.kind(n) {
             Some(Kind::Word) => {
-                LEXICON.empty.contains(self.at(n)) && !LEXICON.predicate.contains(self.at(n))
-                    || self.is_cue(n)
+                (LEXICON.empty.contains(self.at(n)) || self.is_cue(n))
+                    && !LEXICON.predicate.contains(self.at(n))
                     || n + 2 == start && self.before(start, 1) == "number"
             }
             Some(Kind::Han) => {
@@ -231,6 +240,9 @@ impl Reader<'_> {
                     _ => 4,
                 };
                 n + 1 == start
+                    && !self
+                        .at(n)
+                        .ends_with(['在', '到', '用', '成', '为', '至', '是'])
                     && length <= most
                     && !text.contains(['在', '到', '用', '去', '是', '我', '有'])
             }
@@ -267,9 +279,10 @@ impl Reader<'_> {
         }
         // After the thing itself, `von` is a direction: `train 78 leaves from platform 4`.
         let goes = |word: &str| LEXICON.place.contains(word) && self.has_number_before(part, start);
-        let owner = start > 0 && LEXICON.owner.contains(self.at(start - 1)) && !goes(self.at(start - 1))
-            || n > 1 && LEXICON.owner.contains(self.before(n, 2)) && !goes(self.before(n, 2))
-            || matches!(self.before(n, 1), "of" | "for" | "für");
+        let owner =
+            start > 0 && LEXICON.owner.contains(self.at(start - 1)) && !goes(self.at(start - 1))
+                || n > 1 && LEXICON.owner.contains(self.before(n, 2)) && !goes(self.before(n, 2))
+                || matches!(self.before(n, 1), "of" | "for" | "für");
         let owns =
             self.at(item.tokens.end) == "'" || self.at(item.tokens.end).starts_with('的') || {
                 let after: String = self.at(item.tokens.end).chars().take(6).collect();
@@ -345,7 +358,7 @@ impl Reader<'_> {
                     let is_unit = LEXICON.units.contains_key(text);
                     if (self.is_content(n) || side.is_some())
                         && !self.is_cue(n)
-                        && !is_unit
+                        && (!is_unit || side.is_some())
                         && !LEXICON.weekdays.contains_key(text)
                         && text.chars().count() > 1
                         && !self.has_cue(n, cue::NEGATES)
@@ -400,9 +413,14 @@ impl Reader<'_> {
                 _ => {}
             }
         }
-        terms.retain(|term| !keys.contains(term));
+        terms.retain(|term| !keys.iter().any(|key| key == term || is_han_of(key, term)));
         let pairs = &mut clause.pairs;
         pairs.retain(|(one, other)| terms.contains(one) && terms.contains(other));
         clause.terms = terms;
     }
+}
+
+/// Returns whether a word is a character of the name of a thing.
+fn is_han_of(key: &str, term: &str) -> bool {
+    term.starts_with(is_han) && key.contains(term)
 }

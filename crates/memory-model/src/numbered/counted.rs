@@ -36,7 +36,7 @@ impl Reader<'_> {
         let (mut scale, mut end_of_unit) = (1.0, end);
         let mut rest = unit.map_or_else(|| next.to_owned(), str::to_owned);
         let is_number_of_unit = unit.is_some();
-        let is_han_next = rest.starts_with(is_han);
+        let is_han_next = rest.starts_with(is_han) && self.kind(end) != Some(Kind::Number);
         if is_han_next {
             if let Some((word, size)) = LEXICON.han_scales.longest(&rest) {
                 scale = size;
@@ -90,9 +90,8 @@ impl Reader<'_> {
             && (number.starts_with("19") || number.starts_with("20"))
             && amount.is_some();
         let start = n == 0 || self.kind(n - 1) == Some(Kind::Mark);
-        let is_model = LEXICON.articles.contains(before)
-            && self.is_content(end)
-            && !next.ends_with('s');
+        let is_model =
+            LEXICON.articles.contains(before) && self.is_content(end) && !next.ends_with('s');
         if is_year
             && scale <= 1.0
             && (start
@@ -119,15 +118,22 @@ impl Reader<'_> {
                 ))
         {
             let key = "year".to_owned();
-            return Some((n..end, Form::Label { key }, number.to_owned()));
+            let form = match before {
+                "in" | "for" | "of" | "during" | "im" | "für" => Form::Name { key },
+                _ => Form::Label { key },
+            };
+            return Some((n..end, form, number.to_owned()));
         }
         if next.starts_with(is_han) {
             // What follows directly may be counted or named.
             let label = self.before_label(n);
             if next.starts_with('号') {
                 let after: String = next.chars().skip(1).collect();
-                let is_day = after.chars().next().is_none_or(|c| LEXICON.day_chars.contains(&c));
-                if is_day && label.is_none() && amount.is_some_and(|day| day < 32.0) {
+                let is_day = after
+                    .chars()
+                    .next()
+                    .is_none_or(|c| LEXICON.day_chars.contains(&c));
+                if is_day && amount.is_some_and(|day| day < 32.0) {
                     let amount = format!("{:02}", amount.unwrap_or_default());
                     let dimension = "day";
                     return Some((n..end, Form::Date { dimension, amount }, number.to_owned()));
@@ -168,7 +174,9 @@ impl Reader<'_> {
                     ));
                 }
                 if let Some(counter) = LEXICON.counters.longest(next).map(|(word, _)| word) {
-                    let people = ["个人", "名", "位"].iter().any(|word| next.starts_with(word));
+                    let people = ["个人", "名", "位"]
+                        .iter()
+                        .any(|word| next.starts_with(word));
                     return quantity(if people { "人" } else { counter }, scale, end);
                 }
                 let is_noun = next.chars().next().is_some_and(|c| {
@@ -315,7 +323,10 @@ impl Reader<'_> {
         if LEXICON.ambiguous.contains(word) {
             let long = self.at(n).len() > 2;
             // One counts `pages`, and not a `page`.
-            return long || !follows || !self.at(end).ends_with('s') || n == 1 && self.has_number_after(end);
+            return long
+                || !follows
+                || !self.at(end).ends_with('s')
+                || n == 1 && self.has_number_after(end);
         }
         let verb = word.len() > 3 && word.ends_with("ed") && !word.ends_with("eed")
             || word.ends_with("ing")

@@ -55,7 +55,10 @@ pub(super) fn stem(word: &str) -> String {
     let word = bare.filter(is_long).unwrap_or(word);
     let bare = word.strip_suffix("ing").or_else(|| word.strip_suffix("ed"));
     let bare = bare.filter(|bare| bare.chars().count() > 3);
-    let mut word = bare.or_else(|| word.strip_suffix('e')).filter(is_long).unwrap_or(word);
+    let mut word = bare
+        .or_else(|| word.strip_suffix('e'))
+        .filter(is_long)
+        .unwrap_or(word);
     let mut ends = word.chars().rev();
     // `Shipping`, but not `selling`.
     if bare.is_some() && ends.next() == ends.next() && !word.ends_with('l') {

@@ -172,6 +172,13 @@ impl Reader<'_> {
                 (n..n + 1, form, month.to_string())
             });
         }
+        // `Plan B`.
+        let label = self
+            .before_label(n)
+            .filter(|_| word.len() == 1 && token.is_capital && word != "i");
+        if let Some(key) = label {
+            return Some((n..n + 1, Form::Name { key }, word.to_owned()));
+        }
         // `Once it is done` is no number.
         let ends = !self.is_content(n + 1) && self.at(n + 1) != "the" && self.at(n + 1) != "it";
         if let Some(times) = LEXICON.times.get(word).filter(|_| ends || word != "once") {
@@ -191,7 +198,11 @@ impl Reader<'_> {
             if is_day && !self.is_content(n + 1) && *number < 32 {
                 let amount = format!("{number:02}");
                 let dimension = "day";
-                return Some((n..n + 1, Form::Date { dimension, amount }, number.to_string()));
+                return Some((
+                    n..n + 1,
+                    Form::Date { dimension, amount },
+                    number.to_string(),
+                ));
             }
             let follows = self.is_content(n + 1) && !LEXICON.units.contains_key(self.at(n + 1));
             if counts || !follows || self.is_cue(n + 1) {
@@ -241,7 +252,11 @@ impl Reader<'_> {
     /// Reads a time such as `a quarter to nine`.
     fn fraction(&self, n: usize) -> Option<(Range<usize>, Form, String)> {
         let hour = self.at(n + 2);
-        let hour = LEXICON.digits.get(hour).copied().or_else(|| hour.parse().ok());
+        let hour = LEXICON
+            .digits
+            .get(hour)
+            .copied()
+            .or_else(|| hour.parse().ok());
         let hour = hour.filter(|hour| (1..25).contains(hour))?;
         let (hour, minute) = match (self.at(n), self.at(n + 1)) {
             ("half", "past") => (hour, 30),

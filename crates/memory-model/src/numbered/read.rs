@@ -30,7 +30,10 @@ impl Reader<'_> {
             cues |= self.time_cues(item);
         }
         // Since when a sentence holds is not what it sets.
-        if items.iter().any(|item| matches!(item.form, Form::Value { .. })) {
+        if items
+            .iter()
+            .any(|item| matches!(item.form, Form::Value { .. }))
+        {
             items.retain(|item| !self.is_since(item));
         }
         let mut clauses: Vec<Clause> = Vec::new();

@@ -36,7 +36,9 @@ impl<'t> Reader<'t> {
         let mut end = 0;
         for (at, _) in text.char_indices().filter(|(_, c)| is_han(*c)) {
             let rest = text.get(at..).unwrap_or("");
-            if at >= end && let Some((length, cue)) = LEXICON.han_phrase(rest) {
+            if at >= end
+                && let Some((length, cue)) = LEXICON.han_phrase(rest)
+            {
                 all_cues |= cue;
                 end = at + length;
                 if cue & cue::EMPTY != 0 {

@@ -7,7 +7,9 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 
 use super::lexicon::{cue, is_han};
-use super::sentence::{CLOCK, CODE, Clause, DATE, HOUR, Name, NumberedSentence, PLAIN, Value, WEEKDAY};
+use super::sentence::{
+    CLOCK, CODE, Clause, DATE, HOUR, Name, NumberedSentence, PLAIN, Value, WEEKDAY,
+};
 
 /// Relation of a later sentence to an earlier one.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -126,14 +128,16 @@ impl Names {
 impl Name {
     /// Returns whether both may name the same thing.
     fn may_be(&self, other: &Self) -> bool {
-        // Without spaces, the end of a name is not known.
+        // Without spaces, the end of a name is not known. Of names in two scripts, only the number can be compared.
         let is_alike = |c: char| is_han(c) && other.key.contains(c);
+        let is_latin = |name: &Self| !name.key.starts_with(is_han);
         self.number == other.number
             && (self.key == other.key
-                || self.key.is_empty()
-                || other.key.is_empty()
+                || [&self.key, &other.key]
+                    .iter()
+                    .any(|key| key.is_empty() || *key == "year")
                 || self.key.contains(is_alike)
-                || is_id(&self.number))
+                || is_latin(self) != is_latin(other) && is_id(&self.number))
     }
 }
 
@@ -184,7 +188,10 @@ impl Value {
     /// Returns whether one is a part of the other: the hour 8 of 20:00, or the 14th of the 14th of May.
     fn ends_alike(&self, other: &Self) -> bool {
         let hour = |value: &Self| {
-            let (hour, minute) = value.amount.split_once(':').unwrap_or((&value.amount, "00"));
+            let (hour, minute) = value
+                .amount
+                .split_once(':')
+                .unwrap_or((&value.amount, "00"));
             Some((hour.parse::<u32>().ok()? % 12, minute.to_owned()))
         };
         match (self.dimension.as_str(), other.dimension.as_str()) {
@@ -217,9 +224,11 @@ struct Comparison<'s> {
 
 /// Returns how much words say. In a script without spaces, two characters are a word.
 fn size<'t>(words: impl Iterator<Item = &'t String>) -> (usize, usize) {
-    words.fold((0, 0), |(words, chars), word| match word.starts_with(is_han) {
-        true => (words, chars + 1),
-        false => (words + 1, chars),
+    words.fold((0, 0), |(words, chars), word| {
+        match word.starts_with(is_han) {
+            true => (words, chars + 1),
+            false => (words + 1, chars),
+        }
     })
 }
 
@@ -232,7 +241,10 @@ impl<'s> Comparison<'s> {
     ) -> Self {
         let is_held = |value: &Value| before.held().any(|other| value.is(other));
         // `5 was too little, now it is 8`: another clause names the value that no longer holds.
-        let others = later.clauses.iter().filter(|one| !std::ptr::eq(*one, after));
+        let others = later
+            .clauses
+            .iter()
+            .filter(|one| !std::ptr::eq(*one, after));
         let all = later.clauses.iter().flat_map(|clause| &clause.values);
         let denies = later.cues & (cue::MOVES | cue::NOW | cue::RULE | cue::NEGATES) != 0;
         let takes_back = all.filter(|value| value.is_former).any(is_held)
@@ -242,7 +254,12 @@ impl<'s> Comparison<'s> {
             let (words, chars) = size(one.difference(other));
             words + chars / 2
         };
-        let place = |own: &&Name| before.names.iter().any(|name| name.is_place && name.may_be(own));
+        let place = |own: &&Name| {
+            before
+                .names
+                .iter()
+                .any(|name| name.is_place && name.may_be(own))
+        };
         let places = after.names.iter().filter(|name| name.is_place);
         Self {
             after,
@@ -251,7 +268,7 @@ impl<'s> Comparison<'s> {
             earlier: earlier.cues,
             takes_back,
             names: Names::of(after, before),
-            shared: words + chars.div_ceil(2) + places.filter(place).count(),
+            shared: words + chars / 2 + places.filter(place).count(),
             own: rest(&after.terms, &before.terms),
             others: rest(&before.terms, &after.terms),
         }
@@ -268,11 +285,15 @@ impl<'s> Comparison<'s> {
     /// Returns the value that replaces another one: none of the earlier values is equal to it.
     fn new_value(&self) -> Option<&'s Value> {
         let (after, before) = (self.after, self.before);
-        after.held().filter(|value| !value.names(before)).find(|value| {
-            let others = || before.held().filter(|other| !other.names(after));
-            let comparable = || others().filter(|other| value.is_comparable(other, self.moves()));
-            comparable().next().is_some() && !comparable().any(|other| value.is(other))
-        })
+        after
+            .held()
+            .filter(|value| !value.names(before))
+            .find(|value| {
+                let others = || before.held().filter(|other| !other.names(after));
+                let comparable =
+                    || others().filter(|other| value.is_comparable(other, self.moves()));
+                comparable().next().is_some() && !comparable().any(|other| value.is(other))
+            })
     }
 
     /// Returns whether the clauses tell of two properties: of opposites such as `open` and `close`, or of `the read
@@ -297,8 +318,13 @@ impl<'s> Comparison<'s> {
                     || (other == part && apart(whole, same) && !self.moves())
             })
         });
+        // A longer compound that both have is the same thing.
+        let has_both = |word: &String| {
+            let mut both = after.pairs.intersection(&before.pairs);
+            both.any(|(one, other)| one == word || other == word)
+        };
         let narrows = after.pairs.iter().any(|(part, whole)| {
-            before.terms.contains(whole) && !before.terms.contains(part)
+            before.terms.contains(whole) && !before.terms.contains(part) && !has_both(whole)
         });
         let is_told = self.names == Names::Same && self.told() > 0;
         opposite || !self.takes_back && (contrasts || narrows && !is_told)
@@ -307,7 +333,9 @@ impl<'s> Comparison<'s> {
     /// Returns the evidence that is a phrase of change. What the earlier sentence says in the same way is no change, but
     /// one more of such sentences.
     fn told(&self) -> usize {
-        let is_new = |cue: u16| self.has(cue) && (self.earlier & cue == 0 || self.own == 0 || self.others == 0);
+        let is_new = |cue: u16| {
+            self.has(cue) && (self.earlier & cue == 0 || self.own == 0 || self.others == 0)
+        };
         match () {
             () if self.takes_back => TAKEN_BACK,
             () if is_new(cue::MOVES | cue::DROPS) => 2,
@@ -317,16 +345,16 @@ impl<'s> Comparison<'s> {
     }
 
     /// Adds up the evidence that both clauses tell of one property of one thing, and that it changed.
-    fn evidence(&self, shared: usize) -> usize {
+    fn evidence(&self) -> usize {
         let is_same = self.names == Names::Same;
         let contained = match (self.own, self.others) {
-            (0, _) if is_same || shared > 0 => 2,
+            (0, _) if is_same || self.shared > 0 => 2,
             (0, _) => 1,
-            (_, 0) if shared > 0 || is_same => 1,
+            (_, 0) if is_same || self.shared > 0 => 1,
             _ => 0,
         };
         let name = if is_same { SAME_NAME } else { 0 };
-        name + self.told() + shared.min(MOST_SHARED) + contained
+        name + self.told() + self.shared.min(MOST_SHARED) + contained
     }
 
     /// Returns how the clauses relate. `in_part` says whether the earlier sentence has other clauses.
@@ -334,7 +362,11 @@ impl<'s> Comparison<'s> {
         use NumberedRelation::{Changed, ChangedIfNext, Unchanged};
         let (after, before) = (self.after, self.before);
         let is_named = !after.names.is_empty() || !before.names.is_empty();
-        let no = if is_named { Unchanged } else { NumberedRelation::Undecided };
+        let no = if is_named {
+            Unchanged
+        } else {
+            NumberedRelation::Undecided
+        };
         let told = self.told();
         if self.names == Names::Apart || self.names == Names::Moved && told == 0 {
             return Unchanged;
@@ -349,7 +381,10 @@ impl<'s> Comparison<'s> {
         let is_same = self.names == Names::Same;
         let Some(new) = new else {
             return match is_same && self.says_otherwise() {
-                true => Changed { value: None, in_part },
+                true => Changed {
+                    value: None,
+                    in_part,
+                },
                 false => no,
             };
         };
@@ -358,16 +393,19 @@ impl<'s> Comparison<'s> {
         if is_other || self.are_apart() {
             return no;
         }
-        let counts = before.held().any(|other| other.dimension == new.dimension);
-        let counts = counts && new.dimension.starts_with("count ");
-        let shared = self.shared + usize::from(counts);
-        let evidence = self.evidence(shared);
+        let evidence = self.evidence();
         let value = new.range.clone();
-        let is_short = self.own == 0 && shared == 0 && after.names.is_empty();
-        let is_about = is_same || (shared > 0 && self.names != Names::OneSided);
+        let is_short = self.own == 0 && self.shared == 0 && after.names.is_empty();
+        let is_about = is_same || (self.shared > 0 && self.names != Names::OneSided);
         match () {
-            () if is_about && evidence >= ENOUGH => Changed { value: Some(value), in_part },
-            () if (is_about || is_short || self.takes_back) && told > 0 && evidence >= ENOUGH_NEXT => {
+            () if is_about && evidence >= ENOUGH => Changed {
+                value: Some(value),
+                in_part,
+            },
+            () if (is_about || is_short || self.takes_back)
+                && told > 0
+                && evidence >= ENOUGH_NEXT =>
+            {
                 ChangedIfNext { value }
             }
             () if self.names == Names::OneSided => Unchanged,
@@ -382,11 +420,21 @@ impl<'s> Comparison<'s> {
         let denies = self.after.negated != self.before.negated;
         let assigns = self.earlier & cue::ASSIGNS != 0 && self.has(cue::ASSIGNS | cue::MOVES);
         let differs = self.after.terms != self.before.terms;
-        let repeats = self.after.held().any(|value| self.before.held().any(|other| value.is(other)));
-        let is_other = self.own > 0 && self.others > 0 || assigns && differs || denies && self.own > 0;
+        let repeats = self
+            .after
+            .held()
+            .any(|value| self.before.held().any(|other| value.is(other)));
+        // What is told without a number leaves a number as it is.
+        let is_numberless = drops || self.before.held().next().is_none();
+        let is_other =
+            self.own > 0 && self.others > 0 || assigns && differs || denies && self.own > 0;
         let is_other = is_other && self.told() > 0;
         let is_about = self.shared > 0 || assigns || drops && self.own == 0;
-        let evidence = self.evidence(self.shared) + usize::from(denies) + usize::from(assigns);
-        is_about && !repeats && (is_other || drops || denies && self.own == 0) && evidence >= ENOUGH
+        let evidence = self.evidence() + usize::from(denies) + usize::from(assigns);
+        is_about
+            && is_numberless
+            && !repeats
+            && (is_other || drops || denies && self.own == 0)
+            && evidence >= ENOUGH
     }
 }

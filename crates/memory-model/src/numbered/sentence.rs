@@ -63,7 +63,9 @@ impl Value {
     /// Returns the kind of things that the number numbers or counts.
     pub(super) fn thing(&self) -> Option<&str> {
         let dimension = self.dimension.as_str();
-        dimension.strip_prefix("of ").or_else(|| dimension.strip_prefix("count "))
+        dimension
+            .strip_prefix("of ")
+            .or_else(|| dimension.strip_prefix("count "))
     }
 }
 
@@ -89,9 +91,12 @@ impl NumberedSentence {
 
     /// Returns the text ranges of the numbers that name things, with the kinds of the things.
     pub fn names(&self) -> impl Iterator<Item = (&str, Range<usize>)> {
-        let names = self.clauses.iter().flat_map(|clause| &clause.names);
-        let names = names.filter(|name| !name.is_place);
-        names.map(|name| (name.key.as_str(), name.range.clone()))
+        self.clauses.iter().flat_map(|clause| {
+            let is_value =
+                |name: &&Name| clause.values.iter().any(|value| value.range == name.range);
+            let names = clause.names.iter().filter(move |name| !is_value(name));
+            names.map(|name| (name.key.as_str(), name.range.clone()))
+        })
     }
 
     /// Returns whether the same things are named in both sentences.
@@ -116,7 +121,10 @@ impl NumberedSentence {
             keys.extend(clause.names.iter().map(|name| format!("#{}", name.key)));
             let things = clause.values.iter().filter_map(Value::thing);
             keys.extend(things.map(|key| format!("#{key}")));
-            let plain = clause.values.iter().filter(|value| value.dimension == PLAIN);
+            let plain = clause
+                .values
+                .iter()
+                .filter(|value| value.dimension == PLAIN);
             keys.extend(plain.map(|value| format!("#{}", value.number)));
         }
         keys
