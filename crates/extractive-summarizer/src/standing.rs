@@ -125,7 +125,14 @@ fn read(at: usize, item: &Item) -> Told {
                     force: force(said),
                     ..Understood::default()
                 },
-                false => Understood::default(),
+                // An answer quotes a question behind itself: `8081 instead (to [2] Which port?)`.
+                false => Understood {
+                    numbered: match said.split_once(" (to [") {
+                        Some((own, _)) if !is_code => Arc::new(NumberedSentence::read(own)),
+                        _ => Arc::default(),
+                    },
+                    ..Understood::default()
+                },
             };
             sentences.push(Sentence {
                 line,

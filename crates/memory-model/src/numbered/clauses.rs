@@ -9,32 +9,17 @@ use super::reader::Reader;
 use super::sentence::{CODE, Clause, DATE, Name, PLAIN, Value, WEEKDAY};
 use super::token::Kind;
 
+/// Marks between clauses.
+const BREAKS: &str = ",;:，；：、—–()（）";
+
 impl Reader<'_> {
     /// Splits the sentence into parts with a value of their own.
     pub(super) fn parts(&self, items: &[Item]) -> Vec<Range<usize>> {
         let mut cuts: Vec<usize> = Vec::new();
         for (n, token) in self.tokens.iter().enumerate() {
             let cut = match token.kind {
-                Kind::Mark => matches!(
-                    token.text.as_str(),
-                    "," | ";"
-                        | ":"
-                        | "，"
-                        | "；"
-                        | "："
-                        | "、"
-                        | "—"
-                        | "–"
-                        | "("
-                        | ")"
-                        | "（"
-                        | "）"
-                ),
-                Kind::Word => matches!(
-                    token.text.as_str(),
-                    "and" | "und" | "but" | "aber" | "while" | "sondern"
-                ),
-                _ => false,
+                Kind::Mark => BREAKS.contains(&token.text),
+                kind => kind == Kind::Word && LEXICON.has("break", &token.text),
             };
             if cut && !items.iter().any(|item| item.tokens.contains(&n)) {
                 cuts.push(n);
@@ -148,7 +133,7 @@ impl Reader<'_> {
     fn may_name(&self, part: &Range<usize>, item: &Item, all: usize) -> bool {
         let start = item.tokens.start;
         let before = self.before(start, 1);
-        LEXICON.articles.contains(before)
+        LEXICON.has("article", before)
             || before == "a" && item.number.len() > 1
             || (all > 1 && self.begins(part, item, start) && item.number.len() > 1)
     }
@@ -163,21 +148,13 @@ impl Reader<'_> {
             "from" => start == 1 || self.at(end).starts_with("on"),
             _ => false,
         };
-        is_date && is_since
-            || is_date
-                && LEXICON
-                    .since
-                    .iter()
-                    .any(|word| match word.starts_with(is_han) {
-                        true => before.ends_with(word),
-                        false => before == *word,
-                    })
+        is_date && (is_since || LEXICON.ends("since", before))
     }
 
     /// Returns whether a date names the thing that the clause is about: at its beginning, or after a word such as `of`.
     fn is_dated(&self, part: &Range<usize>, item: &Item) -> bool {
         let before = self.before(item.tokens.start, 1);
-        let is_owner = LEXICON.owner.contains(before) || before == "from";
+        let is_owner = LEXICON.has("owner", before) || before == "from";
         is_owner || self.is_topic(part, item)
     }
 
@@ -199,8 +176,8 @@ impl Reader<'_> {
             self.is_content(*n)
                 && self.touches_word(*n)
                 && !self.is_cue(*n)
-                && !LEXICON.amount.contains(word)
-                && !LEXICON.ambiguous.contains(word)
+                && !LEXICON.has("amount", word)
+                && !LEXICON.has("ambiguous", word)
                 && matches!(item.form, Form::Label { .. } | Form::Code { .. })
                 && item.tokens.end < part.end
         });
@@ -224,7 +201,7 @@ impl Reader<'_> {
         (from..start).all(|n| match self.kind(n) {
             Some(Kind::Word) => {
                 (LEXICON.empty.contains(self.at(n)) || self.is_cue(n))
-                    && !LEXICON.predicate.contains(self.at(n))
+                    && !LEXICON.has("predicate", self.at(n))
                     || n + 2 == start && self.before(start, 1) == "number"
             }
             Some(Kind::Han) => {
@@ -257,31 +234,17 @@ impl Reader<'_> {
         let mut start = n;
         while start > 0
             && (self.is_content(start - 1)
-                || matches!(
-                    self.at(start - 1),
-                    "the"
-                        | "our"
-                        | "den"
-                        | "dem"
-                        | "der"
-                        | "die"
-                        | "das"
-                        | "no"
-                        | "nr"
-                        | "."
-                        | "unser"
-                        | "unsere"
-                        | "#"
-                ))
+                || LEXICON.has("article", self.at(start - 1))
+                || matches!(self.at(start - 1), "no" | "nr" | "." | "#"))
             && start + 3 > n
         {
             start -= 1;
         }
         // After the thing itself, `von` is a direction: `train 78 leaves from platform 4`.
-        let goes = |word: &str| LEXICON.place.contains(word) && self.has_number_before(part, start);
+        let goes = |word: &str| LEXICON.has("place", word) && self.has_number_before(part, start);
         let owner =
-            start > 0 && LEXICON.owner.contains(self.at(start - 1)) && !goes(self.at(start - 1))
-                || n > 1 && LEXICON.owner.contains(self.before(n, 2)) && !goes(self.before(n, 2))
+            start > 0 && LEXICON.has("owner", self.at(start - 1)) && !goes(self.at(start - 1))
+                || n > 1 && LEXICON.has("owner", self.before(n, 2)) && !goes(self.before(n, 2))
                 || matches!(self.before(n, 1), "of" | "for" | "für");
         let owns =
             self.at(item.tokens.end) == "'" || self.at(item.tokens.end).starts_with('的') || {
@@ -296,12 +259,11 @@ impl Reader<'_> {
         let n = item.tokens.start;
         if self.kind(n.wrapping_sub(1)) == Some(Kind::Han) {
             let text = self.before(n, 1);
-            return LEXICON
-                .place
-                .iter()
-                .any(|word| word.starts_with(is_han) && text.contains(*word));
+            return text.contains([
+                '在', '到', '用', '去', '是', '为', '往', '于', '成', '走', '至',
+            ]);
         }
-        (1..=3).any(|places| LEXICON.place.contains(self.before(n, places)))
+        (1..=3).any(|places| LEXICON.has("place", self.before(n, places)))
     }
 
     /// Returns the text of a token with spaces instead of phrases that say how the sentence relates to others.

@@ -2,8 +2,8 @@
 
 use std::ops::Range;
 
-use super::item::{Form, amount_of, plain, stem, written};
-use super::lexicon::{LEXICON, cue, is_han};
+use super::item::{Form, amount_of, plain, point, stem, value, written};
+use super::lexicon::{Beginnings, LEXICON, cue, is_han};
 use super::reader::Reader;
 use super::sentence::{HOUR, PLAIN};
 use super::token::{Kind, Token, is_number_word};
@@ -91,32 +91,8 @@ impl Reader<'_> {
             && amount.is_some();
         let start = n == 0 || self.kind(n - 1) == Some(Kind::Mark);
         let is_model =
-            LEXICON.articles.contains(before) && self.is_content(end) && !next.ends_with('s');
-        if is_year
-            && scale <= 1.0
-            && (start
-                || is_model
-                || matches!(
-                    before,
-                    "in" | "for"
-                        | "of"
-                        | "since"
-                        | "until"
-                        | "during"
-                        | "im"
-                        | "für"
-                        | "von"
-                        | "seit"
-                        | "jahr"
-                        | "jahres"
-                        | "year"
-                        | "from"
-                        | "summer"
-                        | "winter"
-                        | "sommer"
-                        | "fiscal"
-                ))
-        {
+            LEXICON.has("article", before) && self.is_content(end) && !next.ends_with('s');
+        if is_year && scale <= 1.0 && (start || is_model || LEXICON.has("dated", before)) {
             let key = "year".to_owned();
             let form = match before {
                 "in" | "for" | "of" | "during" | "im" | "für" => Form::Name { key },
@@ -134,9 +110,8 @@ impl Reader<'_> {
                     .next()
                     .is_none_or(|c| LEXICON.day_chars.contains(&c));
                 if is_day && amount.is_some_and(|day| day < 32.0) {
-                    let amount = format!("{:02}", amount.unwrap_or_default());
-                    let dimension = "day";
-                    return Some((n..end, Form::Date { dimension, amount }, number.to_owned()));
+                    let form = point("day", format!("{:02}", amount.unwrap_or_default()));
+                    return Some((n..end, form, number.to_owned()));
                 }
                 let first: String = after
                     .chars()
@@ -152,26 +127,12 @@ impl Reader<'_> {
                 return Some((n..end, Form::Label { key }, number.to_owned()));
             }
             if label.is_none() || LEXICON.namers.longest(next).map(|(word, _)| word).is_some() {
-                if let Some(namer) =
-                    LEXICON
-                        .namers
-                        .longest(next)
-                        .map(|(word, _)| word)
-                        .filter(|namer| {
-                            LEXICON
-                                .counters
-                                .longest(next)
-                                .map(|(word, _)| word)
-                                .is_none_or(|counter| counter.len() < namer.len())
-                        })
-                {
-                    return Some((
-                        n..end,
-                        Form::Label {
-                            key: namer.to_owned(),
-                        },
-                        number.to_owned(),
-                    ));
+                let longest =
+                    |words: &Beginnings<()>| words.longest(next).map_or("", |(word, ())| word);
+                let (namer, counter) = (longest(&LEXICON.namers), longest(&LEXICON.counters));
+                if counter.len() < namer.len() {
+                    let key = namer.to_owned();
+                    return Some((n..end, Form::Label { key }, number.to_owned()));
                 }
                 if let Some(counter) = LEXICON.counters.longest(next).map(|(word, _)| word) {
                     let people = ["个人", "名", "位"]
@@ -189,13 +150,8 @@ impl Reader<'_> {
                     && label.is_none()
                     && self.kind(n.wrapping_sub(1)) != Some(Kind::Han)
                 {
-                    return Some((
-                        n..end,
-                        Form::Label {
-                            key: self.han_key(end),
-                        },
-                        number.to_owned(),
-                    ));
+                    let key = self.han_key(end);
+                    return Some((n..end, Form::Label { key }, number.to_owned()));
                 }
             } else if let Some(counter) = LEXICON.counters.longest(next).map(|(word, _)| word) {
                 // `保留5份` has a verb before the number, and `等级2份额` is rare.
@@ -205,7 +161,7 @@ impl Reader<'_> {
         let is_number = self.tokens.get(end).is_some_and(is_number_word);
         let is_noun = !self.is_cue(end) && !self.has_cue(end, cue::ASSIGNS) && !is_number;
         // `The 40 leaves`: the 40 is a bus.
-        let articles = before == "a" || LEXICON.articles.contains(before);
+        let articles = before == "a" || LEXICON.has("article", before);
         let is_noun = is_noun && !(articles && LEXICON.opposite.contains_key(next));
         let follows = self.is_content(end) && is_noun && scale <= 1.0;
         let count = || {
@@ -219,7 +175,7 @@ impl Reader<'_> {
             return Some((n..end, Form::Label { key }, number.to_owned()));
         }
         // `The 3.12 job` is one of several.
-        let is_one = LEXICON.articles.contains(before) && number.contains('.');
+        let is_one = LEXICON.has("article", before) && number.contains('.');
         if follows && is_one && !next.ends_with('s') {
             let key = stem(next);
             return Some((n..end + 1, Form::Name { key }, number.to_owned()));
@@ -230,18 +186,11 @@ impl Reader<'_> {
         if scale > 1.0 {
             return quantity(PLAIN, scale, end_of_unit);
         }
+        let is_hour = LEXICON.has("until", before) && amount.is_some_and(|hour| hour < 25.0);
         let form = match number.matches('.').count() {
-            0 if LEXICON.until.contains(before) && amount.is_some_and(|hour| hour < 25.0) => {
-                Form::Value {
-                    dimension: HOUR.to_owned(),
-                    amount: number.to_owned(),
-                }
-            }
+            0 if is_hour => value(HOUR, number),
             0 | 1 => plain(number),
-            _ => Form::Value {
-                dimension: PLAIN.to_owned(),
-                amount: number.to_owned(),
-            },
+            _ => value(PLAIN, number),
         };
         Some((n..end, form, number.to_owned()))
     }
@@ -309,8 +258,8 @@ impl Reader<'_> {
         let word = before.text.as_str();
         // `Two dashboards` counts, and so does what somebody does.
         let is_word = !self.at(n).starts_with(|c: char| c.is_ascii_digit());
-        if is_word && follows && !LEXICON.numbered.contains(word)
-            || LEXICON.subject.contains(self.before(n, 2))
+        if is_word && follows && !LEXICON.has("numbered", word)
+            || LEXICON.has("subject", self.before(n, 2))
         {
             return false;
         }
@@ -320,7 +269,7 @@ impl Reader<'_> {
             };
             return before.is_capital && !noun(self.tokens.get(end));
         }
-        if LEXICON.ambiguous.contains(word) {
+        if LEXICON.has("ambiguous", word) {
             let long = self.at(n).len() > 2;
             // One counts `pages`, and not a `page`.
             return long
@@ -331,7 +280,7 @@ impl Reader<'_> {
         let verb = word.len() > 3 && word.ends_with("ed") && !word.ends_with("eed")
             || word.ends_with("ing")
             || (word.ends_with('s') && !word.ends_with("ss") && !word.ends_with("us"));
-        !verb && !LEXICON.amount.contains(word)
+        !verb && !LEXICON.has("amount", word)
     }
 
     pub(super) fn has_number_before(&self, part: &Range<usize>, end: usize) -> bool {

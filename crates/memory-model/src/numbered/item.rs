@@ -86,18 +86,24 @@ pub(super) fn written(amount: f64) -> String {
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
+pub(super) fn point(dimension: &'static str, amount: String) -> Form {
+    Form::Date { dimension, amount }
+}
+
+pub(super) fn value(dimension: &str, amount: &str) -> Form {
+    let (dimension, amount) = (dimension.to_owned(), amount.to_owned());
+    Form::Value { dimension, amount }
+}
+
 pub(super) fn clock(hour: u32, minute: u32) -> Form {
-    Form::Value {
-        dimension: CLOCK.to_owned(),
-        amount: format!("{hour:02}:{minute:02}"),
-    }
+    value(CLOCK, &format!("{hour:02}:{minute:02}"))
 }
 
 pub(super) fn plain(number: &str) -> Form {
-    Form::Value {
-        dimension: PLAIN.to_owned(),
-        amount: amount_of(number).map_or_else(|| number.to_owned(), written),
-    }
+    value(
+        PLAIN,
+        &amount_of(number).map_or_else(|| number.to_owned(), written),
+    )
 }
 
 /// Returns the dimension of a number that may be a value.

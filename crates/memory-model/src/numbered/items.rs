@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::counted::HAN_KEY;
-use super::item::{Form, Item, clock, dimension, stem};
+use super::item::{Form, Item, clock, dimension, point, stem, value};
 use super::lexicon::{LEXICON, is_han};
 use super::reader::Reader;
 use super::sentence::{DATE, WEEKDAY};
@@ -47,63 +47,20 @@ impl Reader<'_> {
             return false;
         };
         let mut n = item.tokens.start;
-        // The label of a number comes before it.
-        if matches!(item.form, Form::Label { .. }) {
-            n = n.min(item.tokens.start);
-        }
-        while n > 0
-            && matches!(
-                self.before(n, 1),
-                "the"
-                    | "port"
-                    | "version"
-                    | "den"
-                    | "der"
-                    | "die"
-                    | "das"
-                    | "on"
-                    | "at"
-                    | "auf"
-                    | "um"
-                    | "am"
-                    | "only"
-                    | "nur"
-                    | "just"
-            )
-        {
+        while n > 0 && LEXICON.has("beside", self.before(n, 1)) {
             n -= 1;
         }
         let one = self.before(n, 1);
-        let two = self.before(n, 2);
-        let ends = |words: &[&str]| words.iter().any(|word| one.ends_with(word));
-        if matches!(
-            (two, one),
-            ("instead", "of") | ("rather", "than") | ("anstelle", "von")
-        ) || matches!(one, "not" | "nicht" | "statt" | "anstatt")
-            || ends(&["不是", "而不是", "而非", "不再是", "不用"])
-        {
+        let two = format!("{} {one}", self.before(n, 2));
+        if LEXICON.ends("former", one) || LEXICON.has("former", &two) {
             return true;
         }
-        let later = items.get(at + 1..).unwrap_or_default().iter();
-        let later = later.into_iter().any(|other| {
+        let mut later = items.get(at + 1..).unwrap_or_default().iter();
+        let is_alike = |other: &Item| {
             std::mem::discriminant(&other.form) == std::mem::discriminant(&item.form)
                 && dimension(other) == dimension(item)
-        });
-        later
-            && (matches!(
-                one,
-                "from" | "von" | "was" | "war" | "vom" | "were" | "waren"
-            ) || ends(&[
-                "从",
-                "由",
-                "原来是",
-                "之前是",
-                "原来的",
-                "之前的",
-                "原先的",
-                "原定",
-                "原本",
-            ]))
+        };
+        LEXICON.ends("from", one) && later.any(is_alike)
     }
 
     /// Returns the tokens, the form and the number of the number at a token.
@@ -122,10 +79,7 @@ impl Reader<'_> {
         let token = self.tokens.get(n)?;
         let word = token.text.as_str();
         if let Some(day) = LEXICON.weekdays.get(word) {
-            let form = Form::Date {
-                dimension: WEEKDAY,
-                amount: day.to_string(),
-            };
+            let form = point(WEEKDAY, day.to_string());
             return Some((n..n + 1, form, day.to_string()));
         }
         if token.is_capital
@@ -139,36 +93,13 @@ impl Reader<'_> {
             };
             let amount = |day: u32| format!("{month:02}-{day:02}");
             if let Some(day) = day(n + 1) {
-                let form = Form::Date {
-                    dimension: DATE,
-                    amount: amount(day),
-                };
+                let form = point(DATE, amount(day));
                 return Some((n..n + 2, form, amount(day)));
             }
             // `3 March` and `3. März` are read at the number. A month alone is a date, too.
-            let is_name = matches!(
-                self.before(n, 1),
-                "in" | "from"
-                    | "of"
-                    | "vom"
-                    | "von"
-                    | "im"
-                    | "until"
-                    | "bis"
-                    | "by"
-                    | "to"
-                    | "auf"
-                    | "since"
-                    | "seit"
-                    | "ab"
-                    | "for"
-                    | "für"
-            );
+            let is_name = LEXICON.has("dated", self.before(n, 1));
             return is_name.then(|| {
-                let form = Form::Date {
-                    dimension: "month",
-                    amount: month.to_string(),
-                };
+                let form = point("month", month.to_string());
                 (n..n + 1, form, month.to_string())
             });
         }
@@ -182,27 +113,16 @@ impl Reader<'_> {
         // `Once it is done` is no number.
         let ends = !self.is_content(n + 1) && self.at(n + 1) != "the" && self.at(n + 1) != "it";
         if let Some(times) = LEXICON.times.get(word).filter(|_| ends || word != "once") {
-            let form = Form::Value {
-                dimension: "times".to_owned(),
-                amount: times.to_string(),
-            };
+            let form = value("times", &times.to_string());
             return Some((n..n + 1, form, times.to_string()));
         }
         if let Some(number) = LEXICON.ordinals.get(word) {
-            let counts = matches!(
-                self.before(n, 1),
-                "per" | "a" | "each" | "every" | "pro" | "one" | "at"
-            );
+            let counts = LEXICON.has("per", self.before(n, 1));
             // `By the fifth`.
-            let is_day = LEXICON.articles.contains(self.before(n, 1)) || self.before(n, 1) == "zum";
+            let is_day = LEXICON.has("article", self.before(n, 1)) || self.before(n, 1) == "zum";
             if is_day && !self.is_content(n + 1) && *number < 32 {
-                let amount = format!("{number:02}");
-                let dimension = "day";
-                return Some((
-                    n..n + 1,
-                    Form::Date { dimension, amount },
-                    number.to_string(),
-                ));
+                let form = point("day", format!("{number:02}"));
+                return Some((n..n + 1, form, number.to_string()));
             }
             let follows = self.is_content(n + 1) && !LEXICON.units.contains_key(self.at(n + 1));
             if counts || !follows || self.is_cue(n + 1) {
@@ -213,15 +133,15 @@ impl Reader<'_> {
             return Some((n..n + 2, Form::Name { key }, number.to_string()));
         }
         let number = match word {
-            "one" if LEXICON.numbered.contains(self.before(n, 1)) => 1,
+            "one" if LEXICON.has("numbered", self.before(n, 1)) => 1,
             // `For an hour`, `a single page`.
-            "a" | "an" | "one" | "ein" | "eine" | "einen" | "einem" | "einer"
-                if LEXICON.takes.contains(self.before(n, 1))
-                    && LEXICON.units.contains_key(self.at(n + 1)) =>
+            _ if LEXICON.has("one", word)
+                && LEXICON.has("takes", self.before(n, 1))
+                && LEXICON.units.contains_key(self.at(n + 1)) =>
             {
                 1
             }
-            "single" | "einziger" | "einziges" | "einzige" | "einzigen" => 1,
+            _ if LEXICON.has("single", word) => 1,
             "quarter" | "half" | "viertel" => return self.fraction(n),
             "halb" => {
                 let hour = LEXICON.digits.get(self.at(n + 1)).copied();
@@ -271,10 +191,7 @@ impl Reader<'_> {
     fn han_item(&self, n: usize) -> Option<(Range<usize>, Form, String)> {
         let text = self.at(n);
         if let Some((_, day)) = LEXICON.han_days.longest(text) {
-            let form = Form::Date {
-                dimension: WEEKDAY,
-                amount: day.to_string(),
-            };
+            let form = point(WEEKDAY, day.to_string());
             return Some((n..n + 1, form, day.to_string()));
         }
         if let Some(digits) = text.strip_prefix('第') {
@@ -377,14 +294,7 @@ impl Reader<'_> {
             _ => None,
         };
         if let Some(amount) = written {
-            return Some((
-                n..n + 1,
-                Form::Date {
-                    dimension: DATE,
-                    amount: amount.clone(),
-                },
-                amount,
-            ));
+            return Some((n..n + 1, point(DATE, amount.clone()), amount));
         }
         if let Some(found) = self.day(n, &text) {
             return Some(found);
@@ -458,10 +368,7 @@ impl Reader<'_> {
             .trim_end_matches(|c: char| c.is_ascii_lowercase())
             .parse()
             .ok()?;
-        let date = |month: u32, day: u32| Form::Date {
-            dimension: DATE,
-            amount: format!("{month:02}-{day:02}"),
-        };
+        let date = |month: u32, day: u32| point(DATE, format!("{month:02}-{day:02}"));
         let mut month = n + 1;
         while matches!(self.at(month), "." | "of") {
             month += 1;
@@ -488,9 +395,8 @@ impl Reader<'_> {
             && !is_capital(n + 2)
             && number < 32
         {
-            let amount = format!("{number:02}");
-            let dimension = "day";
-            return Some((n..n + 2, Form::Date { dimension, amount }, text.to_owned()));
+            let form = point("day", format!("{number:02}"));
+            return Some((n..n + 2, form, text.to_owned()));
         }
         // An ordinal of German: `1. Quartal`.
         if self.at(n + 1) == "."
@@ -511,10 +417,7 @@ impl Reader<'_> {
             {
                 return Some((n..n + 3, date(number, day), format!("{number}-{day}")));
             }
-            let form = Form::Date {
-                dimension: "month",
-                amount: number.to_string(),
-            };
+            let form = point("month", number.to_string());
             return Some((n..n + 1, form, number.to_string()));
         }
         let is_clock =

@@ -30,20 +30,10 @@ pub(super) struct Lexicon {
     /// Phrases in scripts without spaces.
     han_phrases: Beginnings<u16>,
     pub(super) empty: HashSet<&'static str>,
+    /// Other lists of words, by their names.
+    lists: HashMap<&'static str, HashSet<&'static str>>,
     pub(super) empty_chars: HashSet<char>,
-    pub(super) owner: HashSet<&'static str>,
-    pub(super) place: HashSet<&'static str>,
-    pub(super) since: HashSet<&'static str>,
-    pub(super) subject: HashSet<&'static str>,
-    pub(super) until: HashSet<&'static str>,
-    pub(super) articles: HashSet<&'static str>,
-    pub(super) takes: HashSet<&'static str>,
     pub(super) day_chars: HashSet<char>,
-    pub(super) predicate: HashSet<&'static str>,
-    pub(super) german: HashSet<&'static str>,
-    pub(super) numbered: HashSet<&'static str>,
-    pub(super) amount: HashSet<&'static str>,
-    pub(super) ambiguous: HashSet<&'static str>,
     /// Maps a word to the index of its opposite and its side.
     pub(super) opposite: HashMap<&'static str, (usize, usize)>,
     pub(super) han_opposites: Beginnings<(usize, usize)>,
@@ -110,6 +100,23 @@ pub(super) fn is_han(c: char) -> bool {
 }
 
 impl Lexicon {
+    /// Returns whether a list contains a word.
+    pub(super) fn has(&self, list: &str, word: &str) -> bool {
+        self.lists
+            .get(list)
+            .is_some_and(|words| words.contains(word))
+    }
+
+    /// Returns whether a list contains a word, or the end of a text in a script without spaces.
+    pub(super) fn ends(&self, list: &str, text: &str) -> bool {
+        let ends = |word: &&str| word.starts_with(is_han) && text.ends_with(*word);
+        self.has(list, text)
+            || self
+                .lists
+                .get(list)
+                .is_some_and(|words| words.iter().any(ends))
+    }
+
     /// Returns the length in words of the longest phrase at the beginning of some words, with its meanings.
     pub(super) fn phrase<'w>(
         &self,
@@ -210,19 +217,7 @@ pub(super) static LEXICON: LazyLock<Lexicon> = LazyLock::new(|| {
             _ if cue != 0 => words().for_each(|word| all.add_phrase(word, cue)),
             "empty" => all.empty.extend(words()),
             "empty_chars" => all.empty_chars.extend(list.trim().chars()),
-            "owner" => all.owner.extend(words()),
-            "place" => all.place.extend(words()),
-            "since" => all.since.extend(words()),
-            "subject" => all.subject.extend(words()),
-            "until" => all.until.extend(words()),
-            "article" => all.articles.extend(words()),
-            "takes" => all.takes.extend(words()),
             "day_chars" => all.day_chars.extend(list.trim().chars()),
-            "predicate" => all.predicate.extend(words()),
-            "german" => all.german.extend(words()),
-            "numbered" => all.numbered.extend(words()),
-            "amount" => all.amount.extend(words()),
-            "ambiguous" => all.ambiguous.extend(words()),
             "counter" => words().for_each(|word| all.counters.add(word, ())),
             "namer" => words().for_each(|word| all.namers.add(word, ())),
             "digits" => all.digits.extend(numbers()),
@@ -243,7 +238,7 @@ pub(super) static LEXICON: LazyLock<Lexicon> = LazyLock::new(|| {
                 all.alias.extend(list.split('/').map(|word| (word, first)));
             }
             "unit" | "scale" => all.add_unit(name, list),
-            _ => {}
+            _ => all.lists.entry(name).or_default().extend(words()),
         }
     }
     all

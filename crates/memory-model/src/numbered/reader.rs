@@ -49,7 +49,7 @@ impl<'t> Reader<'t> {
         let is_german = text.contains(['ä', 'ö', 'ü', 'ß'])
             || tokens
                 .iter()
-                .any(|token| LEXICON.german.contains(token.text.as_str()));
+                .any(|token| LEXICON.has("german", token.text.as_str()));
         Self {
             text,
             tokens,
