@@ -58,7 +58,7 @@ mod tests {
             ("The port of service 42 is 8042.", "servi 42", "8042"),
             ("The service listens on port 8042.", "", "of port 8042"),
             ("The budget for 2024 is $1,200.", "year 2024", "money 1200"),
-            ("PR #17 changes 12 files.", "pr 17", "count file 12"),
+            ("PR #17 changes 12 files.", "pr 17", "count fil 12"),
             (
                 "The second draft is due at 9:30 pm.",
                 "draft 2",

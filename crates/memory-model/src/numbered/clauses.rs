@@ -125,7 +125,26 @@ impl Reader<'_> {
             });
         }
         self.terms(part, all, &mut clause);
+        let names = |item: &&&Item| {
+            clause
+                .names
+                .iter()
+                .any(|name| !name.is_place && name.range == item.range)
+        };
+        let heads = own.iter().filter(names).filter_map(|item| self.head(item));
+        clause.heads = heads.filter(|head| clause.terms.contains(head)).collect();
         clause
+    }
+
+    /// Returns the word that a word such as `of` links to a number with its label.
+    fn head(&self, item: &Item) -> Option<String> {
+        let mut n = self.start_of(item);
+        let mut is_linked = false;
+        while n > 0 && LEXICON.empty.contains(self.before(n, 1)) {
+            n -= 1;
+            is_linked |= LEXICON.has("link", self.at(n));
+        }
+        is_linked.then(|| self.term(self.before(n, 1)))
     }
 
     /// Returns whether a number without a noun stands for a thing that was named before: `the 40`, `a 429`, or at the
@@ -318,7 +337,8 @@ impl Reader<'_> {
                     let side = side.filter(|_| !self.is_cue(n));
                     clause.sides.extend(side);
                     let is_unit = LEXICON.units.contains_key(text);
-                    if (self.is_content(n) || side.is_some())
+                    if !keys.contains(&stem(text))
+                        && (self.is_content(n) || side.is_some())
                         && !self.is_cue(n)
                         && (!is_unit || side.is_some())
                         && !LEXICON.weekdays.contains_key(text)

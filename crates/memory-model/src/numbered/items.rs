@@ -143,10 +143,13 @@ impl Reader<'_> {
             }
             _ if LEXICON.has("single", word) => 1,
             "quarter" | "half" | "viertel" => return self.fraction(n),
+            "noon" | "midday" => return Some((n..n + 1, clock(12, 0), "12:00".to_owned())),
+            "midnight" | "mitternacht" => return Some((n..n + 1, clock(0, 0), "0:00".to_owned())),
             "halb" => {
                 let hour = LEXICON.digits.get(self.at(n + 1)).copied();
                 let hour = hour.or_else(|| self.at(n + 1).parse().ok())?;
-                return Some((n..n + 2, clock(hour.checked_sub(1)?, 30), format!("{hour}")));
+                let hour = hour.checked_sub(1)?;
+                return Some((n..n + 2, clock(hour, 30), format!("{hour}:30")));
             }
             // `forty-five`
             _ => word
@@ -184,7 +187,7 @@ impl Reader<'_> {
             (_, "to" | "vor") => (hour - 1, 45),
             _ => return None,
         };
-        Some((n..n + 3, clock(hour, minute), hour.to_string()))
+        Some((n..n + 3, clock(hour, minute), format!("{hour}:{minute}")))
     }
 
     /// Reads a number in Han characters.

@@ -15,6 +15,8 @@ pub(super) mod cue {
     pub(crate) const DROPS: u16 = 1 << 6;
     pub(crate) const ASSIGNS: u16 = 1 << 7;
     pub(crate) const NEGATES: u16 = 1 << 8;
+    /// A past tense.
+    pub(crate) const WAS: u16 = 1 << 9;
     /// Phrases that do not describe a subject.
     pub(crate) const EMPTY: u16 = MOVES | NOW | RULE | SAME | DROPS | NEGATES;
 }
@@ -211,6 +213,7 @@ pub(super) static LEXICON: LazyLock<Lexicon> = LazyLock::new(|| {
             "drop" => cue::DROPS,
             "assigned" => cue::ASSIGNS,
             "negation" => cue::NEGATES,
+            "was" => cue::WAS,
             _ => 0,
         };
         match name {

@@ -1,6 +1,7 @@
 //! Reads a sentence.
 
 use super::item::{Form, Item};
+use super::lexicon::LEXICON;
 use super::reader::Reader;
 use super::sentence::{Clause, NumberedSentence};
 use super::token::{Kind, Token, is_number_word, tokens};
@@ -15,7 +16,13 @@ impl NumberedSentence {
         }
         let tokens = tokens(sentence);
         let is_number = |token: &Token| token.kind == Kind::Number || is_number_word(token);
-        if !tokens.iter().any(is_number) {
+        let is_one = |pair: &[Token]| match pair {
+            [one, unit] => {
+                LEXICON.has("one", &one.text) && LEXICON.units.contains_key(unit.text.as_str())
+            }
+            _ => false,
+        };
+        if !tokens.iter().any(is_number) && !tokens.windows(2).any(is_one) {
             return Self::default();
         }
         Reader::new(sentence, tokens).read()

@@ -46,10 +46,17 @@ impl<'t> Reader<'t> {
                 }
             }
         }
-        let is_german = text.contains(['ä', 'ö', 'ü', 'ß'])
-            || tokens
-                .iter()
-                .any(|token| LEXICON.has("german", token.text.as_str()));
+        // `2 am` is no German.
+        let is_german = |(n, token): (usize, &Token)| {
+            let clock = token.text == "am"
+                && n > 0
+                && tokens
+                    .get(n - 1)
+                    .is_some_and(|one| one.kind == Kind::Number);
+            !clock && LEXICON.has("german", &token.text)
+        };
+        let is_german =
+            text.contains(['ä', 'ö', 'ü', 'ß']) || tokens.iter().enumerate().any(is_german);
         Self {
             text,
             tokens,

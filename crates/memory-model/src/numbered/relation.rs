@@ -327,7 +327,11 @@ impl<'s> Comparison<'s> {
             before.terms.contains(whole) && !before.terms.contains(part) && !has_both(whole)
         });
         let is_told = self.names == Names::Same && self.told() > 0;
-        opposite || !self.takes_back && (contrasts || narrows && !is_told)
+        // `The balcony of flat 6` after `flat 6`.
+        let is_part = after.heads.iter().any(|head| !before.terms.contains(head));
+        opposite
+            || !self.takes_back && (is_part && !self.moves())
+            || !self.takes_back && (contrasts || narrows && !is_told)
     }
 
     /// Returns the evidence that is a phrase of change. What the earlier sentence says in the same way is no change, but
@@ -339,7 +343,7 @@ impl<'s> Comparison<'s> {
         match () {
             () if self.takes_back => TAKEN_BACK,
             () if is_new(cue::MOVES | cue::DROPS) => 2,
-            () if is_new(cue::NOW | cue::RULE) => 1,
+            () if is_new(cue::NOW) || is_new(cue::RULE) && !self.has(cue::WAS) => 1,
             () => 0,
         }
     }
@@ -393,7 +397,10 @@ impl<'s> Comparison<'s> {
         if is_other || self.are_apart() {
             return no;
         }
-        let evidence = self.evidence();
+        // What is counted is a unit, and says nothing of the property.
+        let unit = new.dimension.strip_prefix("count ").unwrap_or_default();
+        let is_unit = is_same && [after, before].iter().all(|one| one.terms.contains(unit));
+        let evidence = self.evidence() - usize::from(is_unit && self.shared <= MOST_SHARED);
         let value = new.range.clone();
         let is_short = self.own == 0 && self.shared == 0 && after.names.is_empty();
         let is_about = is_same || (self.shared > 0 && self.names != Names::OneSided);

@@ -22,6 +22,8 @@ pub(super) struct Clause {
     pub(super) pairs: BTreeSet<(String, String)>,
     /// Properties that exclude each other, such as `open` and `close`: the index of their list, and the property.
     pub(super) sides: BTreeSet<(usize, usize)>,
+    /// Words of which the thing is a part or owner: `balcony` in `the balcony of flat 6`.
+    pub(super) heads: BTreeSet<String>,
     pub(super) negated: bool,
 }
 

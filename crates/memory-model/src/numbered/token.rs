@@ -30,6 +30,7 @@ pub(super) fn is_number_word(token: &Token) -> bool {
             .any(|part| LEXICON.digits.contains_key(part))
             || LEXICON.ordinals.contains_key(word)
             || LEXICON.times.contains_key(word)
+            || matches!(word, "noon" | "midday" | "midnight" | "mitternacht")
             || LEXICON.weekdays.contains_key(word)
             || LEXICON.months.contains_key(word))
 }
