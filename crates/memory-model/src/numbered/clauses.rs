@@ -305,6 +305,13 @@ impl Reader<'_> {
         if !self.is_german || LEXICON.alias.contains_key(word) {
             return stem(word);
         }
+        // `Geplant` is of `planen`.
+        let participle = word
+            .strip_prefix("ge")
+            .filter(|bare| bare.chars().count() > 4);
+        let word = participle
+            .filter(|bare| bare.ends_with(['t', 'n']))
+            .unwrap_or(word);
         let ends = ["en", "et", "st", "t", "e", "n"];
         let bare = ends.iter().filter_map(|end| word.strip_suffix(end));
         let bare = bare.into_iter().find(|bare| bare.chars().count() >= 4);

@@ -260,6 +260,7 @@ impl Reader<'_> {
         let is_word = !self.at(n).starts_with(|c: char| c.is_ascii_digit());
         if is_word && follows && !LEXICON.has("numbered", word)
             || LEXICON.has("subject", self.before(n, 2))
+            || follows && self.at(end).ends_with('s') && LEXICON.has("be", self.before(n, 2))
         {
             return false;
         }

@@ -96,6 +96,11 @@ impl Reader<'_> {
                 let form = point(DATE, amount(day));
                 return Some((n..n + 2, form, amount(day)));
             }
+            let year = self.at(n + 1);
+            if year.len() == 4 && year.parse::<u32>().is_ok() {
+                let amount = format!("{year}-{month:02}");
+                return Some((n..n + 2, point("month", amount.clone()), amount));
+            }
             // `3 March` and `3. März` are read at the number. A month alone is a date, too.
             let is_name = LEXICON.has("dated", self.before(n, 1));
             return is_name.then(|| {

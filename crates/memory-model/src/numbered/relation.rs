@@ -62,8 +62,13 @@ impl NumberedSentence {
         }
         for before in &earlier.clauses {
             for after in &self.clauses {
-                let comparison = Comparison::new(self, earlier, after, before);
-                let found = comparison.relation(earlier.clauses.len() > 1);
+                let found = match Names::of(after, before) {
+                    Names::Apart => NumberedRelation::Unchanged,
+                    names => {
+                        let comparison = Comparison::new(self, earlier, after, before, names);
+                        comparison.relation(earlier.clauses.len() > 1)
+                    }
+                };
                 if found.rank() > relation.rank() {
                     relation = found;
                 }
@@ -238,6 +243,7 @@ impl<'s> Comparison<'s> {
         earlier: &NumberedSentence,
         after: &'s Clause,
         before: &'s Clause,
+        names: Names,
     ) -> Self {
         let is_held = |value: &Value| before.held().any(|other| value.is(other));
         // `5 was too little, now it is 8`: another clause names the value that no longer holds.
@@ -250,10 +256,11 @@ impl<'s> Comparison<'s> {
         let takes_back = all.filter(|value| value.is_former).any(is_held)
             || (denies && others.flat_map(|clause| &clause.values).any(is_held));
         let (words, chars) = size(after.terms.intersection(&before.terms));
-        let rest = |one: &BTreeSet<String>, other: &BTreeSet<String>| {
-            let (words, chars) = size(one.difference(other));
-            words + chars / 2
-        };
+        let rest = |one: &BTreeSet<String>, other: &BTreeSet<String>| size(one.difference(other));
+        let (own, others) = (
+            rest(&after.terms, &before.terms),
+            rest(&before.terms, &after.terms),
+        );
         let place = |own: &&Name| {
             before
                 .names
@@ -267,10 +274,10 @@ impl<'s> Comparison<'s> {
             cues: later.cues,
             earlier: earlier.cues,
             takes_back,
-            names: Names::of(after, before),
+            names,
             shared: words + chars / 2 + places.filter(place).count(),
-            own: rest(&after.terms, &before.terms),
-            others: rest(&before.terms, &after.terms),
+            own: own.0 + own.1.div_ceil(2),
+            others: others.0 + others.1 / 2,
         }
     }
 
@@ -372,11 +379,12 @@ impl<'s> Comparison<'s> {
             NumberedRelation::Undecided
         };
         let told = self.told();
-        if self.names == Names::Apart || self.names == Names::Moved && told == 0 {
+        if self.names == Names::Moved && told == 0 {
             return Unchanged;
         }
         let new = self.new_value();
-        let is_past = self.has(cue::PAST) && !self.moves() && !self.has(cue::NOW);
+        let is_past = self.earlier & cue::PAST != 0
+            || self.has(cue::PAST) && !self.moves() && !self.has(cue::NOW);
         let is_again = self.has(cue::SAME) && !self.moves() && !self.has(cue::DROPS);
         let is_again = is_again && !(new.is_some() && told > 0);
         if (self.cues | self.earlier) & cue::OPEN != 0 || is_past || is_again {
@@ -403,9 +411,15 @@ impl<'s> Comparison<'s> {
         let evidence = self.evidence() - usize::from(is_unit && self.shared <= MOST_SHARED);
         let value = new.range.clone();
         let is_short = self.own == 0 && self.shared == 0 && after.names.is_empty();
+        // A property is no thing: `the price` of two things is not one.
+        let properties = after
+            .terms
+            .intersection(&before.terms)
+            .filter(|word| word.contains('/'));
+        let is_thing = self.shared > properties.count().min(1);
         let is_about = is_same || (self.shared > 0 && self.names != Names::OneSided);
         match () {
-            () if is_about && evidence >= ENOUGH => Changed {
+            () if is_about && (is_same || is_thing) && evidence >= ENOUGH => Changed {
                 value: Some(value),
                 in_part,
             },
@@ -425,14 +439,15 @@ impl<'s> Comparison<'s> {
     fn says_otherwise(&self) -> bool {
         let drops = self.has(cue::DROPS) || self.moves() && self.has(cue::NEGATES);
         let denies = self.after.negated != self.before.negated;
-        let assigns = self.earlier & cue::ASSIGNS != 0 && self.has(cue::ASSIGNS | cue::MOVES);
+        let moves = self.has(cue::MOVES) && self.after.held().next().is_none();
+        let assigns = self.earlier & cue::ASSIGNS != 0 && (self.has(cue::ASSIGNS) || moves);
         let differs = self.after.terms != self.before.terms;
         let repeats = self
             .after
             .held()
             .any(|value| self.before.held().any(|other| value.is(other)));
         // What is told without a number leaves a number as it is.
-        let is_numberless = drops || self.before.held().next().is_none();
+        let is_numberless = drops || assigns || self.before.held().next().is_none();
         let is_other =
             self.own > 0 && self.others > 0 || assigns && differs || denies && self.own > 0;
         let is_other = is_other && self.told() > 0;
