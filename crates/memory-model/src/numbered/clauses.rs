@@ -188,25 +188,7 @@ impl Reader<'_> {
 
     /// Returns whether a number is at the beginning of its clause, before any verb or other noun.
     fn is_topic(&self, part: &Range<usize>, item: &Item) -> bool {
-        let start = self.start_of(item);
-        // One more noun may describe the label: `branch release-1.2`.
-        let noun = start.checked_sub(1).filter(|n| {
-            let word = self.at(*n);
-            self.is_content(*n)
-                && self.touches_word(*n)
-                && !self.is_cue(*n)
-                && !LEXICON.has("amount", word)
-                && !LEXICON.has("ambiguous", word)
-                && matches!(item.form, Form::Label { .. } | Form::Code { .. })
-                && item.tokens.end < part.end
-        });
-        self.begins(part, item, start) || noun.is_some_and(|n| self.begins(part, item, n))
-    }
-
-    /// Returns whether only a space is between a token and the next one.
-    fn touches_word(&self, n: usize) -> bool {
-        let end = self.tokens.get(n).map(|token| token.range.end + 1);
-        end.is_some() && end == self.tokens.get(n + 1).map(|token| token.range.start)
+        self.begins(part, item, self.start_of(item))
     }
 
     /// Returns whether only empty words are between the beginning of a clause and a token.
@@ -265,11 +247,8 @@ impl Reader<'_> {
             start > 0 && LEXICON.has("owner", self.at(start - 1)) && !goes(self.at(start - 1))
                 || n > 1 && LEXICON.has("owner", self.before(n, 2)) && !goes(self.before(n, 2))
                 || matches!(self.before(n, 1), "of" | "for" | "für");
-        let owns =
-            self.at(item.tokens.end) == "'" || self.at(item.tokens.end).starts_with('的') || {
-                let after: String = self.at(item.tokens.end).chars().take(6).collect();
-                after.contains('的') && self.kind(item.tokens.end) == Some(Kind::Han)
-            };
+        let after = self.at(item.tokens.end);
+        let owns = after == "'" || after.starts_with('的');
         self.is_topic(part, item) || owner || owns
     }
 

@@ -49,8 +49,7 @@ const SAME_NAME: usize = 2;
 /// Evidence of a value that is taken back: `not 5`. No other sentence is meant.
 const TAKEN_BACK: usize = 4;
 
-/// Maximum evidence of shared words. Without a numbered thing and a phrase of change, many shared words alone are no
-/// change: parallel sentences about two things share most words.
+/// Maximum evidence of shared words: parallel sentences about two things share most words.
 const MOST_SHARED: usize = 3;
 
 impl NumberedSentence {
@@ -372,15 +371,19 @@ impl<'s> Comparison<'s> {
     fn relation(&self, in_part: bool) -> NumberedRelation {
         use NumberedRelation::{Changed, ChangedIfNext, Unchanged};
         let (after, before) = (self.after, self.before);
-        let is_named = !after.names.is_empty() || !before.names.is_empty();
-        let no = if is_named {
-            Unchanged
-        } else {
-            NumberedRelation::Undecided
+        let no = match self.names {
+            Names::None => NumberedRelation::Undecided,
+            _ => Unchanged,
         };
         let told = self.told();
         if self.names == Names::Moved && told == 0 {
-            return Unchanged;
+            let mut values = after.held().chain(before.held());
+            let is_only = values.all(|value| value.dimension.starts_with("of "));
+            return if is_only {
+                NumberedRelation::Undecided
+            } else {
+                Unchanged
+            };
         }
         let new = self.new_value();
         let is_past = self.earlier & cue::PAST != 0
@@ -408,7 +411,7 @@ impl<'s> Comparison<'s> {
         // What is counted is a unit, and says nothing of the property.
         let unit = new.dimension.strip_prefix("count ").unwrap_or_default();
         let is_unit = is_same && [after, before].iter().all(|one| one.terms.contains(unit));
-        let evidence = self.evidence() - usize::from(is_unit && self.shared <= MOST_SHARED);
+        let evidence = self.evidence().saturating_sub(usize::from(is_unit));
         let value = new.range.clone();
         let is_short = self.own == 0 && self.shared == 0 && after.names.is_empty();
         // A property is no thing: `the price` of two things is not one.
@@ -419,7 +422,7 @@ impl<'s> Comparison<'s> {
         let is_thing = self.shared > properties.count().min(1);
         let is_about = is_same || (self.shared > 0 && self.names != Names::OneSided);
         match () {
-            () if is_about && (is_same || is_thing) && evidence >= ENOUGH => Changed {
+            () if is_about && (is_same || is_thing && told > 0) && evidence >= ENOUGH => Changed {
                 value: Some(value),
                 in_part,
             },
