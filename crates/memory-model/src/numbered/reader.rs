@@ -103,7 +103,12 @@ impl<'t> Reader<'t> {
     pub(super) fn cues(&self) -> u16 {
         let end = self.text.trim_end();
         let asks = end.ends_with(['?', '？']) || end.trim_end_matches('。').ends_with('吗');
-        self.all_cues | if asks { cue::OPEN } else { 0 }
+        let is_foreign = |c: char| c.is_alphabetic() && c > '\u{24f}' && !is_han(c);
+        let mut words = self.tokens.iter();
+        let is_foreign =
+            self.text.contains(is_foreign) || words.any(|word| LEXICON.has("foreign", &word.text));
+        let foreign = if is_foreign { cue::FOREIGN } else { 0 };
+        self.all_cues | foreign | if asks { cue::OPEN } else { 0 }
     }
 
     /// Returns what a point or span of time says of the sentence: `two years ago`, `starting Monday`.

@@ -377,12 +377,10 @@ impl<'s> Comparison<'s> {
         };
         let told = self.told();
         if self.names == Names::Moved && told == 0 {
-            let mut values = after.held().chain(before.held());
-            let is_only = values.all(|value| value.dimension.starts_with("of "));
-            return if is_only {
-                NumberedRelation::Undecided
-            } else {
-                Unchanged
+            // In other languages, a place cannot be told from a thing.
+            return match (self.cues | self.earlier) & cue::FOREIGN != 0 {
+                true => NumberedRelation::Undecided,
+                false => Unchanged,
             };
         }
         let new = self.new_value();
@@ -391,7 +389,11 @@ impl<'s> Comparison<'s> {
         let is_again = self.has(cue::SAME) && !self.moves() && !self.has(cue::DROPS);
         let is_again = is_again && !(new.is_some() && told > 0);
         if (self.cues | self.earlier) & cue::OPEN != 0 || is_past || is_again {
-            return no;
+            return if is_past && new.is_some() {
+                Unchanged
+            } else {
+                no
+            };
         }
         let is_same = self.names == Names::Same;
         let Some(new) = new else {
@@ -404,9 +406,10 @@ impl<'s> Comparison<'s> {
             };
         };
         // Another value differs, too: the places are two things.
-        let is_other = self.names == Names::Moved && new.thing().is_none();
+        let is_place = new.dimension == CODE || new.dimension.starts_with("of ");
+        let is_other = self.names == Names::Moved && !is_place;
         if is_other || self.are_apart() {
-            return no;
+            return Unchanged;
         }
         // What is counted is a unit, and says nothing of the property.
         let unit = new.dimension.strip_prefix("count ").unwrap_or_default();
