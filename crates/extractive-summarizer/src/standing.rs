@@ -19,6 +19,8 @@ use crate::text::{line_sentences, reads_as_code};
 const COMPARED: usize = 256;
 /// Maximum number of sentences that are read of a message.
 const SENTENCES: usize = 400;
+/// Maximum number of sentences of a message that the next one may answer without naming the thing.
+const FEW: usize = 3;
 /// Number of letters and digits in the rest of a message with a rule. Below this number, the message is not split.
 const BESIDE: usize = 40;
 /// Number of messages at the end that are not split. Only replaced sentences are removed from them.
@@ -125,7 +127,14 @@ fn read(at: usize, item: &Item) -> Told {
                     force: force(said),
                     ..Understood::default()
                 },
-                false => Understood::default(),
+                // An answer quotes a question behind itself: `8081 instead (to [2] Which port?)`.
+                false => Understood {
+                    numbered: match said.split_once(" (to [") {
+                        Some((own, _)) if !is_code => Arc::new(NumberedSentence::read(own)),
+                        _ => Arc::default(),
+                    },
+                    ..Understood::default()
+                },
             };
             sentences.push(Sentence {
                 line,
@@ -178,10 +187,13 @@ struct Numbered {
     text: String,
     sentence: Arc<NumberedSentence>,
     keys: BTreeSet<String>,
+    /// Whether its message has few sentences.
+    is_short: bool,
 }
 
 impl Numbered {
-    fn of(sentence: &Sentence, place: (usize, usize), item: usize, seq: Seq) -> Option<Self> {
+    fn of(sentence: &Sentence, place: (usize, usize), told: &(usize, Seq, bool)) -> Option<Self> {
+        let (item, seq, is_short) = *told;
         sentence.numbered.has_numbers().then(|| Self {
             place,
             item,
@@ -189,15 +201,17 @@ impl Numbered {
             text: sentence.text.clone(),
             sentence: Arc::clone(&sentence.numbered),
             keys: sentence.numbered.keys(),
+            is_short,
         })
     }
 
     /// Returns the last of some later sentences whose numbers change those of a sentence of the message with the index
-    /// `message`, with the note about it.
+    /// `message`, with the note about it. `is_short` says whether that message has few sentences.
     fn changing<'l>(
         later: &'l [Self],
         sentence: &Sentence,
         message: usize,
+        is_short: bool,
     ) -> Option<(&'l Self, Later)> {
         if !sentence.numbered.has_numbers() {
             return None;
@@ -205,7 +219,7 @@ impl Numbered {
         let keys = sentence.numbered.keys();
         // The sentences of later messages come first.
         later.iter().find_map(|one| {
-            let is_next = one.place.0 == message + 1;
+            let is_next = one.place.0 == message + 1 && one.is_short && is_short;
             if !is_next && one.keys.is_disjoint(&keys) {
                 return None;
             }
@@ -246,12 +260,13 @@ fn compare(told: &mut [Told]) -> Vec<Replaced> {
     for (message, told) in told.iter_mut().enumerate().rev() {
         let mut own = Vec::new();
         let mut own_numbers = Vec::new();
+        let of = (told.item, told.seq, told.sentences.len() <= FEW);
         for (place, sentence) in told.sentences.iter_mut().enumerate().rev() {
             let (mut repeated, mut unread) = (0, 0);
             let mut changed: Option<Later> = None;
             let all = sentence.statements.len();
             let mut live = Vec::new();
-            let renumbered = Numbered::changing(&numbered, sentence, message);
+            let renumbered = Numbered::changing(&numbered, sentence, message, of.2);
             let is_whole = renumbered.as_ref().is_some_and(|(_, later)| !later.in_part);
             if let Some((by, later)) = renumbered {
                 replacing.push(by.place);
@@ -269,7 +284,7 @@ fn compare(told: &mut [Told]) -> Vec<Replaced> {
             };
             if !is_whole
                 && numbered.len() < COMPARED
-                && let Some(one) = Numbered::of(sentence, (message, place), told.item, told.seq)
+                && let Some(one) = Numbered::of(sentence, (message, place), &of)
             {
                 own_numbers.push(one);
             }

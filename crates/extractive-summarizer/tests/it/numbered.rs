@@ -40,7 +40,7 @@ fn judge(earlier: &str, later: &str, is_change: bool) -> Option<bool> {
 
 #[test]
 fn a_number_that_names_a_thing_is_no_value() {
-    for part in ["tune", "held"] {
+    for part in ["tune", "held", "more"] {
         let (mut wrong, mut missed, mut all) = (Vec::new(), Vec::new(), 0);
         for (n, (label, earlier, later)) in table(part).enumerate() {
             all += usize::from(label == "yes");
@@ -102,6 +102,25 @@ fn a_changed_value_of_a_numbered_thing_is_noted_with_it() {
         old.is_none_or(|line| line.contains("(later: [5]: 400")),
         "{text}"
     );
+}
+
+#[test]
+fn an_answer_without_a_full_stop_changes_a_value() {
+    for (earlier, later) in [
+        ("The dev site runs on 4000.", "now 4001 instead"),
+        (
+            "Set the retry limit of job 12 to 3.",
+            "job 12: retry limit 8",
+        ),
+    ] {
+        let text = extract(&[earlier, later]);
+        assert!(text.contains("(to [2] All right.)"), "{text}");
+        assert!(text.contains("(later: [3]"), "{text}");
+    }
+    assert!(!changes(
+        "The retry limit of job 12 is 3.",
+        "job 13: retry limit 8"
+    ));
 }
 
 /// Prints how the pairs of a file are judged, if `AGENT_MEMORY_PAIRS` names one: the columns are id, language, kind,

@@ -6,8 +6,11 @@ use std::ops::Range;
 use super::item::{Form, Item, stem};
 use super::lexicon::{LEXICON, cue, is_han};
 use super::reader::Reader;
-use super::sentence::{Clause, Name, Value};
+use super::sentence::{CODE, Clause, DATE, Name, PLAIN, Value, WEEKDAY};
 use super::token::Kind;
+
+/// Marks between clauses.
+const BREAKS: &str = ",;:，；：、—–()（）";
 
 impl Reader<'_> {
     /// Splits the sentence into parts with a value of their own.
@@ -15,26 +18,8 @@ impl Reader<'_> {
         let mut cuts: Vec<usize> = Vec::new();
         for (n, token) in self.tokens.iter().enumerate() {
             let cut = match token.kind {
-                Kind::Mark => matches!(
-                    token.text.as_str(),
-                    "," | ";"
-                        | ":"
-                        | "，"
-                        | "；"
-                        | "："
-                        | "、"
-                        | "—"
-                        | "–"
-                        | "("
-                        | ")"
-                        | "（"
-                        | "）"
-                ),
-                Kind::Word => matches!(
-                    token.text.as_str(),
-                    "and" | "und" | "but" | "aber" | "while" | "sondern"
-                ),
-                _ => false,
+                Kind::Mark => BREAKS.contains(&token.text),
+                kind => kind == Kind::Word && LEXICON.has("break", &token.text),
             };
             if cut && !items.iter().any(|item| item.tokens.contains(&n)) {
                 cuts.push(n);
@@ -70,102 +55,125 @@ impl Reader<'_> {
         parts
     }
 
+    /// Reads a part of the sentence with its numbers.
     pub(super) fn clause(&self, part: &Range<usize>, own: &[&Item], all: &[Item]) -> Clause {
         let mut clause = Clause::default();
-        let is_value = |item: &&&Item| matches!(item.form, Form::Value { .. });
-        let has_value = own.iter().any(|item| is_value(&item) && !item.is_former);
-        let has_date = own
-            .iter()
-            .any(|item| matches!(item.form, Form::Date { .. }));
+        let mut held = own.iter().filter(|item| !item.is_former);
+        let is_numbered = |item: &Item| matches!(item.form, Form::Label { .. } | Form::Code { .. });
+        let has_value = held
+            .clone()
+            .any(|item| matches!(item.form, Form::Value { .. }));
+        let has_date = held.any(|item| matches!(item.form, Form::Date { .. }));
         // The last number with a label is the value if the clause has no other.
-        let last = own.iter().rposition(|item| {
-            matches!(item.form, Form::Label { .. } | Form::Code { .. })
-                && !self.is_owned(part, item)
-        });
+        let last = own
+            .iter()
+            .rposition(|item| is_numbered(item) && !self.is_owned(part, item));
         let last = last.filter(|_| !has_value && !has_date);
         for (at, item) in own.iter().enumerate() {
-            let name = |key: &str, is_place: bool| Name {
-                key: key.to_owned(),
-                number: item.number.clone(),
-                is_place,
-                range: item.range.clone(),
+            let mut name = |key: &str, number: &str, is_place: bool| {
+                clause.names.push(Name {
+                    key: key.to_owned(),
+                    number: number.to_owned(),
+                    is_place,
+                    range: item.range.clone(),
+                });
             };
-            let value = |dimension: &str, amount: &str| Value {
-                dimension: dimension.to_owned(),
-                amount: amount.to_owned(),
-                number: item.number.clone(),
-                is_former: item.is_former,
-                range: item.range.clone(),
+            let (dimension, amount) = match &item.form {
+                Form::Name { key } => {
+                    name(key, &item.number, false);
+                    continue;
+                }
+                Form::Date { dimension, amount } => (*dimension, amount),
+                Form::Label { key } => (key.as_str(), &item.number),
+                Form::Code { text, .. } => (CODE, text),
+                Form::Value { dimension, amount } => (dimension.as_str(), amount),
             };
-            match &item.form {
-                Form::Name { key } => clause.names.push(name(key, false)),
-                Form::Label { key } if Some(at) == last || item.is_former => {
-                    clause
-                        .values
-                        .push(value(&format!("of {key}"), &item.number));
-                }
-                Form::Code { text, .. } if Some(at) == last || item.is_former => {
-                    clause.values.push(Value {
-                        number: text.clone(),
-                        ..value("code", text)
-                    });
-                }
-                Form::Label { key } | Form::Code { key, .. } => {
-                    let is_place = !self.is_owned(part, item) && self.is_in_place(item);
-                    clause.names.push(name(key, is_place));
-                }
-                Form::Date { amount, dimension }
-                    if has_value && !item.is_former && self.is_dated(part, item) =>
-                {
-                    clause.names.push(Name {
-                        number: amount.clone(),
-                        ..name(dimension, false)
-                    });
-                }
-                Form::Date { dimension, amount } => clause.values.push(value(dimension, amount)),
-                Form::Value { dimension, amount } => clause.values.push(value(dimension, amount)),
+            let is_date = dimension == DATE || dimension == WEEKDAY;
+            if is_date && has_value && !item.is_former && self.is_dated(part, item) {
+                name(dimension, amount, true);
+                continue;
             }
+            if dimension == PLAIN && !item.is_former && self.may_name(part, item, own.len()) {
+                name("", &item.number, false);
+                continue;
+            }
+            let mut dimension = dimension.to_owned();
+            if is_numbered(item) && !item.is_former {
+                let (Form::Label { key } | Form::Code { key, .. }) = &item.form else {
+                    continue;
+                };
+                let is_place = self.is_in_place(item) || Some(at) == last;
+                let is_place = is_place && !self.is_owned(part, item);
+                name(key, &item.number, is_place);
+                if !is_place {
+                    continue;
+                }
+            }
+            if matches!(item.form, Form::Label { .. }) {
+                dimension = format!("of {dimension}");
+            }
+            let is_code = matches!(item.form, Form::Code { .. });
+            clause.values.push(Value {
+                amount: amount.clone(),
+                number: if is_code { amount } else { &item.number }.clone(),
+                is_former: item.is_former,
+                may_name: dimension == PLAIN
+                    && item.number.len() > 1
+                    && self.begins(part, item, item.tokens.start),
+                range: item.range.clone(),
+                dimension,
+            });
         }
         self.terms(part, all, &mut clause);
-        clause.head = own
-            .iter()
-            .find_map(|item| self.head(part, item, all, &clause));
+        let names = |item: &&&Item| {
+            clause
+                .names
+                .iter()
+                .any(|name| !name.is_place && name.range == item.range)
+        };
+        let heads = own.iter().filter(names).filter_map(|item| self.head(item));
+        clause.heads = heads.filter(|head| clause.terms.contains(head)).collect();
         clause
     }
 
-    /// Returns the noun of which a name is a part or owner: `baggage` in `baggage on flight 12`.
-    fn head(
-        &self,
-        part: &Range<usize>,
-        item: &Item,
-        all: &[Item],
-        clause: &Clause,
-    ) -> Option<String> {
-        if !clause.names.iter().any(|name| name.range == item.range) {
-            return None;
-        }
+    /// Returns the word that a word such as `of` links to a number with its label.
+    fn head(&self, item: &Item) -> Option<String> {
         let mut n = self.start_of(item);
-        let links =
-            |n: usize| LEXICON.place.contains(self.at(n)) || LEXICON.owner.contains(self.at(n));
-        if n > part.start + 1 && self.is_content(n - 1) && links(n - 2) {
-            n -= 1;
-        }
         let mut is_linked = false;
-        while n > part.start && LEXICON.empty.contains(self.before(n, 1)) {
+        while n > 0 && LEXICON.empty.contains(self.before(n, 1)) {
             n -= 1;
-            is_linked |= links(n);
+            is_linked |= LEXICON.has("link", self.at(n));
         }
-        let before = n.checked_sub(1).filter(|n| part.contains(n))?;
-        let is_number = all.iter().any(|item| item.tokens.contains(&before));
-        let word = self.term(self.at(before));
-        let gerund = self.at(before).ends_with("ing");
-        ((is_linked || gerund) && !is_number && clause.terms.contains(&word)).then_some(word)
+        is_linked.then(|| self.term(self.before(n, 1)))
+    }
+
+    /// Returns whether a number without a noun stands for a thing that was named before: `the 40`, `a 429`, or at the
+    /// beginning of a clause with other numbers.
+    fn may_name(&self, part: &Range<usize>, item: &Item, all: usize) -> bool {
+        let start = item.tokens.start;
+        let before = self.before(start, 1);
+        LEXICON.has("article", before)
+            || before == "a" && item.number.len() > 1
+            || (all > 1 && self.begins(part, item, start) && item.number.len() > 1)
+    }
+
+    /// Returns whether a date says since when a sentence holds: `starting Monday`.
+    pub(super) fn is_since(&self, item: &Item) -> bool {
+        let is_date = matches!(item.form, Form::Date { .. });
+        let (start, end) = (item.tokens.start, item.tokens.end);
+        let before = self.before(start, 1);
+        let is_since = match before {
+            "of" => self.before(start, 2) == "as",
+            "from" => start == 1 || self.at(end).starts_with("on"),
+            _ => false,
+        };
+        is_date && (is_since || LEXICON.ends("since", before))
     }
 
     /// Returns whether a date names the thing that the clause is about: at its beginning, or after a word such as `of`.
     fn is_dated(&self, part: &Range<usize>, item: &Item) -> bool {
         let before = self.before(item.tokens.start, 1);
-        let is_owner = LEXICON.owner.contains(before) || before == "from";
+        let is_owner = LEXICON.has("owner", before) || before == "from";
         is_owner || self.is_topic(part, item)
     }
 
@@ -180,25 +188,7 @@ impl Reader<'_> {
 
     /// Returns whether a number is at the beginning of its clause, before any verb or other noun.
     fn is_topic(&self, part: &Range<usize>, item: &Item) -> bool {
-        let start = self.start_of(item);
-        // One more noun may describe the label: `branch release-1.2`.
-        let noun = start.checked_sub(1).filter(|n| {
-            let word = self.at(*n);
-            self.is_content(*n)
-                && self.touches_word(*n)
-                && !self.is_cue(*n)
-                && !LEXICON.amount.contains(word)
-                && !LEXICON.ambiguous.contains(word)
-                && matches!(item.form, Form::Label { .. } | Form::Code { .. })
-                && item.tokens.end < part.end
-        });
-        self.begins(part, item, start) || noun.is_some_and(|n| self.begins(part, item, n))
-    }
-
-    /// Returns whether only a space is between a token and the next one.
-    fn touches_word(&self, n: usize) -> bool {
-        let end = self.tokens.get(n).map(|token| token.range.end + 1);
-        end.is_some() && end == self.tokens.get(n + 1).map(|token| token.range.start)
+        self.begins(part, item, self.start_of(item))
     }
 
     /// Returns whether only empty words are between the beginning of a clause and a token.
@@ -211,8 +201,8 @@ impl Reader<'_> {
         let from = mark.map_or(part.start, |n| n + 1);
         (from..start).all(|n| match self.kind(n) {
             Some(Kind::Word) => {
-                LEXICON.empty.contains(self.at(n)) && !LEXICON.predicate.contains(self.at(n))
-                    || self.is_cue(n)
+                (LEXICON.empty.contains(self.at(n)) || self.is_cue(n))
+                    && !LEXICON.has("predicate", self.at(n))
                     || n + 2 == start && self.before(start, 1) == "number"
             }
             Some(Kind::Han) => {
@@ -228,6 +218,9 @@ impl Reader<'_> {
                     _ => 4,
                 };
                 n + 1 == start
+                    && !self
+                        .at(n)
+                        .ends_with(['在', '到', '用', '成', '为', '至', '是'])
                     && length <= most
                     && !text.contains(['在', '到', '用', '去', '是', '我', '有'])
             }
@@ -242,34 +235,20 @@ impl Reader<'_> {
         let mut start = n;
         while start > 0
             && (self.is_content(start - 1)
-                || matches!(
-                    self.at(start - 1),
-                    "the"
-                        | "our"
-                        | "den"
-                        | "dem"
-                        | "der"
-                        | "die"
-                        | "das"
-                        | "no"
-                        | "nr"
-                        | "."
-                        | "unser"
-                        | "unsere"
-                        | "#"
-                ))
+                || LEXICON.has("article", self.at(start - 1))
+                || matches!(self.at(start - 1), "no" | "nr" | "." | "#"))
             && start + 3 > n
         {
             start -= 1;
         }
-        let owner = start > 0 && LEXICON.owner.contains(self.at(start - 1))
-            || n > 1 && LEXICON.owner.contains(self.before(n, 2))
-            || matches!(self.before(n, 1), "of" | "for" | "für");
-        let owns =
-            self.at(item.tokens.end) == "'" || self.at(item.tokens.end).starts_with('的') || {
-                let after: String = self.at(item.tokens.end).chars().take(6).collect();
-                after.contains('的') && self.kind(item.tokens.end) == Some(Kind::Han)
-            };
+        // After the thing itself, `von` is a direction: `train 78 leaves from platform 4`.
+        let goes = |word: &str| LEXICON.has("place", word) && self.has_number_before(part, start);
+        let owner =
+            start > 0 && LEXICON.has("owner", self.at(start - 1)) && !goes(self.at(start - 1))
+                || n > 1 && LEXICON.has("owner", self.before(n, 2)) && !goes(self.before(n, 2))
+                || matches!(self.before(n, 1), "of" | "for" | "für");
+        let after = self.at(item.tokens.end);
+        let owns = after == "'" || after.starts_with('的');
         self.is_topic(part, item) || owner || owns
     }
 
@@ -278,12 +257,11 @@ impl Reader<'_> {
         let n = item.tokens.start;
         if self.kind(n.wrapping_sub(1)) == Some(Kind::Han) {
             let text = self.before(n, 1);
-            return LEXICON
-                .place
-                .iter()
-                .any(|word| word.starts_with(is_han) && text.contains(*word));
+            return text.contains([
+                '在', '到', '用', '去', '是', '为', '往', '于', '成', '走', '至',
+            ]);
         }
-        (1..=3).any(|places| LEXICON.place.contains(self.before(n, places)))
+        (1..=3).any(|places| LEXICON.has("place", self.before(n, places)))
     }
 
     /// Returns the text of a token with spaces instead of phrases that say how the sentence relates to others.
@@ -306,6 +284,13 @@ impl Reader<'_> {
         if !self.is_german || LEXICON.alias.contains_key(word) {
             return stem(word);
         }
+        // `Geplant` is of `planen`.
+        let participle = word
+            .strip_prefix("ge")
+            .filter(|bare| bare.chars().count() > 4);
+        let word = participle
+            .filter(|bare| bare.ends_with(['t', 'n']))
+            .unwrap_or(word);
         let ends = ["en", "et", "st", "t", "e", "n"];
         let bare = ends.iter().filter_map(|end| word.strip_suffix(end));
         let bare = bare.into_iter().find(|bare| bare.chars().count() >= 4);
@@ -320,12 +305,8 @@ impl Reader<'_> {
 
     /// Adds the words of the subject to a clause.
     fn terms(&self, part: &Range<usize>, items: &[Item], clause: &mut Clause) {
-        let keys: BTreeSet<&str> = clause.names.iter().map(|name| name.key.as_str()).collect();
-        let of: BTreeSet<&str> = clause
-            .values
-            .iter()
-            .filter_map(|value| value.dimension.strip_prefix("of "))
-            .collect();
+        let names = clause.names.iter().filter(|name| !name.is_place);
+        let keys: BTreeSet<String> = names.map(|name| name.key.clone()).collect();
         let mut terms = BTreeSet::new();
         let mut last: Option<(usize, String)> = None;
         for n in part.clone() {
@@ -333,22 +314,31 @@ impl Reader<'_> {
                 continue;
             }
             let text = self.at(n);
-            if let Some(side) = LEXICON.opposite.get(text) {
-                clause.opposites.insert(*side);
-            }
             match self.kind(n) {
                 Some(Kind::Word) => {
-                    clause.negated |= self.has_cue(n, cue::NEGATES);
+                    clause.negated |= self.has_cue(n, cue::NEGATES | cue::DROPS);
+                    let two = format!("{text} {}", self.at(n + 1));
+                    let side = LEXICON.opposite.get(two.as_str());
+                    let side = side.or_else(|| LEXICON.opposite.get(text)).copied();
+                    let side = side.filter(|_| !self.is_cue(n));
+                    clause.sides.extend(side);
                     let is_unit = LEXICON.units.contains_key(text);
-                    if self.is_content(n)
+                    if !keys.contains(&stem(text))
+                        && (self.is_content(n) || side.is_some())
                         && !self.is_cue(n)
-                        && !is_unit
+                        && (!is_unit || side.is_some())
+                        && !LEXICON.weekdays.contains_key(text)
                         && text.chars().count() > 1
                         && !self.has_cue(n, cue::NEGATES)
                     {
-                        let term = self.term(text);
+                        // Words for one property are one word.
+                        let term = match side {
+                            Some((list, side)) => format!("{list}/{side}"),
+                            None => self.term(text),
+                        };
                         if let Some((before, last)) = last.replace((n, term.clone()))
                             && before + 1 == n
+                            && !(before == 0 && self.all_cues & cue::MOVES != 0)
                             && (!self.is_german
                                 || self.tokens.get(n).is_some_and(|token| token.is_capital))
                         {
@@ -360,11 +350,12 @@ impl Reader<'_> {
                 Some(Kind::Han) => {
                     for (at, _) in text.char_indices() {
                         let rest = text.get(at..).unwrap_or("");
-                        clause
-                            .opposites
-                            .extend(LEXICON.han_opposites.all(rest).map(|(_, side)| side));
-                        let mut cues = LEXICON.han_phrases(rest);
-                        clause.negated |= cues.any(|(_, cue)| cue & cue::NEGATES != 0);
+                        let sides = LEXICON.han_opposites.all(rest);
+                        for (_, (list, side)) in sides {
+                            clause.sides.insert((list, side));
+                            terms.insert(format!("{list}/{side}"));
+                        }
+                        clause.negated |= LEXICON.negates(rest);
                     }
                     let mut text = self.without_cues(n);
                     let after_number = n > 0 && items.iter().any(|item| item.tokens.end == n);
@@ -390,7 +381,14 @@ impl Reader<'_> {
                 _ => {}
             }
         }
-        terms.retain(|term| !keys.contains(term.as_str()) && !of.contains(term.as_str()));
+        terms.retain(|term| !keys.iter().any(|key| key == term || is_han_of(key, term)));
+        let pairs = &mut clause.pairs;
+        pairs.retain(|(one, other)| terms.contains(one) && terms.contains(other));
         clause.terms = terms;
     }
+}
+
+/// Returns whether a word is a character of the name of a thing.
+fn is_han_of(key: &str, term: &str) -> bool {
+    term.starts_with(is_han) && key.contains(term)
 }

@@ -2,11 +2,11 @@
 
 use std::ops::Range;
 
-use super::item::{Form, amount_of, plain, stem, written};
-use super::lexicon::{LEXICON, cue, is_han};
+use super::item::{Form, amount_of, plain, point, stem, value, written};
+use super::lexicon::{Beginnings, LEXICON, cue, is_han};
 use super::reader::Reader;
-use super::sentence::PLAIN;
-use super::token::{Kind, Token};
+use super::sentence::{HOUR, PLAIN};
+use super::token::{Kind, Token, is_number_word};
 
 /// Number of Han characters that name a kind of thing.
 pub(super) const HAN_KEY: usize = 2;
@@ -36,7 +36,7 @@ impl Reader<'_> {
         let (mut scale, mut end_of_unit) = (1.0, end);
         let mut rest = unit.map_or_else(|| next.to_owned(), str::to_owned);
         let is_number_of_unit = unit.is_some();
-        let is_han_next = rest.starts_with(is_han);
+        let is_han_next = rest.starts_with(is_han) && self.kind(end) != Some(Kind::Number);
         if is_han_next {
             if let Some((word, size)) = LEXICON.han_scales.longest(&rest) {
                 scale = size;
@@ -90,42 +90,29 @@ impl Reader<'_> {
             && (number.starts_with("19") || number.starts_with("20"))
             && amount.is_some();
         let start = n == 0 || self.kind(n - 1) == Some(Kind::Mark);
-        let is_model = matches!(before, "the" | "our" | "my" | "das" | "der" | "die")
-            && self.is_content(end)
-            && !next.ends_with('s');
-        if is_year
-            && scale <= 1.0
-            && (start
-                || is_model
-                || matches!(
-                    before,
-                    "in" | "for"
-                        | "of"
-                        | "since"
-                        | "until"
-                        | "during"
-                        | "im"
-                        | "für"
-                        | "von"
-                        | "seit"
-                        | "jahr"
-                        | "jahres"
-                        | "year"
-                        | "from"
-                        | "summer"
-                        | "winter"
-                        | "sommer"
-                        | "fiscal"
-                ))
-        {
+        let is_model =
+            LEXICON.has("article", before) && self.is_content(end) && !next.ends_with('s');
+        if is_year && scale <= 1.0 && (start || is_model || LEXICON.has("dated", before)) {
             let key = "year".to_owned();
-            return Some((n..end, Form::Label { key }, number.to_owned()));
+            let form = match before {
+                "in" | "for" | "of" | "during" | "im" | "für" => Form::Name { key },
+                _ => Form::Label { key },
+            };
+            return Some((n..end, form, number.to_owned()));
         }
         if next.starts_with(is_han) {
             // What follows directly may be counted or named.
             let label = self.before_label(n);
             if next.starts_with('号') {
                 let after: String = next.chars().skip(1).collect();
+                let is_day = after
+                    .chars()
+                    .next()
+                    .is_none_or(|c| LEXICON.day_chars.contains(&c));
+                if is_day && amount.is_some_and(|day| day < 32.0) {
+                    let form = point("day", format!("{:02}", amount.unwrap_or_default()));
+                    return Some((n..end, form, number.to_owned()));
+                }
                 let first: String = after
                     .chars()
                     .take_while(|c| !LEXICON.empty_chars.contains(c))
@@ -140,54 +127,43 @@ impl Reader<'_> {
                 return Some((n..end, Form::Label { key }, number.to_owned()));
             }
             if label.is_none() || LEXICON.namers.longest(next).map(|(word, _)| word).is_some() {
-                if let Some(namer) =
-                    LEXICON
-                        .namers
-                        .longest(next)
-                        .map(|(word, _)| word)
-                        .filter(|namer| {
-                            LEXICON
-                                .counters
-                                .longest(next)
-                                .map(|(word, _)| word)
-                                .is_none_or(|counter| counter.len() < namer.len())
-                        })
-                {
-                    return Some((
-                        n..end,
-                        Form::Label {
-                            key: namer.to_owned(),
-                        },
-                        number.to_owned(),
-                    ));
+                let longest =
+                    |words: &Beginnings<()>| words.longest(next).map_or("", |(word, ())| word);
+                let (namer, counter) = (longest(&LEXICON.namers), longest(&LEXICON.counters));
+                if counter.len() < namer.len() {
+                    let key = namer.to_owned();
+                    return Some((n..end, Form::Label { key }, number.to_owned()));
                 }
                 if let Some(counter) = LEXICON.counters.longest(next).map(|(word, _)| word) {
-                    return quantity(counter, scale, end);
+                    let people = ["个人", "名", "位"]
+                        .iter()
+                        .any(|word| next.starts_with(word));
+                    return quantity(if people { "人" } else { counter }, scale, end);
                 }
                 let is_noun = next.chars().next().is_some_and(|c| {
                     !LEXICON.empty_chars.contains(&c) && !"，。有没不也还再最已现分".contains(c)
                 });
                 if is_noun
                     && !LEXICON
-                        .han_phrases(next)
-                        .any(|(_, cue)| cue & cue::MOVES != 0)
+                        .han_phrase(next)
+                        .is_some_and(|(_, cue)| cue & cue::MOVES != 0)
                     && label.is_none()
                     && self.kind(n.wrapping_sub(1)) != Some(Kind::Han)
                 {
-                    return Some((
-                        n..end,
-                        Form::Label {
-                            key: self.han_key(end),
-                        },
-                        number.to_owned(),
-                    ));
+                    let key = self.han_key(end);
+                    return Some((n..end, Form::Label { key }, number.to_owned()));
                 }
             } else if let Some(counter) = LEXICON.counters.longest(next).map(|(word, _)| word) {
                 // `保留5份` has a verb before the number, and `等级2份额` is rare.
                 return quantity(counter, scale, end);
             }
         }
-        let follows = self.is_content(end) && !self.is_cue(end) && scale <= 1.0;
+        let is_number = self.tokens.get(end).is_some_and(is_number_word);
+        let is_noun = !self.is_cue(end) && !self.has_cue(end, cue::ASSIGNS) && !is_number;
+        // `The 40 leaves`: the 40 is a bus.
+        let articles = before == "a" || LEXICON.has("article", before);
+        let is_noun = is_noun && !(articles && LEXICON.opposite.contains_key(next));
+        let follows = self.is_content(end) && is_noun && scale <= 1.0;
         let count = || {
             let key = stem(self.at(end_of_unit));
             quantity(&format!("count {key}"), scale, end_of_unit)
@@ -198,18 +174,23 @@ impl Reader<'_> {
         {
             return Some((n..end, Form::Label { key }, number.to_owned()));
         }
+        // `The 3.12 job` is one of several.
+        let is_one = LEXICON.has("article", before) && number.contains('.');
+        if follows && is_one && !next.ends_with('s') {
+            let key = stem(next);
+            return Some((n..end + 1, Form::Name { key }, number.to_owned()));
+        }
         if follows || (scale > 1.0 && self.is_content(end_of_unit) && !self.is_cue(end_of_unit)) {
             return count();
         }
         if scale > 1.0 {
             return quantity(PLAIN, scale, end_of_unit);
         }
+        let is_hour = LEXICON.has("until", before) && amount.is_some_and(|hour| hour < 25.0);
         let form = match number.matches('.').count() {
+            0 if is_hour => value(HOUR, number),
             0 | 1 => plain(number),
-            _ => Form::Value {
-                dimension: PLAIN.to_owned(),
-                amount: number.to_owned(),
-            },
+            _ => value(PLAIN, number),
         };
         Some((n..end, form, number.to_owned()))
     }
@@ -244,7 +225,7 @@ impl Reader<'_> {
                 let text = self.at(at);
                 let last = text.chars().next_back()?;
                 if LEXICON.empty_chars.contains(&last)
-                    || "有是为成到至于，过超达共少多高低花卖涨降要付收存留限坐容第每约近满在"
+                    || "有是为成到至于装，过超达共少多高低花卖涨降要付收存留限坐容第每约近满在"
                         .contains(last)
                 {
                     return None;
@@ -275,20 +256,36 @@ impl Reader<'_> {
             return true;
         }
         let word = before.text.as_str();
+        // `Two dashboards` counts, and so does what somebody does.
+        let is_word = !self.at(n).starts_with(|c: char| c.is_ascii_digit());
+        if is_word && follows && !LEXICON.has("numbered", word)
+            || LEXICON.has("subject", self.before(n, 2))
+            || follows && self.at(end).ends_with('s') && LEXICON.has("be", self.before(n, 2))
+        {
+            return false;
+        }
         if self.is_german {
             let noun = |token: Option<&Token>| {
                 token.is_some_and(|token| token.is_capital && token.kind == Kind::Word)
             };
             return before.is_capital && !noun(self.tokens.get(end));
         }
-        if LEXICON.ambiguous.contains(word) {
+        if LEXICON.has("ambiguous", word) {
             let long = self.at(n).len() > 2;
-            return long || !follows || n == 1 && self.has_number_after(end);
+            // One counts `pages`, and not a `page`.
+            return long
+                || !follows
+                || !self.at(end).ends_with('s')
+                || n == 1 && self.has_number_after(end);
         }
         let verb = word.len() > 3 && word.ends_with("ed") && !word.ends_with("eed")
             || word.ends_with("ing")
             || (word.ends_with('s') && !word.ends_with("ss") && !word.ends_with("us"));
-        !verb && !LEXICON.amount.contains(word)
+        !verb && !LEXICON.has("amount", word)
+    }
+
+    pub(super) fn has_number_before(&self, part: &Range<usize>, end: usize) -> bool {
+        (part.start..end).any(|n| self.kind(n) == Some(Kind::Number))
     }
 
     fn has_number_after(&self, n: usize) -> bool {

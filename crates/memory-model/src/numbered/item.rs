@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::lexicon::LEXICON;
-use super::sentence::PLAIN;
+use super::sentence::{CLOCK, CODE, PLAIN};
 
 /// Number of characters of a word by which it is compared.
 const STEM: usize = 5;
@@ -46,14 +46,25 @@ pub(super) enum Form {
     },
 }
 
-/// Returns the beginning of a word by which it is compared.
+/// Returns the beginning of a word by which it is compared, without the ends `s`, `ed`, `ing` and `e`.
 pub(super) fn stem(word: &str) -> String {
     let word = LEXICON.alias.get(word).copied().unwrap_or(word);
     let word = word.strip_suffix("'s").unwrap_or(word);
-    let bare = word
-        .strip_suffix('s')
-        .filter(|bare| bare.chars().count() > 2 && !bare.ends_with('s'));
-    bare.unwrap_or(word).chars().take(STEM).collect()
+    let is_long = |bare: &&str| bare.chars().count() > 2;
+    let bare = word.strip_suffix('s').filter(|bare| !bare.ends_with('s'));
+    let word = bare.filter(is_long).unwrap_or(word);
+    let bare = word.strip_suffix("ing").or_else(|| word.strip_suffix("ed"));
+    let bare = bare.filter(|bare| bare.chars().count() > 3);
+    let mut word = bare
+        .or_else(|| word.strip_suffix('e'))
+        .filter(is_long)
+        .unwrap_or(word);
+    let mut ends = word.chars().rev();
+    // `Shipping`, but not `selling`.
+    if bare.is_some() && ends.next() == ends.next() && !word.ends_with('l') {
+        word = word.get(..word.len() - 1).unwrap_or(word);
+    }
+    word.chars().take(STEM).collect()
 }
 
 /// Returns the number that a text writes, without separators of thousands.
@@ -75,18 +86,24 @@ pub(super) fn written(amount: f64) -> String {
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
+pub(super) fn point(dimension: &'static str, amount: String) -> Form {
+    Form::Date { dimension, amount }
+}
+
+pub(super) fn value(dimension: &str, amount: &str) -> Form {
+    let (dimension, amount) = (dimension.to_owned(), amount.to_owned());
+    Form::Value { dimension, amount }
+}
+
 pub(super) fn clock(hour: u32, minute: u32) -> Form {
-    Form::Value {
-        dimension: "clock".to_owned(),
-        amount: format!("{hour:02}:{minute:02}"),
-    }
+    value(CLOCK, &format!("{hour:02}:{minute:02}"))
 }
 
 pub(super) fn plain(number: &str) -> Form {
-    Form::Value {
-        dimension: PLAIN.to_owned(),
-        amount: amount_of(number).map_or_else(|| number.to_owned(), written),
-    }
+    value(
+        PLAIN,
+        &amount_of(number).map_or_else(|| number.to_owned(), written),
+    )
 }
 
 /// Returns the dimension of a number that may be a value.
@@ -94,7 +111,7 @@ pub(super) fn dimension(item: &Item) -> Option<&str> {
     match &item.form {
         Form::Name { .. } => None,
         Form::Label { key } => Some(key),
-        Form::Code { .. } => Some("code"),
+        Form::Code { .. } => Some(CODE),
         Form::Date { dimension, .. } => Some(dimension),
         Form::Value { dimension, .. } => Some(dimension),
     }

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::counted::HAN_KEY;
-use super::item::{Form, Item, clock, dimension, stem};
+use super::item::{Form, Item, clock, dimension, point, stem, value};
 use super::lexicon::{LEXICON, is_han};
 use super::reader::Reader;
 use super::sentence::{DATE, WEEKDAY};
@@ -47,63 +47,20 @@ impl Reader<'_> {
             return false;
         };
         let mut n = item.tokens.start;
-        // The label of a number comes before it.
-        if matches!(item.form, Form::Label { .. }) {
-            n = n.min(item.tokens.start);
-        }
-        while n > 0
-            && matches!(
-                self.before(n, 1),
-                "the"
-                    | "port"
-                    | "version"
-                    | "den"
-                    | "der"
-                    | "die"
-                    | "das"
-                    | "on"
-                    | "at"
-                    | "auf"
-                    | "um"
-                    | "am"
-                    | "only"
-                    | "nur"
-                    | "just"
-            )
-        {
+        while n > 0 && LEXICON.has("beside", self.before(n, 1)) {
             n -= 1;
         }
         let one = self.before(n, 1);
-        let two = self.before(n, 2);
-        let ends = |words: &[&str]| words.iter().any(|word| one.ends_with(word));
-        if matches!(
-            (two, one),
-            ("instead", "of") | ("rather", "than") | ("anstelle", "von")
-        ) || matches!(one, "not" | "nicht" | "statt" | "anstatt")
-            || ends(&["不是", "而不是", "而非", "不再是", "不用"])
-        {
+        let two = format!("{} {one}", self.before(n, 2));
+        if LEXICON.ends("former", one) || LEXICON.has("former", &two) {
             return true;
         }
-        let later = items.get(at + 1..).unwrap_or_default().iter();
-        let later = later.into_iter().any(|other| {
+        let mut later = items.get(at + 1..).unwrap_or_default().iter();
+        let is_alike = |other: &Item| {
             std::mem::discriminant(&other.form) == std::mem::discriminant(&item.form)
                 && dimension(other) == dimension(item)
-        });
-        later
-            && (matches!(
-                one,
-                "from" | "von" | "was" | "war" | "vom" | "were" | "waren"
-            ) || ends(&[
-                "从",
-                "由",
-                "原来是",
-                "之前是",
-                "原来的",
-                "之前的",
-                "原先的",
-                "原定",
-                "原本",
-            ]))
+        };
+        LEXICON.ends("from", one) && later.any(is_alike)
     }
 
     /// Returns the tokens, the form and the number of the number at a token.
@@ -122,10 +79,7 @@ impl Reader<'_> {
         let token = self.tokens.get(n)?;
         let word = token.text.as_str();
         if let Some(day) = LEXICON.weekdays.get(word) {
-            let form = Form::Date {
-                dimension: WEEKDAY,
-                amount: day.to_string(),
-            };
+            let form = point(WEEKDAY, day.to_string());
             return Some((n..n + 1, form, day.to_string()));
         }
         if token.is_capital
@@ -139,44 +93,42 @@ impl Reader<'_> {
             };
             let amount = |day: u32| format!("{month:02}-{day:02}");
             if let Some(day) = day(n + 1) {
-                let form = Form::Date {
-                    dimension: DATE,
-                    amount: amount(day),
-                };
+                let form = point(DATE, amount(day));
                 return Some((n..n + 2, form, amount(day)));
             }
+            let year = self.at(n + 1);
+            if year.len() == 4 && year.parse::<u32>().is_ok() {
+                let amount = format!("{year}-{month:02}");
+                return Some((n..n + 2, point("month", amount.clone()), amount));
+            }
             // `3 March` and `3. März` are read at the number. A month alone is a date, too.
-            let is_name = matches!(
-                self.before(n, 1),
-                "in" | "from"
-                    | "of"
-                    | "vom"
-                    | "von"
-                    | "im"
-                    | "until"
-                    | "bis"
-                    | "by"
-                    | "to"
-                    | "auf"
-                    | "since"
-                    | "seit"
-                    | "ab"
-                    | "for"
-                    | "für"
-            );
+            let is_name = LEXICON.has("dated", self.before(n, 1));
             return is_name.then(|| {
-                let form = Form::Date {
-                    dimension: "month",
-                    amount: month.to_string(),
-                };
+                let form = point("month", month.to_string());
                 (n..n + 1, form, month.to_string())
             });
         }
+        // `Plan B`.
+        let label = self
+            .before_label(n)
+            .filter(|_| word.len() == 1 && token.is_capital && word != "i");
+        if let Some(key) = label {
+            return Some((n..n + 1, Form::Name { key }, word.to_owned()));
+        }
+        // `Once it is done` is no number.
+        let ends = !self.is_content(n + 1) && self.at(n + 1) != "the" && self.at(n + 1) != "it";
+        if let Some(times) = LEXICON.times.get(word).filter(|_| ends || word != "once") {
+            let form = value("times", &times.to_string());
+            return Some((n..n + 1, form, times.to_string()));
+        }
         if let Some(number) = LEXICON.ordinals.get(word) {
-            let counts = matches!(
-                self.before(n, 1),
-                "per" | "a" | "each" | "every" | "pro" | "one" | "at"
-            );
+            let counts = LEXICON.has("per", self.before(n, 1));
+            // `By the fifth`.
+            let is_day = LEXICON.has("article", self.before(n, 1)) || self.before(n, 1) == "zum";
+            if is_day && !self.is_content(n + 1) && *number < 32 {
+                let form = point("day", format!("{number:02}"));
+                return Some((n..n + 1, form, number.to_string()));
+            }
             let follows = self.is_content(n + 1) && !LEXICON.units.contains_key(self.at(n + 1));
             if counts || !follows || self.is_cue(n + 1) {
                 return None;
@@ -186,11 +138,23 @@ impl Reader<'_> {
             return Some((n..n + 2, Form::Name { key }, number.to_string()));
         }
         let number = match word {
-            "one" if LEXICON.numbered.contains(self.before(n, 1)) => 1,
+            "one" if LEXICON.has("numbered", self.before(n, 1)) => 1,
+            // `For an hour`, `a single page`.
+            _ if LEXICON.has("one", word)
+                && LEXICON.has("takes", self.before(n, 1))
+                && LEXICON.units.contains_key(self.at(n + 1)) =>
+            {
+                1
+            }
+            _ if LEXICON.has("single", word) => 1,
+            "quarter" | "half" | "viertel" => return self.fraction(n),
+            "noon" | "midday" => return Some((n..n + 1, clock(12, 0), "12:00".to_owned())),
+            "midnight" | "mitternacht" => return Some((n..n + 1, clock(0, 0), "0:00".to_owned())),
             "halb" => {
                 let hour = LEXICON.digits.get(self.at(n + 1)).copied();
                 let hour = hour.or_else(|| self.at(n + 1).parse().ok())?;
-                return Some((n..n + 2, clock(hour.checked_sub(1)?, 30), format!("{hour}")));
+                let hour = hour.checked_sub(1)?;
+                return Some((n..n + 2, clock(hour, 30), format!("{hour}:30")));
             }
             // `forty-five`
             _ => word
@@ -213,14 +177,29 @@ impl Reader<'_> {
         self.counted(n, end, &number.to_string(), None)
     }
 
+    /// Reads a time such as `a quarter to nine`.
+    fn fraction(&self, n: usize) -> Option<(Range<usize>, Form, String)> {
+        let hour = self.at(n + 2);
+        let hour = LEXICON
+            .digits
+            .get(hour)
+            .copied()
+            .or_else(|| hour.parse().ok());
+        let hour = hour.filter(|hour| (1..25).contains(hour))?;
+        let (hour, minute) = match (self.at(n), self.at(n + 1)) {
+            ("half", "past") => (hour, 30),
+            (_, "past" | "nach") => (hour, 15),
+            (_, "to" | "vor") => (hour - 1, 45),
+            _ => return None,
+        };
+        Some((n..n + 3, clock(hour, minute), format!("{hour}:{minute}")))
+    }
+
     /// Reads a number in Han characters.
     fn han_item(&self, n: usize) -> Option<(Range<usize>, Form, String)> {
         let text = self.at(n);
         if let Some((_, day)) = LEXICON.han_days.longest(text) {
-            let form = Form::Date {
-                dimension: WEEKDAY,
-                amount: day.to_string(),
-            };
+            let form = point(WEEKDAY, day.to_string());
             return Some((n..n + 1, form, day.to_string()));
         }
         if let Some(digits) = text.strip_prefix('第') {
@@ -317,20 +296,13 @@ impl Reader<'_> {
                     matches!(
                         before,
                         "am" | "vom" | "zum" | "bis" | "den" | "auf" | "dem" | "ab"
-                    )
+                    ) && (before != "auf" || n + 2 < self.tokens.len())
                 })
             }
             _ => None,
         };
         if let Some(amount) = written {
-            return Some((
-                n..n + 1,
-                Form::Date {
-                    dimension: DATE,
-                    amount: amount.clone(),
-                },
-                amount,
-            ));
+            return Some((n..n + 1, point(DATE, amount.clone()), amount));
         }
         if let Some(found) = self.day(n, &text) {
             return Some(found);
@@ -340,13 +312,15 @@ impl Reader<'_> {
             let (number, unit) = (text.get(..length)?, text.get(length..)?);
             return match unit {
                 "" => self.counted(n, n + 1, number, None),
+                // `Der 48er`.
+                "er" if self.is_german => self.counted(n, n + 1, number, None),
                 "st" | "nd" | "rd" | "th" => match self.is_content(n + 1) && !self.is_cue(n + 1) {
                     true => {
                         let key = stem(self.at(n + 1));
                         Some((n..n + 2, Form::Name { key }, number.to_owned()))
                     }
                     false => {
-                        let amount = format!("-{number}");
+                        let amount = format!("{number:0>2}");
                         Some((
                             n..n + 1,
                             Form::Date {
@@ -371,7 +345,8 @@ impl Reader<'_> {
         let length = text.find(|c: char| c.is_ascii_digit())?;
         let key = text.get(..length)?.trim_end_matches(['-', '_', '.']);
         let number = text.get(length..)?.to_owned();
-        let short = key.chars().count() < 2 && !LEXICON.alias.contains_key(key);
+        let is_word = self.kind(n.wrapping_sub(1)) != Some(Kind::Han) || number.len() < 2;
+        let short = is_word && key.chars().count() < 2 && !LEXICON.alias.contains_key(key);
         let label = if short { self.before_label(n) } else { None };
         match label {
             Some(label) => Some((n..n + 1, Form::Label { key: label }, text)),
@@ -401,10 +376,7 @@ impl Reader<'_> {
             .trim_end_matches(|c: char| c.is_ascii_lowercase())
             .parse()
             .ok()?;
-        let date = |month: u32, day: u32| Form::Date {
-            dimension: DATE,
-            amount: format!("{month:02}-{day:02}"),
-        };
+        let date = |month: u32, day: u32| point(DATE, format!("{month:02}-{day:02}"));
         let mut month = n + 1;
         while matches!(self.at(month), "." | "of") {
             month += 1;
@@ -418,15 +390,28 @@ impl Reader<'_> {
         {
             return Some((n..month + 1, date(*of, number), format!("{of}-{number}")));
         }
+        let is_capital = |n: usize| {
+            let token = self.tokens.get(n);
+            token.is_some_and(|token| token.is_capital && token.kind == Kind::Word)
+        };
+        // `Am 14. um 8 Uhr`.
+        if self.at(n + 1) == "."
+            && self.touches(n)
+            && self.is_german
+            && matches!(self.before(n, 1), "am" | "zum" | "vom" | "den" | "dem")
+            && self.at(n).starts_with(|c: char| c.is_ascii_digit())
+            && !is_capital(n + 2)
+            && number < 32
+        {
+            let form = point("day", format!("{number:02}"));
+            return Some((n..n + 2, form, text.to_owned()));
+        }
         // An ordinal of German: `1. Quartal`.
         if self.at(n + 1) == "."
             && self.touches(n)
             && !self.touches(n + 1)
             && self.is_german
-            && self
-                .tokens
-                .get(n + 2)
-                .is_some_and(|token| token.is_capital && token.kind == Kind::Word)
+            && is_capital(n + 2)
         {
             let key = stem(self.at(n + 2));
             return Some((n..n + 3, Form::Name { key }, text.to_owned()));
@@ -440,10 +425,7 @@ impl Reader<'_> {
             {
                 return Some((n..n + 3, date(number, day), format!("{number}-{day}")));
             }
-            let form = Form::Date {
-                dimension: "month",
-                amount: number.to_string(),
-            };
+            let form = point("month", number.to_string());
             return Some((n..n + 1, form, number.to_string()));
         }
         let is_clock =

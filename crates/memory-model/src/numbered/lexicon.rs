@@ -1,5 +1,6 @@
 //! The words in `words.txt`.
 
+use std::cmp::Ordering;
 use std::collections::{HashMap, HashSet};
 use std::sync::LazyLock;
 
@@ -14,6 +15,10 @@ pub(super) mod cue {
     pub(crate) const DROPS: u16 = 1 << 6;
     pub(crate) const ASSIGNS: u16 = 1 << 7;
     pub(crate) const NEGATES: u16 = 1 << 8;
+    /// A past tense.
+    pub(crate) const WAS: u16 = 1 << 9;
+    /// Letters of a script whose words are not known.
+    pub(crate) const FOREIGN: u16 = 1 << 10;
     /// Phrases that do not describe a subject.
     pub(crate) const EMPTY: u16 = MOVES | NOW | RULE | SAME | DROPS | NEGATES;
 }
@@ -29,14 +34,10 @@ pub(super) struct Lexicon {
     /// Phrases in scripts without spaces.
     han_phrases: Beginnings<u16>,
     pub(super) empty: HashSet<&'static str>,
+    /// Other lists of words, by their names.
+    lists: HashMap<&'static str, HashSet<&'static str>>,
     pub(super) empty_chars: HashSet<char>,
-    pub(super) owner: HashSet<&'static str>,
-    pub(super) place: HashSet<&'static str>,
-    pub(super) predicate: HashSet<&'static str>,
-    pub(super) german: HashSet<&'static str>,
-    pub(super) numbered: HashSet<&'static str>,
-    pub(super) amount: HashSet<&'static str>,
-    pub(super) ambiguous: HashSet<&'static str>,
+    pub(super) day_chars: HashSet<char>,
     /// Maps a word to the index of its opposite and its side.
     pub(super) opposite: HashMap<&'static str, (usize, usize)>,
     pub(super) han_opposites: Beginnings<(usize, usize)>,
@@ -49,6 +50,7 @@ pub(super) struct Lexicon {
     pub(super) counters: Beginnings<()>,
     pub(super) namers: Beginnings<()>,
     pub(super) digits: HashMap<&'static str, u32>,
+    pub(super) times: HashMap<&'static str, u32>,
     pub(super) ordinals: HashMap<&'static str, u32>,
     pub(super) months: HashMap<&'static str, u32>,
     pub(super) weekdays: HashMap<&'static str, u32>,
@@ -87,34 +89,62 @@ impl<T: Copy> Beginnings<T> {
     }
 }
 
+/// Returns the greatest length with all of its meanings.
+fn longest(found: impl Iterator<Item = (usize, u16)>) -> Option<(usize, u16)> {
+    found.reduce(|one, other| match one.0.cmp(&other.0) {
+        Ordering::Less => other,
+        Ordering::Equal => (one.0, one.1 | other.1),
+        Ordering::Greater => one,
+    })
+}
+
 /// Returns whether a character is Han.
 pub(super) fn is_han(c: char) -> bool {
     matches!(c, '\u{3400}'..='\u{9fff}')
 }
 
 impl Lexicon {
-    /// Returns the lengths in words of the phrases that begin at the first of some words, with their meanings.
-    pub(super) fn phrases<'w>(
-        &self,
-        words: impl Iterator<Item = &'w str> + Clone,
-    ) -> impl Iterator<Item = (usize, u16)> {
-        let known = words
-            .clone()
-            .next()
-            .and_then(|first| self.phrases.get(first));
-        known.into_iter().flatten().filter_map(move |(rest, cue)| {
-            let mut own = words.clone().skip(1);
-            let has = rest.iter().all(|word| own.next() == Some(*word));
-            has.then_some((rest.len() + 1, *cue))
-        })
+    /// Returns whether a list contains a word.
+    pub(super) fn has(&self, list: &str, word: &str) -> bool {
+        self.lists
+            .get(list)
+            .is_some_and(|words| words.contains(word))
     }
 
-    /// Returns the byte lengths of the phrases at the beginning of a text in a script without spaces, with their
-    /// meanings.
-    pub(super) fn han_phrases(&self, text: &str) -> impl Iterator<Item = (usize, u16)> {
-        self.han_phrases
-            .all(text)
-            .map(|(phrase, cue)| (phrase.len(), cue))
+    /// Returns whether a list contains a word, or the end of a text in a script without spaces.
+    pub(super) fn ends(&self, list: &str, text: &str) -> bool {
+        let ends = |word: &&str| word.starts_with(is_han) && text.ends_with(*word);
+        self.has(list, text)
+            || self
+                .lists
+                .get(list)
+                .is_some_and(|words| words.iter().any(ends))
+    }
+
+    /// Returns the length in words of the longest phrase at the beginning of some words, with its meanings.
+    pub(super) fn phrase<'w>(
+        &self,
+        words: impl Iterator<Item = &'w str> + Clone,
+    ) -> Option<(usize, u16)> {
+        let known = self.phrases.get(words.clone().next()?)?.iter();
+        let found = known.filter(|(rest, _)| {
+            let mut own = words.clone().skip(1);
+            rest.iter().all(|word| own.next() == Some(*word))
+        });
+        longest(found.map(|(rest, cue)| (rest.len() + 1, *cue)))
+    }
+
+    /// Returns the length in bytes of the longest phrase at the beginning of a text in a script without spaces, with
+    /// its meanings.
+    pub(super) fn han_phrase(&self, text: &str) -> Option<(usize, u16)> {
+        let known = self.han_phrases.all(text);
+        longest(known.map(|(phrase, cue)| (phrase.len(), cue)))
+    }
+
+    /// Returns whether a text in a script without spaces begins with a negation.
+    pub(super) fn negates(&self, text: &str) -> bool {
+        let mut known = self.han_phrases.all(text);
+        known.any(|(_, cue)| cue & (cue::NEGATES | cue::DROPS) != 0)
     }
 
     fn add_phrase(&mut self, phrase: &'static str, cue: u16) {
@@ -185,22 +215,18 @@ pub(super) static LEXICON: LazyLock<Lexicon> = LazyLock::new(|| {
             "drop" => cue::DROPS,
             "assigned" => cue::ASSIGNS,
             "negation" => cue::NEGATES,
+            "was" => cue::WAS,
             _ => 0,
         };
         match name {
             _ if cue != 0 => words().for_each(|word| all.add_phrase(word, cue)),
             "empty" => all.empty.extend(words()),
             "empty_chars" => all.empty_chars.extend(list.trim().chars()),
-            "owner" => all.owner.extend(words()),
-            "place" => all.place.extend(words()),
-            "predicate" => all.predicate.extend(words()),
-            "german" => all.german.extend(words()),
-            "numbered" => all.numbered.extend(words()),
-            "amount" => all.amount.extend(words()),
-            "ambiguous" => all.ambiguous.extend(words()),
+            "day_chars" => all.day_chars.extend(list.trim().chars()),
             "counter" => words().for_each(|word| all.counters.add(word, ())),
             "namer" => words().for_each(|word| all.namers.add(word, ())),
             "digits" => all.digits.extend(numbers()),
+            "times" => all.times.extend(numbers()),
             "ordinal" => all.ordinals.extend(numbers()),
             "month" => all.months.extend(numbers()),
             "weekday" => {
@@ -217,7 +243,7 @@ pub(super) static LEXICON: LazyLock<Lexicon> = LazyLock::new(|| {
                 all.alias.extend(list.split('/').map(|word| (word, first)));
             }
             "unit" | "scale" => all.add_unit(name, list),
-            _ => {}
+            _ => all.lists.entry(name).or_default().extend(words()),
         }
     }
     all

@@ -1,6 +1,7 @@
 //! Reads a sentence.
 
-use super::item::Item;
+use super::item::{Form, Item};
+use super::lexicon::LEXICON;
 use super::reader::Reader;
 use super::sentence::{Clause, NumberedSentence};
 use super::token::{Kind, Token, is_number_word, tokens};
@@ -15,7 +16,13 @@ impl NumberedSentence {
         }
         let tokens = tokens(sentence);
         let is_number = |token: &Token| token.kind == Kind::Number || is_number_word(token);
-        if !tokens.iter().any(is_number) {
+        let is_one = |pair: &[Token]| match pair {
+            [one, unit] => {
+                LEXICON.has("one", &one.text) && LEXICON.units.contains_key(unit.text.as_str())
+            }
+            _ => false,
+        };
+        if !tokens.iter().any(is_number) && !tokens.windows(2).any(is_one) {
             return Self::default();
         }
         Reader::new(sentence, tokens).read()
@@ -24,8 +31,18 @@ impl NumberedSentence {
 
 impl Reader<'_> {
     fn read(&self) -> NumberedSentence {
-        let cues = self.cues();
-        let items = self.items();
+        let mut items = self.items();
+        let mut cues = self.cues();
+        for item in &items {
+            cues |= self.time_cues(item);
+        }
+        // Since when a sentence holds is not what it sets.
+        if items
+            .iter()
+            .any(|item| matches!(item.form, Form::Value { .. }))
+        {
+            items.retain(|item| !self.is_since(item));
+        }
         let mut clauses: Vec<Clause> = Vec::new();
         for part in self.parts(&items) {
             let own: Vec<&Item> = items

@@ -2,8 +2,8 @@
 
 use std::ops::Range;
 
+use super::item::{Form, Item};
 use super::lexicon::{LEXICON, cue, is_han};
-use super::sentence::Cues;
 use super::token::{Kind, Token};
 
 pub(super) struct Reader<'t> {
@@ -22,28 +22,41 @@ impl<'t> Reader<'t> {
     pub(super) fn new(text: &'t str, tokens: Vec<Token>) -> Self {
         let mut cues = vec![0; tokens.len()];
         let (mut all_cues, mut han_cues) = (0, Vec::new());
-        for n in 0..tokens.len() {
+        // Of phrases inside each other, the longest one counts: `no longer`, and not `no`.
+        let mut n = 0;
+        while n < tokens.len() {
             let rest = tokens.get(n..).unwrap_or_default().iter();
-            for (length, cue) in LEXICON.phrases(rest.map(|token| token.text.as_str())) {
-                all_cues |= cue;
-                let own = cues.get_mut(n..n + length).unwrap_or_default();
-                own.iter_mut().for_each(|of| *of |= cue);
-            }
+            let found = LEXICON.phrase(rest.map(|token| token.text.as_str()));
+            let (length, cue) = found.unwrap_or((1, 0));
+            all_cues |= cue;
+            let own = cues.get_mut(n..n + length).unwrap_or_default();
+            own.iter_mut().for_each(|of| *of |= cue);
+            n += length;
         }
-        if text.contains(is_han) {
-            for (at, _) in text.char_indices() {
-                for (length, cue) in LEXICON.han_phrases(text.get(at..).unwrap_or("")) {
-                    all_cues |= cue;
-                    if cue & cue::EMPTY != 0 {
-                        han_cues.push(at..at + length);
-                    }
+        let mut end = 0;
+        for (at, _) in text.char_indices().filter(|(_, c)| is_han(*c)) {
+            let rest = text.get(at..).unwrap_or("");
+            if at >= end
+                && let Some((length, cue)) = LEXICON.han_phrase(rest)
+            {
+                all_cues |= cue;
+                end = at + length;
+                if cue & cue::EMPTY != 0 {
+                    han_cues.push(at..end);
                 }
             }
         }
-        let is_german = text.contains(['ä', 'ö', 'ü', 'ß'])
-            || tokens
-                .iter()
-                .any(|token| LEXICON.german.contains(token.text.as_str()));
+        // `2 am` is no German.
+        let is_german = |(n, token): (usize, &Token)| {
+            let clock = token.text == "am"
+                && n > 0
+                && tokens
+                    .get(n - 1)
+                    .is_some_and(|one| one.kind == Kind::Number);
+            !clock && LEXICON.has("german", &token.text)
+        };
+        let is_german =
+            text.contains(['ä', 'ö', 'ü', 'ß']) || tokens.iter().enumerate().any(is_german);
         Self {
             text,
             tokens,
@@ -86,19 +99,27 @@ impl<'t> Reader<'t> {
         self.cues.get(n).is_some_and(|own| own & cue != 0)
     }
 
-    pub(super) fn cues(&self) -> Cues {
+    /// Returns the meanings of the phrases of the sentence. A question leaves open what it asks.
+    pub(super) fn cues(&self) -> u16 {
         let end = self.text.trim_end();
         let asks = end.ends_with(['?', '？']) || end.trim_end_matches('。').ends_with('吗');
-        let has = |cue: u16| self.all_cues & cue != 0;
-        Cues {
-            moves: has(cue::MOVES),
-            now: has(cue::NOW),
-            rule: has(cue::RULE),
-            same: has(cue::SAME),
-            past: has(cue::PAST),
-            open: asks || has(cue::OPEN),
-            drops: has(cue::DROPS),
-            assigns: has(cue::ASSIGNS),
+        let is_foreign = |c: char| c.is_alphabetic() && c > '\u{24f}' && !is_han(c);
+        let mut words = self.tokens.iter();
+        let is_foreign =
+            self.text.contains(is_foreign) || words.any(|word| LEXICON.has("foreign", &word.text));
+        let foreign = if is_foreign { cue::FOREIGN } else { 0 };
+        self.all_cues | foreign | if asks { cue::OPEN } else { 0 }
+    }
+
+    /// Returns what a point or span of time says of the sentence: `two years ago`, `starting Monday`.
+    pub(super) fn time_cues(&self, item: &Item) -> u16 {
+        let is_span = matches!(&item.form, Form::Value { dimension, .. } if dimension == "time");
+        let (before, after) = (self.before(item.tokens.start, 1), self.at(item.tokens.end));
+        let unit = after.find('前').is_some_and(|at| at < '前'.len_utf8() * 3);
+        match () {
+            () if is_span && (before == "vor" || after == "ago" || unit) => cue::PAST,
+            () if self.is_since(item) => cue::NOW,
+            () => 0,
         }
     }
 }

@@ -7,7 +7,8 @@ use std::ops::Range;
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct NumberedSentence {
     pub(super) clauses: Vec<Clause>,
-    pub(super) cues: Cues,
+    /// Meanings of the phrases that say how the sentence relates to earlier ones.
+    pub(super) cues: u16,
 }
 
 /// A part of a sentence with its own value.
@@ -19,11 +20,18 @@ pub(super) struct Clause {
     pub(super) terms: BTreeSet<String>,
     /// Pairs of words of the subject that follow each other directly, such as `read timeout`.
     pub(super) pairs: BTreeSet<(String, String)>,
-    /// Sides of opposites, such as `open` and `close`: the index of the opposite, and the side.
-    pub(super) opposites: BTreeSet<(usize, usize)>,
+    /// Properties that exclude each other, such as `open` and `close`: the index of their list, and the property.
+    pub(super) sides: BTreeSet<(usize, usize)>,
+    /// Words of which the thing is a part or owner: `balcony` in `the balcony of flat 6`.
+    pub(super) heads: BTreeSet<String>,
     pub(super) negated: bool,
-    /// The noun of which the first name is a part or owner: `baggage` in `baggage on flight 12`.
-    pub(super) head: Option<String>,
+}
+
+impl Clause {
+    /// Returns the values that hold.
+    pub(super) fn held(&self) -> impl Iterator<Item = &Value> + Clone {
+        self.values.iter().filter(|value| !value.is_former)
+    }
 }
 
 /// A number that names a thing.
@@ -48,28 +56,19 @@ pub(super) struct Value {
     pub(super) number: String,
     /// Whether the sentence says that the value no longer holds: `not 5`.
     pub(super) is_former: bool,
+    /// Whether the number may stand for a thing that was named before: `the 40`.
+    pub(super) may_name: bool,
     pub(super) range: Range<usize>,
 }
 
-/// Phrases of a sentence that say how it relates to earlier ones.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-#[allow(clippy::struct_excessive_bools, reason = "each is a kind of phrase")]
-pub(super) struct Cues {
-    /// A value is changed: `raised to`.
-    pub(super) moves: bool,
-    /// Something is so now.
-    pub(super) now: bool,
-    /// A rule for later steps.
-    pub(super) rule: bool,
-    /// Something is said again, or of one more thing.
-    pub(super) same: bool,
-    pub(super) past: bool,
-    /// A case that is only thought of, or a question.
-    pub(super) open: bool,
-    /// Something is cancelled.
-    pub(super) drops: bool,
-    /// Somebody is responsible.
-    pub(super) assigns: bool,
+impl Value {
+    /// Returns the kind of things that the number numbers or counts.
+    pub(super) fn thing(&self) -> Option<&str> {
+        let dimension = self.dimension.as_str();
+        dimension
+            .strip_prefix("of ")
+            .or_else(|| dimension.strip_prefix("count "))
+    }
 }
 
 /// Dimension of a number without a unit.
@@ -78,6 +77,12 @@ pub(super) const PLAIN: &str = "";
 pub(super) const WEEKDAY: &str = "weekday";
 /// Dimension of a day of the year.
 pub(super) const DATE: &str = "date";
+/// Dimension of a time of the day.
+pub(super) const CLOCK: &str = "clock";
+/// Dimension of a number that may be a time of the day: `until ten`.
+pub(super) const HOUR: &str = "hour";
+/// Dimension of a word with digits.
+pub(super) const CODE: &str = "code";
 
 impl NumberedSentence {
     /// Returns whether the sentence has a number.
@@ -88,14 +93,19 @@ impl NumberedSentence {
 
     /// Returns the text ranges of the numbers that name things, with the kinds of the things.
     pub fn names(&self) -> impl Iterator<Item = (&str, Range<usize>)> {
-        let names = self.clauses.iter().flat_map(|clause| &clause.names);
-        names.map(|name| (name.key.as_str(), name.range.clone()))
+        self.clauses.iter().flat_map(|clause| {
+            let is_value =
+                |name: &&Name| clause.values.iter().any(|value| value.range == name.range);
+            let names = clause.names.iter().filter(move |name| !is_value(name));
+            names.map(|name| (name.key.as_str(), name.range.clone()))
+        })
     }
 
     /// Returns whether the same things are named in both sentences.
     pub fn has_names_of(&self, other: &Self) -> bool {
         let names = |one: &Self| -> BTreeSet<(String, String)> {
             let names = one.clauses.iter().flat_map(|clause| &clause.names);
+            let names = names.filter(|name| !name.is_place);
             names
                 .map(|name| (name.key.clone(), name.number.clone()))
                 .collect()
@@ -111,9 +121,13 @@ impl NumberedSentence {
             keys.extend(clause.terms.iter().cloned());
             keys.extend(clause.names.iter().map(|name| format!("#{}", name.number)));
             keys.extend(clause.names.iter().map(|name| format!("#{}", name.key)));
-            let of = clause.values.iter().map(|value| &value.dimension);
-            let of = of.filter_map(|dimension| dimension.strip_prefix("of "));
-            keys.extend(of.map(|key| format!("#{key}")));
+            let things = clause.values.iter().filter_map(Value::thing);
+            keys.extend(things.map(|key| format!("#{key}")));
+            let plain = clause
+                .values
+                .iter()
+                .filter(|value| value.dimension == PLAIN);
+            keys.extend(plain.map(|value| format!("#{}", value.number)));
         }
         keys
     }

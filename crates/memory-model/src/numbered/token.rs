@@ -29,6 +29,8 @@ pub(super) fn is_number_word(token: &Token) -> bool {
             .split('-')
             .any(|part| LEXICON.digits.contains_key(part))
             || LEXICON.ordinals.contains_key(word)
+            || LEXICON.times.contains_key(word)
+            || matches!(word, "noon" | "midday" | "midnight" | "mitternacht")
             || LEXICON.weekdays.contains_key(word)
             || LEXICON.months.contains_key(word))
 }
@@ -111,8 +113,9 @@ fn han(text: &str) -> (Kind, usize) {
 /// Returns the length of the number in Han characters at the beginning of a text: `第三`, `周一`, or `三` in `三个`.
 fn han_number(text: &str, before: char) -> Option<usize> {
     if let Some((day, _)) = LEXICON.han_days.longest(text) {
-        // In `下周一` and `三周一次` the text before decides.
-        return (!matches!(before, '一' | '二' | '两' | '三' | '四' | '每')).then_some(day.len());
+        // `三周一次` is once in three weeks.
+        let rest = text.get(day.len()..).unwrap_or("");
+        return (!rest.starts_with(['次', '个', '天', '回'])).then_some(day.len());
     }
     let (prefix, rest) = match text.strip_prefix('第') {
         Some(rest) => ('第'.len_utf8(), rest),

@@ -28,6 +28,9 @@ const FEWEST_ASKED: usize = 2;
 /// Number of texts directly before a text that are searched for a statement that it repeats.
 const ANSWERED: usize = 2;
 
+/// Maximum number of statements of a text that the next text may answer without naming the thing.
+const SHORT: usize = 3;
+
 /// Position of a statement (a sentence, or a part of one) in the texts of a conversation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Place {
@@ -220,12 +223,20 @@ impl Changes {
                 .filter(|place| place.text > text)?;
             let later = self.statement(place)?;
             let is_short = earlier.terms.len().max(place.terms) <= 2;
-            let changes = match renumbers(earlier, later, place.text == text + 1) {
+            let is_next =
+                place.text == text + 1 && self.is_short(text) && self.is_short(place.text);
+            let changes = match renumbers(earlier, later, is_next) {
                 Some(changes) => changes,
                 None => (shared >= 2 || is_short) && corrects(earlier, later, &self.compounds),
             };
             changes.then_some(place)
         })
+    }
+
+    /// Returns whether a text is so short that each of its statements is next to those of the text after it.
+    fn is_short(&self, text: usize) -> bool {
+        let said = self.said.get(text);
+        said.is_some_and(|said| said.statements.len() <= SHORT)
     }
 
     fn statement(&self, place: Place) -> Option<&Statement> {
