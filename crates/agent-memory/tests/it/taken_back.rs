@@ -298,6 +298,27 @@ async fn a_rollback_that_came_with_the_file_of_a_fork_is_noted_by_the_threads_ow
 }
 
 #[tokio::test]
+async fn a_session_with_all_turns_taken_back_is_not_gone_on_with_by_a_fork() {
+    for turns in [1, 2] {
+        let mut codex = Codex::new(false);
+        let memory = memory().open().await.unwrap();
+        for _ in 0..turns {
+            codex.say(0);
+        }
+        codex.fork(0, turns);
+        for thread in [0, 1] {
+            for _ in 0..turns {
+                codex.roll_back(thread);
+            }
+        }
+        codex.say(1);
+        codex.hook(&memory, 0).await;
+        codex.hook(&memory, 1).await;
+        codex.check(&memory).await;
+    }
+}
+
+#[tokio::test]
 async fn an_older_copy_of_a_rollout_takes_no_rollback_back() {
     let mut codex = Codex::new(false);
     let memory = memory().open().await.unwrap();
