@@ -120,7 +120,6 @@ impl Memory {
                 skipped: transcript.report.skipped.clone(),
             };
             let mut changed: Option<SessionKey> = None;
-            let mut is_new = false;
             for placed in &placement.logs {
                 let log = &*placed.log;
                 let session = self.open_log(log).await?;
@@ -135,7 +134,6 @@ impl Memory {
                 session.record_folder().await?;
                 let earlier = inserted.entry(log.key.clone()).or_default();
                 let new = one.inserted;
-                is_new |= new > 0;
                 one.duplicates = one.duplicates.saturating_sub(*earlier);
                 one.inserted += *earlier;
                 *earlier += new;
@@ -148,7 +146,7 @@ impl Memory {
             // Another process appended to a session, so the stored log may now differ from the transcript.
             let Some(key) = changed else {
                 for (owner, in_use) in placement.in_use {
-                    self.record_in_use(&owner, in_use, is_new).await?;
+                    self.record_in_use(&owner, in_use).await?;
                 }
                 return Ok(imported);
             };

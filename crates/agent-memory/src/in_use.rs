@@ -51,13 +51,9 @@ impl Memory {
     }
 
     /// Records the session in which the conversation of `owner` goes on. A source of an earlier time changes nothing,
-    /// nor does a source without a time that brings nothing `new`.
-    pub(crate) async fn record_in_use(
-        &self,
-        owner: &SessionKey,
-        in_use: InUse,
-        is_new: bool,
-    ) -> Result<()> {
+    /// nor does one in which nothing was taken back yet. Whether the source brings new entries does not matter: those of
+    /// a thread may have come with the file of another that goes on from it.
+    pub(crate) async fn record_in_use(&self, owner: &SessionKey, in_use: InUse) -> Result<()> {
         let Some(session) = self.find_session(owner.clone()).await? else {
             return Ok(());
         };
@@ -68,15 +64,8 @@ impl Memory {
             None => None,
         };
         let is_own = in_use.session == *owner && in_use.since.is_none();
-        let changes = match &known {
-            None => !is_own,
-            Some(known) if *known == in_use => false,
-            Some(known) => match in_use.since {
-                Some(since) => known.since.is_none_or(|known| known <= since),
-                None => is_new && known.session != in_use.session,
-            },
-        };
-        if !changes {
+        let is_later = |known: &InUse| known.since <= in_use.since && *known != in_use;
+        if is_own || !known.as_ref().is_none_or(is_later) {
             return Ok(());
         }
         let revision = stored.map_or(0, |stored| stored.revision);

@@ -2,7 +2,7 @@
 //!
 //! Version 1 keeps messages and their parts in tables of their own. Version 2 keeps whole messages in `session_message`,
 //! and sessions in `session_v2`; a file that it upgraded has both. Messages that only the older tables have were taken
-//! back.
+//! back: they are a fork behind the message that they followed there.
 //!
 //! The database is opened for reading alone, in one transaction, also while opencode writes to it. Each session is
 //! written as a document of the export in memory, which [`OpenCode`](message_formats::OpenCode) reads: a session has the
@@ -143,6 +143,9 @@ const FACTS: [(&str, &str); 6] = [
 /// Messages of a session, by id, in the order of the session.
 type Messages = Vec<(String, String)>;
 
+/// Id of a message, or `None` for the beginning, and the messages behind it that are gone.
+type Gone = (Option<String>, Vec<String>);
+
 async fn sessions(connection: &mut SqliteConnection) -> Result<Option<Vec<u8>>, sqlx::Error> {
     let mut tx = connection.begin().await?;
     let tables = "select name from sqlite_schema where type = 'table'";
@@ -177,7 +180,7 @@ async fn sessions(connection: &mut SqliteConnection) -> Result<Option<Vec<u8>>, 
                 true => merged(first, second),
                 false => (first, Vec::new()),
             };
-            documents.extend(session.documents(messages, gone).into_iter().flatten());
+            documents.extend(session.document(messages, gone).into_iter().flatten());
         }
     }
     Ok(is_known.then_some(documents))
@@ -282,42 +285,52 @@ async fn second(tx: &mut SqliteConnection, session: &str) -> Result<Messages, sq
 
 /// Returns a session's messages of both versions. The second version tells which ones stay, and their order. A message
 /// that was upgraded is read as the first version wrote it, so that it is the same as before the upgrade. The messages
-/// that only the first version has were taken back since.
-fn merged(first: Messages, second: Messages) -> (Messages, Messages) {
-    let mut old: HashMap<String, String> = first.iter().cloned().collect();
-    let messages = second.into_iter().map(|(id, message)| {
-        let message = old.remove(&id).unwrap_or(message);
-        (id, message)
-    });
-    let messages: Messages = messages.collect();
-    let gone = first.into_iter().filter(|(id, _)| old.contains_key(id));
-    (messages, gone.collect())
+/// that only the first version has were taken back since: each run of them with the message that it followed.
+fn merged(first: Messages, mut second: Messages) -> (Messages, Vec<Gone>) {
+    let places = second.iter().enumerate();
+    let places: HashMap<String, usize> = places.map(|(at, (id, _))| (id.clone(), at)).collect();
+    let mut last = None;
+    let mut gone: Vec<Gone> = Vec::new();
+    for (id, message) in first {
+        if let Some(stays) = places.get(&id).and_then(|at| second.get_mut(*at)) {
+            (stays.1, last) = (message, Some(id));
+            continue;
+        }
+        match gone.last_mut() {
+            Some((after, run)) if *after == last => run.push(message),
+            _ => gone.push((last.clone(), vec![message])),
+        }
+    }
+    (second, gone)
 }
 
 impl Row {
-    /// Returns the document of a session, if it has messages. Messages that are gone come behind the others, as taken
-    /// back.
-    fn documents(self, mut messages: Messages, gone: Messages) -> Option<Vec<u8>> {
+    /// Returns the document of a session, if it has messages. Those that are gone are under a key that the export does
+    /// not have.
+    fn document(self, messages: Messages, gone: Vec<Gone>) -> Option<Vec<u8>> {
         let mut info = self.info;
-        let mut revert = self.revert.filter(|revert| revert.trim() != "null");
-        if let (Some((first, _)), None) = (gone.first(), &revert) {
-            let mut object = Object::default();
-            object.text("messageID", first);
-            revert = Some(object.finish());
-        }
-        messages.extend(gone);
-        if let Some(revert) = revert {
+        if let Some(revert) = self.revert {
             info.json("revert", &revert);
         }
         if let Some(updated) = self.updated {
             info.json("time", &format!("{{\"updated\":{updated}}}"));
         }
+        if messages.is_empty() && gone.is_empty() {
+            return None;
+        }
+        let gone = gone.into_iter().map(|(after, run)| {
+            let mut object = Object::default();
+            if let Some(after) = after {
+                object.text("after", &after);
+            }
+            object.json("messages", &format!("[{}]", run.join(",")));
+            object.finish()
+        });
+        let gone: Vec<String> = gone.collect();
         let list: Vec<String> = messages.into_iter().map(|(_, message)| message).collect();
-        let document = || {
-            let (info, list) = (info.finish(), list.join(","));
-            format!("{{\"info\":{info},\"messages\":[{list}]}}\n").into_bytes()
-        };
-        (!list.is_empty()).then(document)
+        let (info, list, gone) = (info.finish(), list.join(","), gone.join(","));
+        let document = format!("{{\"info\":{info},\"messages\":[{list}],\"gone\":[{gone}]}}\n");
+        Some(document.into_bytes())
     }
 }
 

@@ -734,10 +734,14 @@ impl<'a> Source<'a> {
     }
 }
 
-/// Returns the ids of a source's records. A note without an id belongs to no branch in particular, and is left out.
+/// Returns the ids of a source's records. Where records name what they follow, a note without an id belongs to no branch
+/// in particular, and is left out.
 fn ids_of<'a>(family: &[&'a SessionLog]) -> HashSet<&'a str> {
-    let heads = family.iter().flat_map(|log| log.heads());
-    let records = heads.filter(|head| head.kind == EntryKind::Message || own_id(head).is_some());
+    let records = family.iter().flat_map(|log| {
+        let heads = log.heads();
+        heads
+            .filter(|head| !log.linked || head.kind == EntryKind::Message || own_id(head).is_some())
+    });
     records.filter_map(|head| head.id).collect()
 }
 

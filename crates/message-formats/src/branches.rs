@@ -30,6 +30,8 @@ pub(crate) struct Branches {
     entries: HashMap<Digest16, (u32, u32)>,
     /// Parent of the fork that the next entry begins, and the last entry that both share.
     back: Option<Place>,
+    /// Time at which the source went back there.
+    since: Option<Timestamp>,
     /// Name of that fork, if the source names it.
     next: Option<Named>,
     /// Whether a fork continues under the name of the session that it is a fork of.
@@ -42,13 +44,14 @@ struct Named {
     key: SessionKey,
     /// Session that the fork stands for: see [`SessionLog::stands_for`](crate::SessionLog::stands_for).
     replaced: Option<SessionKey>,
-    since: Option<Timestamp>,
 }
 
 #[derive(Debug)]
 struct Branch {
     log: SessionBuilder,
     named: Option<Named>,
+    /// Time since which the branch is the one in use, if the source tells.
+    since: Option<Timestamp>,
     /// Suffix of the session's key, or `None` for the root.
     name: Option<String>,
     parent: usize,
@@ -65,6 +68,7 @@ impl Branches {
         let root = Branch {
             log: SessionBuilder::with_options(Origin::Root, options),
             named: None,
+            since: None,
             name: None,
             parent: 0,
             before: 0,
@@ -79,6 +83,7 @@ impl Branches {
             current: 0,
             entries: HashMap::new(),
             back: None,
+            since: None,
             next: None,
             stand_in: false,
         }
@@ -202,6 +207,7 @@ impl Branches {
         self.branches.push(Branch {
             log,
             named: None,
+            since: None,
             name: Some(name),
             parent: from,
             before: self.current,
@@ -238,24 +244,15 @@ impl Branches {
         }
     }
 
-    /// Goes back to a place, so that the next entry begins a fork there.
-    pub(crate) fn go_back(&mut self, place: Place) {
-        self.back = Some(place);
+    /// Goes back to a place, so that the next entry begins a fork there. The fork is the branch in use since this time.
+    pub(crate) fn go_back(&mut self, place: Place, since: Option<Timestamp>) {
+        (self.back, self.since) = (Some(place), since);
     }
 
     /// Names the fork that begins at the place that was [gone back](Self::go_back) to. It stands for the session
-    /// `replaced` from a time on.
-    pub(crate) fn names_next(
-        &mut self,
-        key: SessionKey,
-        replaced: Option<SessionKey>,
-        since: Option<Timestamp>,
-    ) {
-        self.next = Some(Named {
-            key,
-            replaced,
-            since,
-        });
+    /// `replaced`.
+    pub(crate) fn names_next(&mut self, key: SessionKey, replaced: Option<SessionKey>) {
+        self.next = Some(Named { key, replaced });
     }
 
     /// Returns the branch in use of a source that does not name parents.
@@ -272,6 +269,7 @@ impl Branches {
             };
             if let Some(branch) = self.branches.get_mut(self.current) {
                 branch.named = next.or(branch.named.take());
+                branch.since = self.since.take().or(branch.since);
             }
         }
         self.log(self.current)
@@ -290,11 +288,12 @@ impl Branches {
         let mut since: Vec<Option<Timestamp>> = Vec::with_capacity(keys.len());
         for branch in &self.branches {
             let (replaced, from) = match (&branch.named, &branch.name) {
-                (Some(named), _) => (named.replaced.clone(), named.since),
+                (Some(named), _) => (named.replaced.clone(), branch.since),
                 (None, Some(_)) if self.stand_in => {
                     let known = stand_for.get(branch.before).cloned().flatten();
                     let replaced = known.or_else(|| keys.get(branch.before).cloned());
-                    (replaced, since.get(branch.before).copied().flatten())
+                    let before = || since.get(branch.before).copied().flatten();
+                    (replaced, branch.since.or_else(before))
                 }
                 (None, _) => (None, None),
             };

@@ -294,13 +294,12 @@ impl Reader {
     ) {
         (self.turns, self.context) = (cut.turns, cut.context);
         self.failed.clear();
-        self.branches.go_back(cut.place);
+        let since = line.object.time("timestamp", Reading::Now);
+        self.branches.go_back(cut.place, since);
         let thread = meta.and_then(|meta| meta.id("id"));
         if let (Some(key), Some(thread)) = (key, thread) {
             let replaced = (key != thread).then(|| SessionKey::new(thread));
-            let since = line.object.time("timestamp", Reading::Now);
-            self.branches
-                .names_next(SessionKey::new(key), replaced, since);
+            self.branches.names_next(SessionKey::new(key), replaced);
         }
     }
 
@@ -355,7 +354,8 @@ impl Reader {
             let number: usize = number.and_then(|number| number.parse().ok()).unwrap_or(0);
             let left = self.turns.len().saturating_sub(number);
             if let Some(place) = self.turns.drain(left..).next() {
-                self.branches.go_back(place);
+                let since = line.object.time("timestamp", Reading::Now);
+                self.branches.go_back(place, since);
             }
         }
         self.push(line, note(Role::System, line.text), None);

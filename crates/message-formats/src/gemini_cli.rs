@@ -191,7 +191,7 @@ impl LineReader for Reader {
             self.keep(line, note(Role::System, line.text));
             let record = self.records.get(&id);
             let place = record.map_or((0, None), |record| record.before.clone());
-            self.branches.go_back(place);
+            self.branches.go_back(place, None);
         } else if object.get("type").is_none() && object.get("projectHash").is_some() {
             report.skip("session");
         } else {

@@ -16,9 +16,13 @@
 //! - Messages that the user took back (`revert`) are a fork, behind the message before them. opencode deletes them once
 //!   the user goes on. If a part is the first that was taken back, the parts before it are a message of their own in the
 //!   session.
+//! - Messages that a database lost with its upgrade (`gone`, which an export does not have) are forks too, each behind
+//!   the message that it names.
 //! - Messages of opencode 2 have a `type` and their content in themselves. Changes of the agent, model and folder are
 //!   notes, and the marks of idle times are counted.
 //! - The document is held in memory whole, up to [`ReadOptions::max_line_bytes`](crate::ReadOptions::max_line_bytes).
+
+use std::collections::HashMap;
 
 use memory_model::{Message, Part, RawJson, ResultContent, Role, SessionKey, Timestamp};
 use serde_json::value::RawValue;
@@ -28,7 +32,7 @@ use crate::documents::{Documents, Source};
 use crate::outline::Outline;
 use crate::raw::{MetaBuilder, RawObject, Reading, list, readable, text};
 use crate::session::{SessionBuilder, note, unknown};
-use crate::{EarlierReading, Origin, Report, SourceScope, SourceSummary};
+use crate::{EarlierReading, Origin, Report, SessionLog, SourceScope, SourceSummary};
 
 mod second;
 
@@ -94,6 +98,7 @@ impl Documents for OpenCode {
             report: &mut source.report,
             kept_from: None,
             suffix: String::new(),
+            ends: HashMap::new(),
         };
         let mut facts = MetaBuilder::default();
         let known = |name: &str| FACTS.contains(&name);
@@ -105,6 +110,7 @@ impl Documents for OpenCode {
         let since = info
             .object("time")
             .and_then(|time| time.time("updated", Reading::Now));
+        let first = reader.log.id_before(reader.log.len());
         let revert = Revert::of(&info);
         let (shown, back) = match &revert {
             None => (messages, Vec::new()),
@@ -112,7 +118,7 @@ impl Documents for OpenCode {
         };
         reader.messages(&shown, back.is_empty(), None);
         let after = reader.log.id_before(reader.log.len());
-        let mut fork = None;
+        let mut forks: Vec<(String, Option<String>, SessionBuilder)> = Vec::new();
         if let (Some(revert), false) = (&revert, back.is_empty()) {
             let before = reader.log.branch();
             let part = revert.part.as_deref().filter(|_| revert.is_in(&back));
@@ -123,23 +129,43 @@ impl Documents for OpenCode {
             }
             let shown = std::mem::replace(&mut reader.log, before);
             reader.messages(&back, true, None);
-            fork = Some(std::mem::replace(&mut reader.log, shown));
+            let back = std::mem::replace(&mut reader.log, shown);
+            forks.push((revert.message.clone(), after, back));
+        }
+        let gone = document
+            .as_ref()
+            .and_then(|document| list(document.get("gone")?));
+        for run in gone.unwrap_or_default() {
+            let Some(run) = RawObject::parse(run.get()) else {
+                continue;
+            };
+            let messages = run.get("messages").and_then(list).unwrap_or_default();
+            let Some(name) = messages.first().and_then(|message| id_of(message)) else {
+                continue;
+            };
+            let after = run
+                .id("after")
+                .and_then(|after| reader.ends.get(&after).cloned());
+            let branch = reader.log.branch();
+            let log = std::mem::replace(&mut reader.log, branch);
+            reader.messages(&messages, false, None);
+            let run = std::mem::replace(&mut reader.log, log);
+            forks.push((name, after.or_else(|| first.clone()), run));
         }
         let key = SessionKey::new(key);
         let mut log = reader.log.finish(key.clone());
         (log.linked, log.in_use, log.since) = (true, true, since);
         log.whole = since.is_some();
-        source.add(log);
-        let first = revert.map(|revert| revert.message);
-        if let (Some(mut fork), Some(first)) = (fork.filter(|fork| fork.len() > 0), first) {
-            fork.origin = Origin::Fork {
-                parent: key.clone(),
-                after,
-            };
-            let mut log = fork.finish(SessionKey::new(format!("{key}/{first}")));
+        let mut logs = vec![log];
+        for (name, after, mut fork) in forks.into_iter().filter(|(_, _, fork)| fork.len() > 0) {
+            let has = |log: &&SessionLog| log.heads().any(|head| head.id == after.as_deref());
+            let parent = logs.iter().find(has).map_or(&key, |log| &log.key).clone();
+            fork.origin = Origin::Fork { parent, after };
+            let mut log = fork.finish(SessionKey::new(format!("{key}/{name}")));
             (log.linked, log.since, log.is_separate) = (true, since, true);
-            source.add(log);
+            logs.push(log);
         }
+        logs.into_iter().for_each(|log| source.add(log));
     }
 }
 
@@ -196,6 +222,8 @@ struct Reader<'r> {
     kept_from: Option<String>,
     /// End of the ids of a message of which only the first parts are read.
     suffix: String,
+    /// Ids of the last entries of messages, by the messages' ids.
+    ends: HashMap<String, String>,
 }
 
 /// A message that is being read: the parts up to the next step, or up to a text of the other origin.
@@ -235,6 +263,8 @@ impl Reader<'_> {
                 let text = message.get();
                 self.log.push(note(Role::System, text), None, text);
             }
+            let end = self.log.id_before(self.log.len());
+            self.ends.extend(id_of(message).zip(end));
         }
     }
 

@@ -224,9 +224,8 @@ impl Codex {
     }
 
     /// Forks a thread behind some of its turns.
-    fn fork(&mut self, thread: usize, turns: Index) {
+    fn fork(&mut self, thread: usize, turns: usize) {
         let known = self.threads[thread].clone();
-        let turns = turns.index(known.turns.len() + 1);
         let end = &self.rollouts[known.rollout];
         let end = (known.rollout, end.ordinal, end.text.len() as u64);
         let base = known.turns.get(turns).map_or(end, |turn| turn.before);
@@ -256,6 +255,14 @@ impl Codex {
             .collect()
     }
 
+    /// Imports the rollout that a thread writes to.
+    async fn hook(&self, memory: &Memory, thread: usize) {
+        let thread = &self.threads[thread];
+        let path = &self.rollouts[thread.rollout].path;
+        let main = import(memory, path).await.unwrap();
+        assert_eq!(said(memory, &main).await, self.sends(thread));
+    }
+
     async fn check(&self, memory: &Memory) {
         for thread in &self.threads {
             assert_eq!(
@@ -266,6 +273,70 @@ impl Codex {
         }
         assert_eq!(told(memory).await, self.said);
         assert_eq!(memory.verify().await.unwrap().violations, []);
+    }
+}
+
+#[tokio::test]
+async fn a_rollback_that_came_with_the_file_of_a_fork_is_noted_by_the_threads_own() {
+    let mut codex = Codex::new(false);
+    let memory = memory().open().await.unwrap();
+    codex.say(0);
+    codex.fork(0, 1);
+    for _ in 0..2 {
+        codex.say(0);
+        codex.hook(&memory, 0).await;
+        codex.roll_back(0);
+    }
+    codex.hook(&memory, 0).await;
+    codex.say(0);
+    codex.roll_back(0);
+    codex.say(0);
+    // The file of the fork brings all entries of the thread's file, which brings none then.
+    codex.hook(&memory, 1).await;
+    codex.hook(&memory, 0).await;
+    codex.check(&memory).await;
+}
+
+#[tokio::test]
+async fn a_session_with_all_turns_taken_back_is_not_gone_on_with_by_a_fork() {
+    for turns in [1, 2] {
+        let mut codex = Codex::new(false);
+        let memory = memory().open().await.unwrap();
+        for _ in 0..turns {
+            codex.say(0);
+        }
+        codex.fork(0, turns);
+        for thread in [0, 1] {
+            for _ in 0..turns {
+                codex.roll_back(thread);
+            }
+        }
+        codex.say(1);
+        codex.hook(&memory, 0).await;
+        codex.hook(&memory, 1).await;
+        codex.check(&memory).await;
+    }
+}
+
+#[tokio::test]
+async fn an_older_copy_of_a_rollout_takes_no_rollback_back() {
+    let mut codex = Codex::new(false);
+    let memory = memory().open().await.unwrap();
+    codex.say(0);
+    codex.hook(&memory, 0).await;
+    let path = codex.rollouts[0].path.clone();
+    let mut copies = Vec::new();
+    for _ in 0..3 {
+        copies.push(codex.rollouts[0].text.clone());
+        codex.say(0);
+        codex.hook(&memory, 0).await;
+        codex.roll_back(0);
+        codex.hook(&memory, 0).await;
+    }
+    for copy in copies {
+        std::fs::write(&path, copy).unwrap();
+        import(&memory, &path).await;
+        codex.check(&memory).await;
     }
 }
 
@@ -311,14 +382,13 @@ proptest! {
                 match step {
                     Step::Say(at) => codex.say(of(&codex, at)),
                     Step::Edit(at, turn) => codex.edit(of(&codex, at), *turn),
-                    Step::Fork(at, turn) => codex.fork(of(&codex, at), *turn),
-                    Step::RollBack(at) => codex.roll_back(of(&codex, at)),
-                    Step::Hook(at) => {
-                        let thread = codex.threads[of(&codex, at)].clone();
-                        let path = codex.rollouts[thread.rollout].path.clone();
-                        let main = import(&memory, &path).await.unwrap();
-                        assert_eq!(said(&memory, &main).await, codex.sends(&thread));
+                    Step::Fork(at, turns) => {
+                        let thread = of(&codex, at);
+                        let turns = turns.index(codex.threads[thread].turns.len() + 1);
+                        codex.fork(thread, turns);
                     }
+                    Step::RollBack(at) => codex.roll_back(of(&codex, at)),
+                    Step::Hook(at) => codex.hook(&memory, of(&codex, at)).await,
                 }
             }
             // All files at last, in any order, each twice.
@@ -482,10 +552,9 @@ impl OpenCode {
         *shown += 1;
     }
 
-    /// Takes back some turns, or none.
-    async fn revert(&mut self, session: &str, turn: &Index) {
+    /// Takes back the turns behind the first ones.
+    async fn revert(&mut self, session: &str, shown: usize) {
         let (turns, _) = &self.sessions[session];
-        let shown = turn.index(turns.len() + 1);
         let revert = match turns.get(shown) {
             Some((user, _)) => format!("'{}'", json!({"messageID": user, "snapshot": "x"})),
             None => "null".to_owned(),
@@ -547,6 +616,31 @@ impl OpenCode {
     }
 }
 
+#[tokio::test]
+async fn what_an_upgraded_database_lost_is_not_behind_what_came_since() {
+    // What the first import knows of the turn that is lost: nothing, or the turn itself.
+    for known in [1, 2] {
+        let mut agent = OpenCode::new(false).await;
+        let memory = memory().open().await.unwrap();
+        let session = agent.sessions.keys().next().unwrap().clone();
+        for turn in 0..3 {
+            agent.say(&session).await;
+            if turn + 1 == known {
+                agent.import(&memory).await;
+            }
+        }
+        agent.upgrade().await;
+        agent.revert(&session, 1).await;
+        agent.say(&session).await;
+        agent.revert(&session, 1).await;
+        agent.import(&memory).await;
+        agent.revert(&session, 2).await;
+        agent.import(&memory).await;
+        agent.say(&session).await;
+        agent.import(&memory).await;
+    }
+}
+
 #[derive(Debug, Clone)]
 enum Move {
     Say(Index),
@@ -587,7 +681,8 @@ proptest! {
                     }
                     Move::Revert(at, turn) => {
                         let session = agent.session(at);
-                        agent.revert(&session, turn).await;
+                        let shown = turn.index(agent.sessions[&session].0.len() + 1);
+                        agent.revert(&session, shown).await;
                     }
                     Move::Fork(at) => {
                         let session = agent.session(at);

@@ -10,6 +10,7 @@ use memory_model::EntryKind;
 use message_formats::{Origin, SessionLog, Transcript};
 use proptest::prelude::*;
 use proptest::sample::Index;
+use proptest::test_runner::RngSeed;
 use serde_json::{Value, json};
 
 use crate::support::read_str;
@@ -595,8 +596,23 @@ impl Agent for GeminiCli {
     }
 }
 
+/// Returns the same cases for each run, and new ones in the long form.
+fn cases() -> ProptestConfig {
+    let is_deep = std::env::var_os("AGENT_MEMORY_DEEP").is_some();
+    let (cases, rng_seed) = match is_deep {
+        true => (1920, RngSeed::Random),
+        false => (96, RngSeed::Fixed(1)),
+    };
+    ProptestConfig {
+        cases,
+        failure_persistence: None,
+        rng_seed,
+        ..ProptestConfig::default()
+    }
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 96, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(cases())]
 
     #[test]
     fn claude_code_in_use_is_what_it_would_still_send(steps in steps()) {
