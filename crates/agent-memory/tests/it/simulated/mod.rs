@@ -23,7 +23,7 @@ use operation::{History, Operation};
 /// Number of power cuts without `AGENT_MEMORY_SIMULATED_CASES`.
 const CASES: u64 = 100;
 /// One of so many calls fails without `AGENT_MEMORY_SIMULATED_ALL`; the second number is for the frequent reads and writes.
-const SAMPLE: [u64; 2] = [15, 121];
+const SAMPLE: [u64; 2] = [31, 241];
 
 fn number(name: &str, default: u64) -> u64 {
     let value = std::env::var(name).ok();
