@@ -1004,7 +1004,11 @@ impl Reader {
                 continue;
             }
             let Some(state) = state else {
-                if step.kind.is_said() {
+                // A summary or a result stands between turns, and a new turn needs words.
+                if matches!(
+                    step.kind,
+                    LineKind::Prompt | LineKind::Command | LineKind::Assistant
+                ) {
                     before = None;
                 }
                 continue;
