@@ -2,7 +2,7 @@
 
 /// Lower-case phrases in the errors of providers and gateways about a context that is too long. They include the
 /// patterns of the agent koda.
-const PATTERNS: [&str; 13] = [
+const PATTERNS: [&str; 14] = [
     "too long",
     "context_length_exceeded",
     "maximum context length",
@@ -14,6 +14,8 @@ const PATTERNS: [&str; 13] = [
     "context window",
     "input length and `max_tokens` exceed",
     "request_too_large",
+    // Of Ollama.
+    "exceeds the context length",
     // Of llama.cpp.
     "exceed_context_size",
     "exceeds the available context size",

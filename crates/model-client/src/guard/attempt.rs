@@ -49,10 +49,16 @@ impl SessionCalls<'_> {
             if failure.kind() == FailureKind::Loading
                 && let Some(wait) = loading.next(self.guards.timer.now())
             {
-                let asked = failure.retry_after().unwrap_or(wait).min(LOADING_WAIT);
-                watched.failed(&failure, Some(asked));
+                // The server's own wait may be none, or much longer than the rest of the loading.
+                let asked = failure.retry_after().unwrap_or_default();
+                let wait = asked.min(LOADING_WAIT).max(wait);
+                // One failure is told; those that follow say the same.
+                match last.as_ref().map(Failure::kind) {
+                    Some(FailureKind::Loading) => drop(watched),
+                    _ => watched.failed(&failure, Some(wait)),
+                }
                 last = Some(failure);
-                self.guards.timer.sleep(asked).await;
+                self.guards.timer.sleep(wait).await;
                 continue;
             }
             made = made.saturating_add(1);
@@ -80,7 +86,7 @@ impl SessionCalls<'_> {
                 None => Duration::ZERO,
             },
             since: None,
-            wait: Duration::from_millis(500),
+            wait: Duration::from_secs(1),
         }
     }
 
