@@ -165,10 +165,10 @@ def place_of(value: Any, loc: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def judge_protobuf(request: dict[str, Any]) -> list[tuple[tuple[Any, ...], str]]:
-    """Google's own message, which knows what excludes what."""
+    """Google's own message, which knows what excludes what. Its settings are older than levels of thinking."""
     message = generativelanguage_v1beta.GenerateContentRequest.pb()()
     try:
-        json_format.ParseDict(request, message)
+        json_format.ParseDict({name: value for name, value in request.items() if name != "generationConfig"}, message)
     except json_format.ParseError as error:
         return [(PROTOBUF, str(error))]
     contents = [("contents", at, content) for at, content in enumerate(message.contents)]
