@@ -32,7 +32,7 @@ class SlowServer:
                 body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
                 calls.append(body)
                 if silent:
-                    time.sleep(LAST)
+                    time.sleep(LAST + IDLE * 20)
                     return
                 words = body["messages"][1]["content"].replace("<", " ").split()
                 names = sorted({word for word in words if any(sign in word for sign in "/_.0123456789")})
