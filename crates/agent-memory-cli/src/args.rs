@@ -295,20 +295,21 @@ fn share(text: &str) -> Result<f64, String> {
 /// The summarizer's options.
 #[derive(Debug, Args)]
 pub(crate) struct Writing {
-    /// Summarizer: extractive, without a model or key, or PROVIDER:MODEL, such as openai:gpt-5-mini, ollama:qwen3:8b,
-    /// compatible:NAME with --base-url, and, if the program was built with the feature genai, anthropic:NAME or
-    /// gemini:NAME
+    /// Summarizer: extractive, without a model or key, or PROVIDER:MODEL, such as openai:gpt-5-mini,
+    /// anthropic:claude-haiku-4-5, gemini:gemini-flash-latest, ollama:qwen3:8b, or compatible:NAME with --base-url;
+    /// responses:NAME is OpenAI's other API
     #[arg(long, value_name = "SUMMARIZER", default_value = "extractive")]
     pub(crate) summarizer: String,
     /// Model to use if the first fails: MODEL of the same provider, or PROVIDER:MODEL
     #[arg(long, value_name = "MODEL")]
     pub(crate) fallback_model: Option<String>,
-    /// The provider's address, up to /chat/completions [default: the provider's own]
+    /// The provider's address, such as http://localhost:8000/v1: the part before /chat/completions, /responses,
+    /// /messages or /models [default: the provider's own]
     #[arg(long, value_name = "URL")]
     pub(crate) base_url: Option<String>,
     /// The provider's key. Other users can see it while the program runs: use a file or the
-    /// environment instead [default: OPENAI_API_KEY, COMPATIBLE_API_KEY, ANTHROPIC_API_KEY or
-    /// GEMINI_API_KEY, by provider]
+    /// environment instead [default: OPENAI_API_KEY, ANTHROPIC_API_KEY, GEMINI_API_KEY or
+    /// GOOGLE_API_KEY, COMPATIBLE_API_KEY, by provider]
     #[arg(long, value_name = "KEY", value_parser = key)]
     pub(crate) api_key: Option<ApiKey>,
     /// File with the provider's key; - is standard input
@@ -336,6 +337,39 @@ pub(crate) struct Writing {
     /// Maximum number of attempts at a call that times out or fails temporarily [default: 3]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100))]
     pub(crate) model_attempts: Option<u32>,
+    /// Maximum time without a byte from the endpoint, in seconds, before and during an answer. An
+    /// endpoint may read a long prompt for minutes before its first byte [default: no limit]
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=86_400))]
+    pub(crate) idle_timeout: Option<u64>,
+    /// Maximum number of concurrent calls [default: 1 for an endpoint on this machine, otherwise 4]
+    #[arg(long, value_name = "N", value_parser = calls)]
+    pub(crate) model_calls: Option<usize>,
+    /// Amount of reasoning before an answer. A model that does not reason rejects it [default: the model's own]
+    #[arg(long, value_enum, value_name = "EFFORT")]
+    pub(crate) reasoning: Option<Reasoning>,
+}
+
+/// Parses a number of concurrent calls.
+fn calls(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(calls @ 1..=1_000) => Ok(calls),
+        _ => Err("give a number from 1 to 1000".to_owned()),
+    }
+}
+
+/// Amounts of reasoning.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(crate) enum Reasoning {
+    /// The model does not reason
+    None,
+    /// As little as it can
+    Minimal,
+    /// Less than usual
+    Low,
+    /// As much as usual
+    Medium,
+    /// More than usual
+    High,
 }
 
 /// Sets of prompts.

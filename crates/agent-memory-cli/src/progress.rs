@@ -45,6 +45,8 @@ struct Attempt {
     attempts: u32,
     timeout: Option<Duration>,
     since: Instant,
+    /// Number of tokens that have arrived.
+    tokens: u64,
     /// Duration of the wait that was printed last.
     told: Duration,
 }
@@ -53,8 +55,12 @@ impl Attempt {
     fn text(&self, now: Instant) -> String {
         let waited = now.saturating_duration_since(self.since).as_secs();
         let limit = self.timeout.map(|limit| format!(" of {}", limit.as_secs()));
+        let so_far = match self.tokens {
+            0 => String::new(),
+            tokens => format!(", {} so far", count(tokens, "token", "tokens")),
+        };
         format!(
-            "waiting for the model {}, attempt {} of {}, {waited}{} s",
+            "waiting for the model {}, attempt {} of {}, {waited}{} s{so_far}",
             self.model,
             self.attempt,
             self.attempts,
@@ -174,11 +180,19 @@ impl Progress {
                 attempts: event.attempts,
                 timeout,
                 since: now,
+                tokens: 0,
                 told: Duration::ZERO,
             };
             state.attempts.insert(event.id, attempt);
             drop(state);
             self.show(now);
+            return None;
+        }
+        if let AttemptKind::Receiving { progress } = event.kind {
+            // The next tick shows it.
+            if let Some(attempt) = state.attempts.get_mut(&event.id) {
+                attempt.tokens = progress.output;
+            }
             return None;
         }
         let ended = state.attempts.remove(&event.id);
@@ -232,6 +246,7 @@ impl Hooks for Progress {
 
 #[cfg(test)]
 mod tests {
+    use agent_memory::models::AnswerProgress;
     use indicatif::{InMemoryTerm, ProgressDrawTarget, TermLike as _};
 
     use super::*;
@@ -271,12 +286,19 @@ mod tests {
         progress.say("compacting");
         assert_eq!(progress.observe(&event(1, 2, started()), start), None);
         progress.observe(&event(2, 1, started()), start + SECOND * 5);
+        for (id, tokens) in [(1, 900), (2, 7), (1, 1_240)] {
+            let progress_of = AnswerProgress::new(tokens * 100, tokens);
+            let kind = AttemptKind::Receiving {
+                progress: progress_of,
+            };
+            assert_eq!(progress.observe(&event(id, 1, kind), start), None);
+        }
         assert_eq!(progress.tick(start + SECOND * 40), None);
         progress.bar.tick();
         let shown = screen.contents();
         assert!(
             shown.contains(
-                "compacting; waiting for the model small, attempt 2 of 3, 40 of 120 s (and 1 other call)"
+                "compacting; waiting for the model small, attempt 2 of 3, 40 of 120 s, 1,240 tokens so far (and 1 other call)"
             ),
             "{shown}"
         );

@@ -3,21 +3,24 @@
 use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use agent_memory::models::Guards;
 use agent_memory::models::{
-    ApiKey, OLLAMA_BASE_URL, OPENAI_BASE_URL, OpenAiCompatible, public_url,
+    ANTHROPIC_BASE_URL, AnthropicMessages, ApiKey, GEMINI_BASE_URL, GeminiGenerate,
+    OLLAMA_BASE_URL, OPENAI_BASE_URL, OpenAiCompatible, OpenAiResponses, ReasoningEffort,
+    is_this_machine, public_url,
 };
 use agent_memory::summaries::{ChatModel, Gate, LlmSummarizer, ModelWindow, PromptSet, Share};
 use agent_memory::{
     Builder, DagPolicy, Summarizer,
     compaction::ModelReport,
-    models::{GuardPolicy, RetryPolicy, SpendPolicy},
+    models::{GuardPolicy, SpendPolicy},
     summaries::Ladder,
 };
 
 use crate::app::App;
-use crate::args::{Policy, Prompts, Writing};
+use crate::args::{Policy, Prompts, Reasoning, Writing};
 use crate::config::Config;
 use crate::error::{Failure, Kind};
 use crate::progress::Progress;
@@ -25,44 +28,61 @@ use crate::progress::Progress;
 /// Name of the summarizer that needs no model.
 const EXTRACTIVE: &str = "extractive";
 
-/// A known provider of models, and the environment variable with its key.
+/// A known provider of models.
 struct Provider {
     name: &'static str,
-    key: Option<&'static str>,
-    client: Client,
+    /// Environment variables with its key; the first that is set counts. The list is empty if it needs no key.
+    keys: &'static [&'static str],
+    /// Base URL, unless the command line gives one.
+    base_url: Option<&'static str>,
+    api: Api,
 }
 
-/// Client for a provider. The value is the base URL unless the command line gives one.
-enum Client {
-    Slim(Option<&'static str>),
-    GenAi,
+/// API that a provider's server speaks.
+#[derive(Clone, Copy)]
+enum Api {
+    Chat,
+    Responses,
+    Messages,
+    Generate,
 }
 
-const PROVIDERS: [Provider; 5] = [
+const PROVIDERS: [Provider; 6] = [
     Provider {
         name: "openai",
-        key: Some("OPENAI_API_KEY"),
-        client: Client::Slim(Some(OPENAI_BASE_URL)),
+        keys: &["OPENAI_API_KEY"],
+        base_url: Some(OPENAI_BASE_URL),
+        api: Api::Chat,
     },
     Provider {
-        name: "ollama",
-        key: None,
-        client: Client::Slim(Some(OLLAMA_BASE_URL)),
-    },
-    Provider {
-        name: "compatible",
-        key: Some("COMPATIBLE_API_KEY"),
-        client: Client::Slim(None),
+        name: "responses",
+        keys: &["OPENAI_API_KEY"],
+        base_url: Some(OPENAI_BASE_URL),
+        api: Api::Responses,
     },
     Provider {
         name: "anthropic",
-        key: Some("ANTHROPIC_API_KEY"),
-        client: Client::GenAi,
+        keys: &["ANTHROPIC_API_KEY"],
+        base_url: Some(ANTHROPIC_BASE_URL),
+        api: Api::Messages,
     },
     Provider {
         name: "gemini",
-        key: Some("GEMINI_API_KEY"),
-        client: Client::GenAi,
+        keys: &["GEMINI_API_KEY", "GOOGLE_API_KEY"],
+        base_url: Some(GEMINI_BASE_URL),
+        api: Api::Generate,
+    },
+    Provider {
+        name: "ollama",
+        keys: &[],
+        base_url: Some(OLLAMA_BASE_URL),
+        api: Api::Chat,
+    },
+    Provider {
+        name: "compatible",
+        keys: &["COMPATIBLE_API_KEY"],
+        base_url: None,
+        api: Api::Chat,
     },
 ];
 
@@ -103,6 +123,9 @@ impl Writers {
                 ("--min-retained", args.min_retained.is_some()),
                 ("--model-timeout", args.model_timeout.is_some()),
                 ("--model-attempts", args.model_attempts.is_some()),
+                ("--model-calls", args.model_calls.is_some()),
+                ("--idle-timeout", args.idle_timeout.is_some()),
+                ("--reasoning", args.reasoning.is_some()),
                 ("--instructions", args.instructions.is_some()),
                 ("--base-url", args.base_url.is_some()),
                 ("--api-key", args.api_key.is_some()),
@@ -130,17 +153,19 @@ impl Writers {
             None => args.api_key.clone(),
         };
         let mut all = vec![client(provider, model, args, (true, given.as_ref()))?];
+        let mut own_machine = on_this_machine(provider, args.base_url.as_deref());
         if let Some(fallback) = &args.fallback_model {
             let (next, model) = split(fallback).unwrap_or((provider, fallback));
             let same = next.name == provider.name;
             all.push(client(next, model, args, (same, given.as_ref()))?);
+            own_machine |= on_this_machine(next, args.base_url.as_deref().filter(|_| same));
         }
         Ok(Self {
             all,
             min_retained: args.min_retained,
             policy: Policy::default(),
             config: Config::default(),
-            guards: guards(args),
+            guards: guards(args, own_machine),
         })
     }
 
@@ -184,24 +209,23 @@ impl Writers {
     }
 }
 
-/// Returns the default guards with the requested time-out and number of attempts.
-fn guards(args: &Writing) -> GuardPolicy {
+/// Returns whether a provider's server is on this machine. `base_url` is the address from the command line.
+fn on_this_machine(provider: &Provider, base_url: Option<&str>) -> bool {
+    base_url.or(provider.base_url).is_some_and(is_this_machine)
+}
+
+/// Returns the default guards with the requested time-out and numbers of attempts and of concurrent calls. A server on
+/// this machine mostly answers one call at a time: others would wait in line, and their time would pass.
+fn guards(args: &Writing, own_machine: bool) -> GuardPolicy {
     let mut guards = GuardPolicy::default();
     if let Some(seconds) = args.model_timeout {
-        guards = GuardPolicy {
-            timeout_millis: Some(seconds.saturating_mul(1_000)),
-            ..guards
-        };
+        guards.timeout_millis = Some(seconds.saturating_mul(1_000));
     }
-    if let Some(attempts) = args.model_attempts {
-        let retry = RetryPolicy {
-            attempts,
-            ..RetryPolicy::default()
-        };
-        guards = GuardPolicy {
-            retry: Some(retry),
-            ..guards
-        };
+    if let (Some(attempts), Some(retry)) = (args.model_attempts, &mut guards.retry) {
+        retry.attempts = attempts;
+    }
+    if let Some(calls) = args.model_calls.or(own_machine.then_some(1)) {
+        guards.concurrency = Some(calls);
     }
     guards
 }
@@ -348,61 +372,47 @@ fn client(
     let base_url = args.base_url.as_deref().filter(|_| first);
     let key = given.cloned().filter(|_| first);
     let key = key.or_else(|| {
-        let found = std::env::var(provider.key?).ok()?;
-        (!found.trim().is_empty()).then(|| ApiKey::new(found))
+        let mut found = provider
+            .keys
+            .iter()
+            .filter_map(|name| std::env::var(name).ok());
+        found.find(|key| !key.trim().is_empty()).map(ApiKey::new)
     });
-    if let (None, None, Some(variable)) = (&key, base_url, provider.key)
-        && name != "compatible"
-    {
+    let Some(url) = base_url.or(provider.base_url) else {
+        let text = format!("{name} needs an address");
+        return Err(usage(text).hint("give --base-url, such as http://localhost:8000/v1"));
+    };
+    if key.is_none() && base_url.is_none() && !provider.keys.is_empty() {
+        let variables = provider.keys.join(" or ");
         let text = format!("{name} needs a key");
-        return Err(usage(text).hint(format!("set {variable}, or give --api-key-file")));
+        return Err(usage(text).hint(format!("set {variables}, or give --api-key-file")));
     }
-    match provider.client {
-        Client::Slim(own) => {
-            let Some(url) = base_url.or(own) else {
-                let text = format!("{name} needs an address");
-                return Err(usage(text).hint("give --base-url, such as http://localhost:8000/v1"));
-            };
-            let client = OpenAiCompatible::new(url, model);
-            let mut client = client.map_err(|error| usage(error.to_string()))?;
+    let idle = args.idle_timeout.map(Duration::from_secs);
+    let effort = args.reasoning.map(|reasoning| match reasoning {
+        Reasoning::None => ReasoningEffort::None,
+        Reasoning::Minimal => ReasoningEffort::Minimal,
+        Reasoning::Low => ReasoningEffort::Low,
+        Reasoning::Medium => ReasoningEffort::Medium,
+        Reasoning::High => ReasoningEffort::High,
+    });
+    // Creates a client with the requested settings, which all clients have.
+    macro_rules! configured {
+        ($client:ident) => {{
+            let client = $client::new(url, model).map_err(|error| usage(error.to_string()))?;
+            let mut client = client.with_idle_limit(idle);
             if let Some(key) = key {
                 client = client.with_key(key);
             }
+            if let Some(effort) = effort {
+                client = client.with_reasoning(effort);
+            }
             Ok(summarizer((name, model), client, args))
-        }
-        Client::GenAi => genai(name, model, base_url, key, args),
+        }};
     }
-}
-
-#[cfg(feature = "genai")]
-fn genai(
-    name: &str,
-    model: &str,
-    base_url: Option<&str>,
-    key: Option<ApiKey>,
-    args: &Writing,
-) -> Result<Arc<dyn Summarizer>, Failure> {
-    let client = agent_memory::models::GenAi::new(name, model);
-    let mut client = client.map_err(|error| usage(error.to_string()))?;
-    if let Some(url) = base_url {
-        client = client.with_base_url(url);
+    match provider.api {
+        Api::Chat => configured!(OpenAiCompatible),
+        Api::Responses => configured!(OpenAiResponses),
+        Api::Messages => configured!(AnthropicMessages),
+        Api::Generate => configured!(GeminiGenerate),
     }
-    if let Some(key) = key {
-        client = client.with_key(key);
-    }
-    Ok(summarizer((name, model), client, args))
-}
-
-#[cfg(not(feature = "genai"))]
-fn genai(
-    name: &str,
-    _: &str,
-    _: Option<&str>,
-    _: Option<ApiKey>,
-    _: &Writing,
-) -> Result<Arc<dyn Summarizer>, Failure> {
-    let text = format!("this build of the program has no client for {name}");
-    Err(usage(text).hint(
-        "build it with `--features genai`, or take openai:, ollama: or compatible: with --base-url",
-    ))
 }

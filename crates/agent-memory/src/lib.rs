@@ -162,16 +162,17 @@ pub mod models {
         AttemptEvent, AttemptKind, BreakerPolicy, BreakerState, CallObserver, GuardPolicy, Guards,
         RetryPolicy, SessionGuard, SpendPolicy, Spent,
     };
-    #[cfg(any(feature = "openai-compatible", feature = "genai"))]
+    #[cfg(feature = "clients")]
     pub use model_client::{
-        ApiKey, MIN_OUTPUT_TOKENS, OLLAMA_BASE_URL, OPENAI_BASE_URL, ReasoningEffort, public_url,
+        ANTHROPIC_BASE_URL, AnthropicMessages, ApiKey, GEMINI_BASE_URL, GeminiGenerate,
+        MIN_OUTPUT_TOKENS, OLLAMA_BASE_URL, OPENAI_BASE_URL, OpenAiCompatible, OpenAiEmbeddings,
+        OpenAiResponses, OutputLimit, ReasoningEffort, is_this_machine, public_url,
     };
     pub use model_client::{
-        ChatModel, ChatPrompt, Completion, EmbeddingModel, Embeddings, Failure, FailureKind,
-        ModelUsage, Stop, Timer, is_context_overflow,
+        AnswerObserver, AnswerProgress, ChatModel, ChatPrompt, Completion, EmbeddingModel,
+        Embeddings, Failure, FailureKind, ModelUsage, Stop, Timer, is_context_overflow, observed,
+        report_progress,
     };
-    #[cfg(feature = "openai-compatible")]
-    pub use model_client::{OpenAiCompatible, OpenAiEmbeddings, OutputLimit};
 }
 
 /// Conversion of messages, replies and tools to and from the formats of OpenAI, Anthropic and Gemini.

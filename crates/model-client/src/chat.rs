@@ -137,9 +137,21 @@ pub struct ModelUsage {
     pub input: u64,
     /// Number of tokens in the answer, including reasoning.
     pub output: u64,
+    /// Number of the prompt's tokens that the provider read from its cache of prompts, which cost less. They are
+    /// included in `input`.
+    pub cached_input: u64,
 }
 
 impl ModelUsage {
+    /// Creates the numbers of a call without cached tokens.
+    pub fn new(input: u64, output: u64) -> Self {
+        Self {
+            input,
+            output,
+            cached_input: 0,
+        }
+    }
+
     /// Returns the number of tokens in the prompt and the answer together.
     pub fn total(&self) -> u64 {
         self.input.saturating_add(self.output)
@@ -150,6 +162,7 @@ impl ModelUsage {
         Self {
             input: self.input.saturating_add(other.input),
             output: self.output.saturating_add(other.output),
+            cached_input: self.cached_input.saturating_add(other.cached_input),
         }
     }
 }

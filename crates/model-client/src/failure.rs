@@ -15,6 +15,8 @@ pub struct Failure {
     message: String,
     retry_after: Option<Duration>,
     calls: u32,
+    window: Option<u64>,
+    prompt_tokens: Option<u64>,
 }
 
 /// Kind of a [`Failure`], for matching.
@@ -30,6 +32,8 @@ pub enum FailureKind {
     RateLimited,
     /// The server failed or is overloaded.
     Overloaded,
+    /// The server is still loading the model. It answers as soon as the model is loaded.
+    Loading,
     /// The answer did not come within the time limit.
     TimedOut,
     /// The server cannot be reached, or the connection broke before the answer was complete.
@@ -68,6 +72,7 @@ impl FailureKind {
             FailureKind::Quota => "quota",
             FailureKind::RateLimited => "rate_limited",
             FailureKind::Overloaded => "overloaded",
+            FailureKind::Loading => "loading",
             FailureKind::TimedOut => "timed_out",
             FailureKind::Unreachable => "unreachable",
             FailureKind::TooLong => "too_long",
@@ -91,6 +96,7 @@ impl FailureKind {
             self,
             FailureKind::RateLimited
                 | FailureKind::Overloaded
+                | FailureKind::Loading
                 | FailureKind::TimedOut
                 | FailureKind::Unreachable
                 | FailureKind::BadAnswer
@@ -117,7 +123,8 @@ impl FailureKind {
             408 => FailureKind::TimedOut,
             413 => FailureKind::TooLong,
             429 => FailureKind::RateLimited,
-            400..=499 => FailureKind::BadRequest,
+            // The server lacks the function or the version of the protocol, so a retry cannot help.
+            400..=499 | 501 | 505 => FailureKind::BadRequest,
             500..=599 => FailureKind::Overloaded,
             _ => FailureKind::BadAnswer,
         }
@@ -130,6 +137,7 @@ impl FailureKind {
             FailureKind::Quota => "check the account's credit",
             FailureKind::RateLimited => "wait, or make fewer calls at the same time",
             FailureKind::Overloaded => "try again later",
+            FailureKind::Loading => "try again when the model is loaded, or allow more time",
             FailureKind::TimedOut => "try again later, or allow more time",
             FailureKind::Unreachable => "check the address and the network",
             FailureKind::TooLong => "send a shorter prompt, or use a model with a larger window",
@@ -170,6 +178,8 @@ impl Failure {
             message: text.into(),
             retry_after: None,
             calls: u32::from(kind.asked()),
+            window: None,
+            prompt_tokens: None,
         }
     }
 
@@ -190,6 +200,24 @@ impl Failure {
     pub fn with_retry_after(mut self, wait: Option<Duration>) -> Self {
         self.retry_after = wait;
         self
+    }
+
+    /// Sets the size of the model's window and the number of tokens in the prompt, which the server named in a failure
+    /// of the kind [`FailureKind::TooLong`].
+    pub fn with_window(mut self, window: Option<u64>, prompt_tokens: Option<u64>) -> Self {
+        (self.window, self.prompt_tokens) = (window, prompt_tokens);
+        self
+    }
+
+    /// Returns the size of the model's window, in tokens, if the server named it: prompt and answer together must fit in
+    /// it. Only failures of the kind [`FailureKind::TooLong`] have it.
+    pub fn window(&self) -> Option<u64> {
+        self.window
+    }
+
+    /// Returns the number of tokens in the prompt that was too long, as the server counted them, if it named the number.
+    pub fn prompt_tokens(&self) -> Option<u64> {
+        self.prompt_tokens
     }
 
     /// Returns the kind of the failure, for matching.

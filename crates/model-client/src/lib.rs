@@ -2,11 +2,14 @@
 
 mod call;
 mod chat;
+#[cfg(feature = "clients")]
+mod control_tokens;
 mod embedding;
 mod failure;
 pub mod guard;
 mod overflow;
-#[cfg(any(feature = "openai-compatible", feature = "genai"))]
+mod progress;
+#[cfg(feature = "clients")]
 mod provider;
 mod reasoning_text;
 #[cfg(any(test, feature = "testing"))]
@@ -18,14 +21,15 @@ pub use chat::{ChatModel, ChatPrompt, Completion, ModelUsage, Stop};
 pub use embedding::{EmbeddingModel, Embeddings};
 pub use failure::{Failure, FailureKind};
 pub use overflow::is_context_overflow;
+pub use progress::{AnswerObserver, AnswerProgress, observed, report_progress};
 #[cfg(feature = "genai")]
 pub use provider::GenAi;
-#[cfg(any(feature = "openai-compatible", feature = "genai"))]
+#[cfg(feature = "clients")]
 pub use provider::{
-    ApiKey, MIN_OUTPUT_TOKENS, OLLAMA_BASE_URL, OPENAI_BASE_URL, ReasoningEffort, public_url,
+    ANTHROPIC_BASE_URL, AnthropicMessages, ApiKey, GEMINI_BASE_URL, GeminiGenerate,
+    MIN_OUTPUT_TOKENS, OLLAMA_BASE_URL, OPENAI_BASE_URL, OpenAiCompatible, OpenAiEmbeddings,
+    OpenAiResponses, OutputLimit, ReasoningEffort, is_this_machine, public_url,
 };
-#[cfg(feature = "openai-compatible")]
-pub use provider::{OpenAiCompatible, OpenAiEmbeddings, OutputLimit};
 pub use reasoning_text::without_reasoning;
 pub use timer::Timer;
 #[cfg(feature = "tokio")]

@@ -17,6 +17,8 @@ import anthropic.types
 import google.genai.types
 import openai.types.chat
 import openai.types.responses
+import openai.types.shared
+import openai.types.shared_params
 from google.ai import generativelanguage_v1beta
 from google.protobuf import json_format
 from pydantic import TypeAdapter, ValidationError
@@ -27,21 +29,41 @@ FIELDS = {
     "openai": {
         "messages": (List[openai.types.chat.ChatCompletionMessageParam], True),
         "tools": (List[openai.types.chat.ChatCompletionToolUnionParam], False),
+        "model": (str, False),
+        "max_tokens": (int, False),
+        "max_completion_tokens": (int, False),
+        "temperature": (float, False),
+        "reasoning_effort": (openai.types.shared.ReasoningEffort, False),
+        "stream": (bool, False),
+        "stream_options": (openai.types.chat.ChatCompletionStreamOptionsParam, False),
     },
     "responses": {
         "instructions": (Optional[str], False),
         "input": (openai.types.responses.ResponseInputParam, True),
         "tools": (List[openai.types.responses.ToolParam], False),
+        "model": (str, False),
+        "max_output_tokens": (int, False),
+        "temperature": (float, False),
+        "reasoning": (openai.types.shared_params.Reasoning, False),
+        "store": (bool, False),
+        "stream": (bool, False),
     },
     "anthropic": {
         "system": (Union[str, List[anthropic.types.TextBlockParam]], False),
         "messages": (List[anthropic.types.MessageParam], True),
         "tools": (List[anthropic.types.ToolParam], False),
+        "model": (str, False),
+        "max_tokens": (int, False),
+        "temperature": (float, False),
+        "thinking": (anthropic.types.ThinkingConfigParam, False),
+        "output_config": (anthropic.types.OutputConfigParam, False),
+        "stream": (bool, False),
     },
     "gemini": {
         "systemInstruction": (google.genai.types.Content, False),
         "contents": (List[google.genai.types.Content], True),
         "tools": (List[google.genai.types.Tool], False),
+        "generationConfig": (google.genai.types.GenerationConfig, False),
     },
 }
 SHAPES = list(FIELDS)
@@ -111,7 +133,7 @@ VALIDATORS = {
 
 def readable(errors: list[Any]) -> list[Any]:
     """Without the errors of a union's choices that are of another type or role than the value, if one choice fits."""
-    tags = [e["loc"] for e in errors if e["type"] in ("literal_error", "missing") and e["loc"][-1] in ("type", "role")]
+    tags = [e["loc"] for e in errors if e["type"] in ("literal_error", "missing") and e["loc"][-1:] in (("type",), ("role",))]
     others = {tag[:-1] for tag in tags if len(tag) > 1}
 
     def choice(loc: tuple[Any, ...], union: tuple[Any, ...]) -> Any:
@@ -143,10 +165,10 @@ def place_of(value: Any, loc: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def judge_protobuf(request: dict[str, Any]) -> list[tuple[tuple[Any, ...], str]]:
-    """Google's own message, which knows what excludes what."""
+    """Google's own message, which knows what excludes what. Its settings are older than levels of thinking."""
     message = generativelanguage_v1beta.GenerateContentRequest.pb()()
     try:
-        json_format.ParseDict(request, message)
+        json_format.ParseDict({name: value for name, value in request.items() if name != "generationConfig"}, message)
     except json_format.ParseError as error:
         return [(PROTOBUF, str(error))]
     contents = [("contents", at, content) for at, content in enumerate(message.contents)]
@@ -199,6 +221,12 @@ GOOD: dict[str, Any] = {
             {"role": "assistant", "content": "A cat."},
         ],
         "tools": [{"type": "function", "function": {"name": "look", "parameters": {"type": "object"}}}],
+        "model": "m",
+        "max_completion_tokens": 9,
+        "temperature": 0.5,
+        "reasoning_effort": "low",
+        "stream": True,
+        "stream_options": {"include_usage": True},
     },
     "responses": {
         "instructions": "Be brief.",
@@ -228,6 +256,11 @@ GOOD: dict[str, Any] = {
             },
         ],
         "tools": [{"type": "function", "name": "look", "parameters": {"type": "object"}, "strict": False}],
+        "model": "m",
+        "max_output_tokens": 9,
+        "reasoning": {"effort": "low"},
+        "store": False,
+        "stream": True,
     },
     "anthropic": {
         "system": [{"type": "text", "text": "Be brief.", "cache_control": {"type": "ephemeral"}}],
@@ -261,6 +294,11 @@ GOOD: dict[str, Any] = {
             {"role": "assistant", "content": "A cat."},
         ],
         "tools": [{"name": "look", "input_schema": {"type": "object", "additionalProperties": False}}],
+        "model": "m",
+        "max_tokens": 9,
+        "thinking": {"type": "adaptive"},
+        "output_config": {"effort": "low"},
+        "stream": True,
     },
     "gemini": {
         "systemInstruction": {"parts": [{"text": "Be brief."}]},
@@ -283,6 +321,7 @@ GOOD: dict[str, Any] = {
             {"role": "model", "parts": [{"text": "A cat."}]},
         ],
         "tools": [{"functionDeclarations": [{"name": "look", "parametersJsonSchema": {"type": "object"}}]}],
+        "generationConfig": {"maxOutputTokens": 9, "temperature": 0.5, "thinkingConfig": {"thinkingBudget": 0}},
     },
 }
 
@@ -290,7 +329,11 @@ GOOD: dict[str, Any] = {
 # the path, one inside, or the object around it.
 GONE = object()
 BAD: list[tuple[str, tuple[Any, ...], Any]] = [
-    ("openai", ("model",), "m"),
+    ("openai", ("name",), "m"),
+    ("openai", ("max_output_tokens",), 9),
+    ("openai", ("reasoning_effort",), "much"),
+    ("openai", ("stream",), "yes"),
+    ("openai", ("stream_options", "usage"), True),
     ("openai", ("messages",), GONE),
     ("openai", ("messages", 0, "role"), "model"),
     ("openai", ("messages", 0, "content"), GONE),
@@ -308,6 +351,10 @@ BAD: list[tuple[str, tuple[Any, ...], Any]] = [
     ("openai", ("tools", 0, "function", "parameters"), "{}"),
     ("openai", ("tools", 0, "function", "input_schema"), {}),
     ("responses", ("messages",), []),
+    ("responses", ("max_tokens",), 9),
+    ("responses", ("reasoning", "effort"), "much"),
+    ("responses", ("reasoning_effort",), "low"),
+    ("responses", ("stream_options",), {"include_usage": True}),
     ("responses", ("instructions",), []),
     ("responses", ("input", 0, "role"), "tool"),
     ("responses", ("input", 0, "content", 0, "type"), "text"),
@@ -323,6 +370,11 @@ BAD: list[tuple[str, tuple[Any, ...], Any]] = [
     ("responses", ("input", 5, "content", 0, "text"), GONE),
     ("responses", ("tools", 0, "function"), {}),
     ("anthropic", ("system",), [{"type": "text"}]),
+    ("anthropic", ("system", 0, "cache_control"), {"type": "for ever"}),
+    ("anthropic", ("max_tokens",), "9"),
+    ("anthropic", ("thinking",), {"type": "on"}),
+    ("anthropic", ("output_config", "effort"), "minimal"),
+    ("anthropic", ("reasoning_effort",), "low"),
     ("anthropic", ("system", 0, "extra"), 1),
     ("anthropic", ("messages", 0, "role"), "tool"),
     ("anthropic", ("messages", 0, "name"), "ada"),
@@ -342,6 +394,10 @@ BAD: list[tuple[str, tuple[Any, ...], Any]] = [
     ("anthropic", ("tools", 0, "parameters"), {}),
     ("gemini", ("system_instruction",), {"parts": [{"text": "Be brief."}]}),
     ("gemini", ("contents",), GONE),
+    ("gemini", ("generation_config",), {}),
+    ("gemini", ("generationConfig", "maxTokens"), 9),
+    ("gemini", ("generationConfig", "thinkingConfig", "thinkingBudget"), "many"),
+    ("gemini", ("stream",), True),
     ("gemini", ("contents", 0, "content"), "hi"),
     ("gemini", ("contents", 0, "parts", 0, "type"), "text"),
     ("gemini", ("contents", 0, "parts", 0), {}),

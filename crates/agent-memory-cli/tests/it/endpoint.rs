@@ -25,6 +25,8 @@ pub enum Answer {
     Status(u16, String, String),
     /// No answer until the client closes the connection.
     Silence,
+    /// The beginning of a stream of events. Then nothing until the client closes the connection.
+    Begins,
     /// A head, then one byte of the body for each wait of the client, without an end.
     Drip,
     /// A part of an answer. The connection is then closed.
@@ -168,6 +170,15 @@ fn serve(
         Answer::Summary => reply(&mut stream, 200, JSON, &completion(SUMMARY)),
         Answer::Status(status, headers, body) => reply(&mut stream, status, &headers, &body),
         Answer::Silence => gone(&stream),
+        Answer::Begins => {
+            let event =
+                json!({"choices": [{"index": 0, "delta": {"content": "They talked about"}}]});
+            write!(
+                stream,
+                "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\ndata: {event}\n\n"
+            )?;
+            gone(&stream)
+        }
         Answer::Drip => {
             write!(
                 stream,

@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 use wiremock::matchers::{body_partial_json, header, method, path};
 use wiremock::{Mock, MockServer, Request, Respond, ResponseTemplate};
 
+use crate::endpoint::{Answer, Endpoint};
 use crate::support::{Home, Ran, fixture, has, is, tells, words};
 
 const KEY: &str = "sk-very-secret-0123456789";
@@ -17,6 +18,45 @@ pub(crate) fn completion(text: &str, finish: &str) -> ResponseTemplate {
     }))
 }
 
+/// Returns an answer with this text in the form of the API that a request is for.
+fn answered(request: &Request, text: &str) -> ResponseTemplate {
+    let path = request.url.path();
+    let body = match () {
+        () if path.ends_with("/messages") => json!({
+            "id": "msg_1", "type": "message", "role": "assistant", "model": "m", "stop_reason": "end_turn",
+            "content": [{"type": "text", "text": text}], "usage": {"input_tokens": 100, "output_tokens": 10},
+        }),
+        () if path.ends_with(":streamGenerateContent") => json!({
+            "candidates": [{"content": {"role": "model", "parts": [{"text": text}]}, "finishReason": "STOP"}],
+            "usageMetadata": {"promptTokenCount": 100, "candidatesTokenCount": 10},
+        }),
+        () if path.ends_with("/responses") => json!({
+            "object": "response", "status": "completed", "error": null,
+            "output": [{"type": "message", "content": [{"type": "output_text", "text": text}]}],
+        }),
+        () => return completion(text, "stop"),
+    };
+    ResponseTemplate::new(200).set_body_json(body)
+}
+
+/// Returns the longest text in a request: the source of a summary.
+fn longest(value: &Value) -> &str {
+    match value {
+        Value::String(text) => text,
+        Value::Array(all) => all
+            .iter()
+            .map(longest)
+            .max_by_key(|text| text.len())
+            .unwrap_or(""),
+        Value::Object(all) => all
+            .values()
+            .map(longest)
+            .max_by_key(|text| text.len())
+            .unwrap_or(""),
+        _ => "",
+    }
+}
+
 /// A model with summaries that repeat the names in its source: file names, identifiers and codes. The number is the
 /// part of the source that is kept.
 pub(crate) struct Writer(pub(crate) &'static str, pub(crate) usize);
@@ -24,8 +64,7 @@ pub(crate) struct Writer(pub(crate) &'static str, pub(crate) usize);
 impl Respond for Writer {
     fn respond(&self, request: &Request) -> ResponseTemplate {
         let body: Value = serde_json::from_slice(&request.body).unwrap();
-        let asked = body["messages"].as_array().unwrap().last().unwrap();
-        let source = asked["content"].as_str().unwrap();
+        let source = longest(&body);
         let named = |word: &&str| {
             let marked = word
                 .chars()
@@ -47,7 +86,7 @@ impl Respond for Writer {
             text.push(' ');
             text.push_str(word);
         }
-        completion(&text, "stop")
+        answered(request, &text)
     }
 }
 
@@ -246,11 +285,19 @@ async fn retention_prompts_and_window_are_settings() {
 fn invalid_summarizers_are_usage_errors() {
     let home = Home::new();
     let file = fixture("claude-code/release-week");
-    let wrong: [(&[&str], &str); 13] = [
+    let wrong: [(&[&str], &str); 18] = [
         (&["--summarizer", "llama"], "there is no summarizer llama"),
-        (&["--summarizer", "nobody:m"], "openai, ollama, compatible"),
+        (
+            &["--summarizer", "nobody:m"],
+            "openai, responses, anthropic, gemini, ollama, compatible",
+        ),
         (&["--summarizer", "openai:"], "there is no summarizer"),
         (&["--summarizer", "openai:m"], "set OPENAI_API_KEY"),
+        (&["--summarizer", "anthropic:m"], "set ANTHROPIC_API_KEY"),
+        (
+            &["--summarizer", "gemini:m"],
+            "set GEMINI_API_KEY or GOOGLE_API_KEY",
+        ),
         (&["--summarizer", "compatible:m"], "give --base-url"),
         (
             &["--summarizer", "ollama:m", "--base-url", "nowhere"],
@@ -264,6 +311,9 @@ fn invalid_summarizers_are_usage_errors() {
             &["--instructions", "Be brief."],
             "--instructions needs a model",
         ),
+        (&["--idle-timeout", "9"], "--idle-timeout needs a model"),
+        (&["--model-calls", "2"], "--model-calls needs a model"),
+        (&["--reasoning", "low"], "--reasoning needs a model"),
         (&["--base-url", "http://x"], "--base-url needs a model"),
         (&["--api-key", "k"], "--api-key needs a model"),
     ];
@@ -279,19 +329,121 @@ fn invalid_summarizers_are_usage_errors() {
     ran.says("redo needs a model");
 }
 
-#[cfg(not(feature = "genai"))]
-#[test]
-fn a_provider_that_was_not_built_in_says_how_to_build_it() {
-    let home = Home::new();
-    for provider in ["anthropic", "gemini"] {
-        let file = fixture("claude-code/release-week");
+#[tokio::test]
+async fn every_provider_is_asked_by_its_own_api_with_the_key_of_the_environment() {
+    let file = fixture("claude-code/release-week");
+    for (provider, variable, place, header_name, value) in [
+        (
+            "openai",
+            "OPENAI_API_KEY",
+            "/v1/chat/completions",
+            "authorization",
+            format!("Bearer {KEY}"),
+        ),
+        (
+            "responses",
+            "OPENAI_API_KEY",
+            "/v1/responses",
+            "authorization",
+            format!("Bearer {KEY}"),
+        ),
+        (
+            "anthropic",
+            "ANTHROPIC_API_KEY",
+            "/v1/messages",
+            "x-api-key",
+            KEY.to_owned(),
+        ),
+        (
+            "gemini",
+            "GEMINI_API_KEY",
+            "/v1/models/m:streamGenerateContent",
+            "x-goog-api-key",
+            KEY.to_owned(),
+        ),
+        (
+            "gemini",
+            "GOOGLE_API_KEY",
+            "/v1/models/m:streamGenerateContent",
+            "x-goog-api-key",
+            KEY.to_owned(),
+        ),
+    ] {
+        let server = MockServer::start().await;
+        Mock::given(method("POST"))
+            .and(path(place))
+            .and(header(header_name, value.as_str()))
+            .respond_with(Writer("Goal: ship the release. Kept: the plan.", 10))
+            .expect(1..)
+            .mount(&server)
+            .await;
+        let url = format!("{}/v1", server.uri());
         let model = format!("{provider}:m");
-        let ran = home.fails(
-            &["compact", &file, "--summarizer", &model, "--api-key", "k"],
-            2,
+        let home = Home::new();
+        let compact = [
+            "--json",
+            "compact",
+            &file,
+            "--summarizer",
+            &model,
+            "--base-url",
+            &url,
+        ];
+        let mut command = home.command(&compact);
+        let ran = Ran::from(command.env(variable, KEY).output().unwrap()).ended(0);
+        assert!(
+            !ran.out.contains(KEY) && !ran.err.contains(KEY),
+            "{}",
+            ran.err
         );
-        ran.says("--features genai");
+        assert_eq!(ran.json()["provisional"], 0, "{provider} {}", ran.err);
+        // Without a key nothing is asked.
+        let ran = home.fails(&["compact", &file, "--summarizer", &model], 2);
+        ran.says(variable);
     }
+}
+
+#[tokio::test]
+async fn reasoning_and_calls_are_settings() {
+    let server = server(Writer("Short.", 10)).await;
+    let url = format!("{}/v1", server.uri());
+    let file = fixture("claude-code/release-week");
+    let options = format!("--summarizer openai:m --base-url {url} --reasoning low --model-calls 2");
+    let compact = format!("--json compact {file} {options}");
+    run(&Home::new(), &words(&compact)).ended(0);
+    for request in server.received_requests().await.unwrap() {
+        let body: Value = serde_json::from_slice(&request.body).unwrap();
+        assert_eq!(body["reasoning_effort"], "low");
+        // Room for the reasoning, on a server of this machine too.
+        assert!(body["max_tokens"].as_u64().unwrap() >= 4_096);
+    }
+}
+
+#[test]
+fn a_silent_endpoint_is_left_after_the_idle_timeout() {
+    let endpoint = Endpoint::start(|_| Answer::Silence);
+    let file = fixture("claude-code/release-week");
+    let compact = [
+        "--json",
+        "compact",
+        &file,
+        "--idle-timeout",
+        "1",
+        "--model-timeout",
+        "600",
+    ];
+    let compact = [
+        &compact[..],
+        &["--model-attempts", "1", "--model-calls", "4"],
+    ]
+    .concat();
+    let home = Home::new();
+    let options = endpoint.asked_by(&compact);
+    let options: Vec<&str> = options.iter().map(String::as_str).collect();
+    let ran = run(&home, &options).ended(0);
+    let cause = &ran.json()["model"]["causes"][0];
+    assert_eq!(cause["kind"], "timed_out", "{cause}");
+    tells(&ran.json()["failure"], "sent nothing for 1 s");
 }
 
 #[tokio::test]

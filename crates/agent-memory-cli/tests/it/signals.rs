@@ -55,7 +55,10 @@ fn completes(home: &Home, key: &str) {
 fn a_signal_gives_the_leases_back() {
     for (number, code) in [("INT", 130), ("TERM", 143)] {
         let (home, key) = home();
-        let endpoint = Endpoint::start(|_| Answer::Silence);
+        let endpoint = Endpoint::start(move |_| match code {
+            130 => Answer::Begins,
+            _ => Answer::Silence,
+        });
         let child = waiting(&home, &key, &endpoint);
         signal(&child, number);
         let ran = end(child).ended(code);

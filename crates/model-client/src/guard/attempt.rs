@@ -1,24 +1,40 @@
 //! The attempts at one call, with retries, time limits and spending limits.
 
 use std::pin::pin;
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures::future::{Either, select};
 
+use super::spend::Reservation;
 use super::{SessionCalls, observe};
-use crate::{Completion, Failure, FailureKind, ModelCall};
+use crate::{Completion, Failure, FailureKind, ModelCall, observed};
+
+/// Longest wait before a server that loads its model is asked again.
+const LOADING_WAIT: Duration = Duration::from_secs(5);
+/// Maximum duration of the wait for a server that loads its model, if calls have no time limit.
+const LOADING_LIMIT: Duration = Duration::from_secs(600);
 
 impl SessionCalls<'_> {
     /// Makes a call, and repeats it after failures for which a retry may help. Stops at an answer, after the last
-    /// attempt, if the provider asks for too long a wait, or if a spending limit is reached.
+    /// attempt, if the provider asks for too long a wait, or if a spending limit is reached. While the server loads the
+    /// model, the call is repeated for as long as one attempt may take; these repetitions count as no attempts.
     pub(super) async fn attempts(&self, call: &ModelCall<'_>) -> Result<Completion, Failure> {
         let retry = self.guards.policy.retry;
         let mut waits = retry.map(|retry| retry.waits()).into_iter().flatten();
+        let mut loading = self.loading();
         let mut made = 0_u32;
         let mut last: Option<Failure> = None;
         loop {
+            // The time of an attempt begins when it is its turn.
+            let slot = match &self.guards.slots {
+                Some(slots) => Some(slots.acquire().await),
+                None => None,
+            };
             let watched = self.watch(made.saturating_add(1));
-            let failure = match self.attempt(call).await {
+            let answer = self.attempt(call, &watched).await;
+            drop(slot);
+            let failure = match answer {
                 Ok(mut answer) => {
                     watched.answered();
                     answer.calls = answer.calls.saturating_add(made);
@@ -30,9 +46,24 @@ impl SessionCalls<'_> {
                 // A limit was reached between two attempts. The failure of the earlier attempt is more informative.
                 return Err(last.unwrap_or(failure).with_calls(made));
             }
+            if failure.kind() == FailureKind::Loading
+                && let Some(wait) = loading.next(self.guards.timer.now())
+            {
+                // The server's own wait may be none, or much longer than the rest of the loading.
+                let asked = failure.retry_after().unwrap_or_default();
+                let wait = asked.min(LOADING_WAIT).max(wait);
+                // One failure is told; those that follow say the same.
+                match last.as_ref().map(Failure::kind) {
+                    Some(FailureKind::Loading) => drop(watched),
+                    _ => watched.failed(&failure, Some(wait)),
+                }
+                last = Some(failure);
+                self.guards.timer.sleep(wait).await;
+                continue;
+            }
             made = made.saturating_add(1);
             let wait = match retry {
-                Some(retry) if failure.retryable() => {
+                Some(retry) if failure.retryable() && failure.kind() != FailureKind::Loading => {
                     let own = waits.next();
                     own.and_then(|own| retry.within_limit(failure.retry_after().unwrap_or(own)))
                 }
@@ -47,6 +78,18 @@ impl SessionCalls<'_> {
         }
     }
 
+    fn loading(&self) -> Loading {
+        let limit = self.guards.policy.timeout_millis;
+        Loading {
+            limit: match self.guards.policy.retry {
+                Some(_) => limit.map_or(LOADING_LIMIT, Duration::from_millis),
+                None => Duration::ZERO,
+            },
+            since: None,
+            wait: Duration::from_secs(1),
+        }
+    }
+
     /// Reports the start of an attempt to the observer.
     fn watch(&self, attempt: u32) -> observe::Watched<'_> {
         let policy = &self.guards.policy;
@@ -56,28 +99,34 @@ impl SessionCalls<'_> {
         watch.start(self.model, (attempt, attempts), timeout)
     }
 
-    async fn attempt(&self, call: &ModelCall<'_>) -> Result<Completion, Failure> {
-        let _slot = match &self.guards.slots {
-            Some(slots) => Some(slots.acquire().await),
-            None => None,
-        };
+    async fn attempt(
+        &self,
+        call: &ModelCall<'_>,
+        watched: &observe::Watched<'_>,
+    ) -> Result<Completion, Failure> {
         let policy = &self.guards.policy;
-        let (own, total) = (&self.session.spending, &self.guards.total);
-        let reserved = call.input_tokens.saturating_add(call.output_tokens);
-        own.reserve(policy.session_spend, reserved)
+        let (own, total) = (&*self.session.spending, &self.guards.total);
+        let tokens = call.input_tokens.saturating_add(call.output_tokens);
+        own.reserve(policy.session_spend, tokens)
             .map_err(|what| over("the session", &what))?;
-        if let Err(what) = total.reserve(policy.total_spend, reserved) {
-            own.cancel(reserved);
+        if let Err(what) = total.reserve(policy.total_spend, tokens) {
+            own.cancel(tokens);
             return Err(over("all sessions together", &what));
         }
-        // If this future is dropped during the call, the tokens stay reserved, because the real cost is not known.
-        let answer = self.in_time(call.make()).await;
-        let cost = match &answer {
-            Ok(answer) => call.cost(answer),
-            Err(_) => call.input_tokens,
+        let received = watched.receiver();
+        let reservation = Reservation {
+            ledgers: [own, total],
+            tokens,
+            input: call.input_tokens,
+            received: Arc::clone(&received),
+            open: true,
         };
-        own.settle(reserved, cost);
-        total.settle(reserved, cost);
+        let answer = self.in_time(observed(received, call.make())).await;
+        match &answer {
+            Ok(answer) => reservation.settle(Some(call.cost(answer))),
+            Err(failure) if failure.kind() == FailureKind::Loading => reservation.cancel(),
+            Err(_) => reservation.settle(None),
+        }
         answer
     }
 
@@ -102,4 +151,180 @@ impl SessionCalls<'_> {
 fn over(whose: &str, what: &str) -> Failure {
     let what = format!("the spending limit of {whose} is reached: {what}");
     Failure::new(FailureKind::SpendLimit, what)
+}
+
+/// The waits for a server that loads its model.
+struct Loading {
+    limit: Duration,
+    /// Time of the first failure.
+    since: Option<Duration>,
+    wait: Duration,
+}
+
+impl Loading {
+    /// Returns the wait before the server is asked again; `None` after the time limit.
+    fn next(&mut self, now: Duration) -> Option<Duration> {
+        let since = *self.since.get_or_insert(now);
+        let left = self.limit.saturating_sub(now.saturating_sub(since));
+        let wait = self.wait.min(left);
+        self.wait = (self.wait * 2).min(LOADING_WAIT);
+        (!wait.is_zero()).then_some(wait)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicU32, Ordering};
+
+    use super::*;
+    use crate::guard::{GuardPolicy, GuardedModel, RetryPolicy, SpendPolicy};
+    use crate::testing::FakeTimer;
+    use crate::{AnswerProgress, ChatModel, ChatPrompt, ModelUsage, Timer as _, report_progress};
+
+    const SECOND: Duration = Duration::from_secs(1);
+
+    /// A server that loads its model until this time.
+    #[derive(Debug, Clone)]
+    struct Loads(FakeTimer, Duration, Arc<AtomicU32>);
+
+    #[async_trait::async_trait]
+    impl ChatModel for Loads {
+        async fn complete(&self, _: &ChatPrompt) -> Result<Completion, Failure> {
+            self.2.fetch_add(1, Ordering::Relaxed);
+            match self.0.now() < self.1 {
+                true => Err(Failure::new(FailureKind::Loading, "the server loads")),
+                false => Ok(Completion::new("done")),
+            }
+        }
+    }
+
+    fn prompt() -> ChatPrompt {
+        ChatPrompt::new("Be brief.", "What was said?")
+    }
+
+    #[test]
+    fn a_server_that_loads_its_model_is_waited_for_within_the_calls_time() {
+        let policy = GuardPolicy {
+            timeout_millis: Some(60_000),
+            session_spend: SpendPolicy::calls(1),
+            ..GuardPolicy::default()
+        };
+        for (loads, answers) in [(0, true), (20, true), (59, true), (90, false)] {
+            let timer = FakeTimer::new();
+            let model = Loads(timer.clone(), SECOND * loads, Arc::default());
+            let guarded =
+                GuardedModel::new("m", model.clone(), policy.clone(), Arc::new(timer.clone()));
+            let answer = timer.drive(guarded.complete(&prompt())).unwrap();
+            assert_eq!(answer.is_ok(), answers, "{loads} s");
+            match answer {
+                // The model was asked once; the requests before it cost nothing.
+                Ok(answer) => assert_eq!((answer.calls, guarded.session().spent().calls), (1, 1)),
+                Err(failure) => {
+                    assert_eq!(failure.kind(), FailureKind::Loading);
+                    assert!(timer.now() <= SECOND * 60);
+                }
+            }
+            // It is not asked without a pause.
+            assert!(model.2.load(Ordering::Relaxed) < 20);
+        }
+        // Without retries it is asked once.
+        let timer = FakeTimer::new();
+        let model = Loads(timer.clone(), SECOND, Arc::default());
+        let policy = GuardPolicy {
+            retry: None,
+            ..GuardPolicy::default()
+        };
+        let guarded = GuardedModel::new("m", model.clone(), policy, Arc::new(timer.clone()));
+        timer
+            .drive(guarded.complete(&prompt()))
+            .unwrap()
+            .unwrap_err();
+        assert_eq!(model.2.load(Ordering::Relaxed), 1);
+    }
+
+    /// A model that writes a token each second and ends after `length` tokens, or breaks there.
+    #[derive(Debug, Clone)]
+    struct Streams {
+        timer: FakeTimer,
+        length: u64,
+        breaks: bool,
+        counts_input: bool,
+    }
+
+    #[async_trait::async_trait]
+    impl ChatModel for Streams {
+        async fn complete(&self, _: &ChatPrompt) -> Result<Completion, Failure> {
+            for written in 1..=self.length {
+                self.timer.sleep(SECOND).await;
+                let progress = AnswerProgress::new(written * 100, written);
+                report_progress(&progress.with_input(self.counts_input.then_some(1_000)));
+            }
+            if self.breaks {
+                let what = "the connection broke";
+                return Err(Failure::new(FailureKind::Unreachable, what));
+            }
+            Ok(Completion {
+                usage: Some(ModelUsage::new(1_000, self.length)),
+                ..Completion::new("done")
+            })
+        }
+    }
+
+    #[test]
+    fn a_stream_that_ends_early_has_spent_the_tokens_that_arrived() {
+        let once = RetryPolicy {
+            attempts: 1,
+            ..RetryPolicy::default()
+        };
+        let policy = GuardPolicy {
+            timeout_millis: Some(30_000),
+            retry: Some(once),
+            ..GuardPolicy::none()
+        };
+        let guarded = |model: Streams| {
+            let timer = Arc::new(model.timer.clone());
+            GuardedModel::new("m", model, policy.clone(), timer)
+        };
+        let streams = |length, breaks, counts_input| Streams {
+            timer: FakeTimer::new(),
+            length,
+            breaks,
+            counts_input,
+        };
+        // It is complete, it breaks, and the time limit ends it.
+        for (length, breaks, spent) in [(20, false, 1_020), (20, true, 1_020), (90, false, 1_029)] {
+            let model = streams(length, breaks, true);
+            let (timer, guarded) = (model.timer.clone(), guarded(model));
+            let answer = timer.drive(guarded.complete(&prompt())).unwrap();
+            assert_eq!(answer.is_ok(), spent == 1_020 && !breaks);
+            let tokens = guarded.session().spent().tokens;
+            assert!(tokens.abs_diff(spent) <= 1, "{tokens}");
+            assert_eq!(guarded.guards().spent().tokens, tokens);
+        }
+        // The caller drops it after ten tokens. The prompt counts with its estimate until the provider reports it.
+        for (counts_input, input) in [(true, 1_000), (false, 7)] {
+            let model = streams(90, false, counts_input);
+            let (timer, guarded) = (model.timer.clone(), guarded(model));
+            let prompt = prompt();
+            let waits = timer.sleep(SECOND * 10);
+            let call = guarded.complete(&prompt);
+            let raced = timer.drive(select(call, waits)).unwrap();
+            assert!(matches!(raced, Either::Right(_)));
+            drop(raced);
+            let tokens = guarded.session().spent().tokens;
+            assert!(tokens.abs_diff(input + 10) <= 3, "{tokens}");
+        }
+        // Nothing has arrived: what it costs is not known, so all of it stays reserved.
+        let model = streams(90, false, true);
+        let (timer, guarded) = (model.timer.clone(), guarded(model));
+        let prompt = prompt();
+        let waits = timer.sleep(SECOND / 2);
+        drop(
+            timer
+                .drive(select(guarded.complete(&prompt), waits))
+                .unwrap(),
+        );
+        assert!(guarded.session().spent().tokens >= prompt.max_tokens);
+    }
 }

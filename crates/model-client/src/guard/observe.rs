@@ -1,20 +1,20 @@
 //! Events about attempts, for progress displays and telemetry.
 
 use std::fmt::Debug;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use crate::Failure;
+use crate::{AnswerObserver, AnswerProgress, Failure};
 
-/// Receives an event at the start and at the end of each attempt that guards make, for progress displays and telemetry.
-/// The method must return at once.
+/// Receives an event at the start and at the end of each attempt that guards make, and while its answer arrives, for
+/// progress displays and telemetry. The method must return at once.
 pub trait CallObserver: Send + Sync + Debug {
-    /// Called at the start and at the end of each attempt.
+    /// Called at the start and at the end of each attempt, and each time a piece of its answer has arrived.
     fn attempt(&self, event: &AttemptEvent<'_>);
 }
 
-/// The start or the end of one attempt at a model call.
+/// The start, the progress or the end of one attempt at a model call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct AttemptEvent<'a> {
@@ -27,7 +27,7 @@ pub struct AttemptEvent<'a> {
     pub attempt: u32,
     /// Maximum number of attempts at the call.
     pub attempts: u32,
-    /// Kind of the event: the start of the attempt, or the way in which the attempt ended.
+    /// Kind of the event: the start or the progress of the attempt, or the way in which the attempt ended.
     pub kind: AttemptKind<'a>,
 }
 
@@ -50,7 +50,7 @@ impl<'a> AttemptEvent<'a> {
     }
 }
 
-/// Kind of an event: the start of an attempt, or the way in which the attempt ended.
+/// Kind of an event: the start or the progress of an attempt, or the way in which the attempt ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum AttemptKind<'a> {
@@ -58,6 +58,11 @@ pub enum AttemptKind<'a> {
     Started {
         /// Maximum duration of the attempt; `None` for no limit.
         timeout: Option<Duration>,
+    },
+    /// A piece of the answer has arrived. Only clients that read the answer in pieces report this.
+    Receiving {
+        /// What has arrived so far.
+        progress: AnswerProgress,
     },
     /// The attempt ended with an answer of the model.
     Answered,
@@ -92,7 +97,7 @@ impl Watch {
         timeout: Option<Duration>,
     ) -> Watched<'a> {
         let watched = Watched {
-            observer: self.observer.as_deref(),
+            observer: self.observer.as_ref(),
             id: self.next.fetch_add(1, Ordering::Relaxed),
             model,
             attempt,
@@ -105,14 +110,63 @@ impl Watch {
 
 /// A running attempt to call the model. Dropping it before the attempt has ended reports a cancellation.
 pub(super) struct Watched<'a> {
-    observer: Option<&'a dyn CallObserver>,
+    observer: Option<&'a Arc<dyn CallObserver>>,
     id: u64,
     model: &'a str,
     attempt: u32,
     attempts: u32,
 }
 
+/// What one attempt has received of its answer. Passes the progress on to the observer of the guards.
+#[derive(Debug)]
+pub(super) struct Received {
+    observer: Option<Arc<dyn CallObserver>>,
+    id: u64,
+    model: String,
+    attempt: u32,
+    attempts: u32,
+    last: Mutex<Option<AnswerProgress>>,
+}
+
+impl Received {
+    /// Returns the latest progress; `None` if nothing has arrived.
+    pub(super) fn last(&self) -> Option<AnswerProgress> {
+        *self.last.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl AnswerObserver for Received {
+    fn received(&self, progress: &AnswerProgress) {
+        *self.last.lock().unwrap_or_else(PoisonError::into_inner) = Some(*progress);
+        if let Some(observer) = &self.observer {
+            let kind = AttemptKind::Receiving {
+                progress: *progress,
+            };
+            let (attempt, attempts) = (self.attempt, self.attempts);
+            observer.attempt(&AttemptEvent::new(
+                self.id,
+                &self.model,
+                attempt,
+                attempts,
+                kind,
+            ));
+        }
+    }
+}
+
 impl Watched<'_> {
+    /// Returns the observer of the attempt's answer.
+    pub(super) fn receiver(&self) -> Arc<Received> {
+        Arc::new(Received {
+            observer: self.observer.cloned(),
+            id: self.id,
+            model: self.model.to_owned(),
+            attempt: self.attempt,
+            attempts: self.attempts,
+            last: Mutex::default(),
+        })
+    }
+
     pub(super) fn answered(mut self) {
         self.tell(AttemptKind::Answered);
         self.observer = None;

@@ -1,10 +1,11 @@
 //! Spending of one session, or of all sessions.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde::Serialize;
 
 use super::SpendPolicy;
+use super::observe::Received;
 
 /// Numbers of calls and tokens that were spent.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
@@ -63,6 +64,54 @@ impl Ledger {
         let mut spent = self.lock();
         spent.calls = spent.calls.saturating_sub(1);
         spent.tokens = spent.tokens.saturating_sub(reserved);
+    }
+}
+
+/// Tokens of a running call that are reserved in two ledgers. A call that is dropped has spent what its answer had so
+/// far; if nothing of the answer has arrived, the whole reservation is spent, because the real cost is not known.
+#[derive(Debug)]
+pub(super) struct Reservation<'a> {
+    pub(super) ledgers: [&'a Ledger; 2],
+    pub(super) tokens: u64,
+    /// Estimated number of tokens in the prompt.
+    pub(super) input: u64,
+    pub(super) received: Arc<Received>,
+    pub(super) open: bool,
+}
+
+impl Reservation<'_> {
+    /// Returns the number of tokens that the answer has cost so far; `None` if nothing of it has arrived.
+    fn received(&self) -> Option<u64> {
+        let progress = self.received.last()?;
+        let input = progress.input.unwrap_or(self.input);
+        Some(input.saturating_add(progress.output))
+    }
+
+    /// Replaces the reservation by the cost of an answer, or of a failure for `None`.
+    pub(super) fn settle(mut self, cost: Option<u64>) {
+        self.open = false;
+        let cost = cost.or_else(|| self.received()).unwrap_or(self.input);
+        for ledger in self.ledgers {
+            ledger.settle(self.tokens, cost);
+        }
+    }
+
+    /// Removes the reservation of a call that the model was not asked.
+    pub(super) fn cancel(mut self) {
+        self.open = false;
+        for ledger in self.ledgers {
+            ledger.cancel(self.tokens);
+        }
+    }
+}
+
+impl Drop for Reservation<'_> {
+    fn drop(&mut self) {
+        if let (true, Some(cost)) = (self.open, self.received()) {
+            for ledger in self.ledgers {
+                ledger.settle(self.tokens, cost);
+            }
+        }
     }
 }
 

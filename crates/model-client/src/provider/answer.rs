@@ -1,7 +1,114 @@
 //! Text of an answer, and the reason for which the answer ends.
 
+use std::sync::Arc;
+
+use token_estimate::{TokenEstimator, default_estimator};
+
+use super::endpoint::Endpoint;
 use super::http::shown;
-use crate::{Completion, Failure, FailureKind, Stop, without_reasoning};
+use crate::{
+    AnswerProgress, Completion, Failure, FailureKind, ModelUsage, Stop, without_reasoning,
+};
+
+/// What has been heard of a chat model's answer.
+#[derive(Debug)]
+pub(super) struct Heard {
+    /// The text, with reasoning that the model writes into it.
+    pub(super) text: String,
+    /// The provider's word for the reason for which the text ends.
+    pub(super) reason: Option<String>,
+    /// Reason for which the text ends, if the provider does not say it with a word. It has precedence.
+    pub(super) stop: Option<Stop>,
+    /// Whether the last event has arrived.
+    pub(super) done: bool,
+    /// Whether the answer is a stream of events.
+    pub(super) streamed: bool,
+    /// Whether the model has reasoned before its text.
+    pub(super) reasoned: bool,
+    /// Number of bytes that have arrived.
+    pub(super) bytes: u64,
+    /// Number of tokens in the prompt, as the provider counted them.
+    pub(super) input: Option<u64>,
+    /// Number of tokens in the answer, as the provider counted them.
+    pub(super) output: Option<u64>,
+    /// Number of the prompt's tokens that the provider read from a cache.
+    pub(super) cached: Option<u64>,
+    /// Estimated number of tokens of all pieces.
+    estimated: u64,
+    estimator: Arc<dyn TokenEstimator>,
+}
+
+impl Default for Heard {
+    fn default() -> Self {
+        Self {
+            text: String::new(),
+            reason: None,
+            stop: None,
+            done: false,
+            streamed: false,
+            reasoned: false,
+            bytes: 0,
+            input: None,
+            output: None,
+            cached: None,
+            estimated: 0,
+            estimator: default_estimator(),
+        }
+    }
+}
+
+impl Heard {
+    /// Adds a piece of the text.
+    pub(super) fn write(&mut self, piece: &str) {
+        self.text.push_str(piece);
+        self.count(piece);
+    }
+
+    /// Counts a piece of reasoning, which is no part of the text.
+    pub(super) fn think(&mut self, piece: &str) {
+        self.reasoned |= !piece.is_empty();
+        self.count(piece);
+    }
+
+    fn count(&mut self, piece: &str) {
+        self.estimated = self.estimated.saturating_add(self.estimator.text(piece));
+    }
+
+    /// Returns whether the model has ended its answer.
+    pub(super) fn is_complete(&self) -> bool {
+        self.done || self.reason.is_some() || self.stop.is_some()
+    }
+
+    pub(super) fn progress(&self) -> AnswerProgress {
+        // A provider that counts at the beginning of an answer has not counted what comes later.
+        let output = self.output.unwrap_or_default().max(self.estimated);
+        AnswerProgress::new(self.bytes, output).with_input(self.input)
+    }
+
+    /// Returns the answer of the model named `model`.
+    pub(super) fn finish(self, endpoint: &Endpoint, model: &str) -> Result<Completion, Failure> {
+        let whom = format!("model {model}");
+        let stop = match self.stop {
+            Some(stop) => stop,
+            None => {
+                let reason = self.reason.map(|reason| endpoint.secrets.redact(&reason));
+                stop(&whom, reason.as_deref())?
+            }
+        };
+        let text = endpoint.secrets.redact_summary(&self.text);
+        let usage = match (self.input, self.output) {
+            (None, None) => None,
+            (input, output) => Some(ModelUsage {
+                cached_input: self.cached.unwrap_or_default(),
+                ..ModelUsage::new(input.unwrap_or_default(), output.unwrap_or_default())
+            }),
+        };
+        Ok(Completion {
+            usage,
+            ..written(&whom, &text, stop)?
+        })
+    }
+}
 
 /// Converts the stop reason of any provider, such as `length` or `end_turn`. An unknown reason is a failure; `whom` is
 /// the model's name in it.
@@ -14,12 +121,14 @@ pub(super) fn stop(whom: &str, reason: Option<&str>) -> Result<Stop, Failure> {
         | "completed" => Stop::Complete,
         "length"
         | "max_tokens"
+        | "max_output_tokens"
         | "model_length"
         | "incomplete"
+        | "continuation"
         | "model_context_window_exceeded" => Stop::CutOff,
         "refusal" => Stop::Refused,
         "content_filter" | "safety" | "recitation" | "blocklist" | "prohibited_content"
-        | "spii" | "language" => Stop::Filtered,
+        | "spii" | "language" | "image_safety" | "model_armor" | "escalation" => Stop::Filtered,
         _ => {
             let what = format!("{whom} stopped for an unknown reason ({})", shown(reason));
             return Err(Failure::new(FailureKind::BadAnswer, what));

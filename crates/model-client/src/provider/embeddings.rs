@@ -1,14 +1,12 @@
 //! A client of servers with OpenAI's embeddings API.
 
 use std::fmt;
-use std::time::Duration;
 
 use async_trait::async_trait;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::ApiKey;
-use super::endpoint::Endpoint;
+use super::endpoint::{Api, Endpoint, endpoint_options};
 use super::http::tokens;
 use crate::{EmbeddingModel, Embeddings, Failure, ModelUsage};
 
@@ -49,24 +47,19 @@ impl OpenAiEmbeddings {
     /// [`FailureKind::InvalidClient`](crate::FailureKind::InvalidClient) if the base URL is not an `http` or `https`
     /// URL, or if the system cannot make connections.
     pub fn new(base_url: &str, model: impl Into<String>) -> Result<Self, Failure> {
+        let api = Api {
+            path: "embeddings",
+            version: None,
+            query: None,
+        };
         Ok(Self {
-            endpoint: Endpoint::new(base_url, "embeddings", MAX_ANSWER_BYTES)?,
+            endpoint: Endpoint::new(base_url, api)?.with_max_answer_bytes(MAX_ANSWER_BYTES),
             model: model.into(),
             dimensions: None,
         })
     }
 
-    /// Sets the API key. Servers on the same machine often need no key.
-    pub fn with_key(mut self, key: ApiKey) -> Self {
-        self.endpoint.set_key(key);
-        self
-    }
-
-    /// Sets the maximum duration of a request; `None` for no limit. Default 2 minutes.
-    pub fn with_timeout(mut self, timeout: Option<Duration>) -> Self {
-        self.endpoint.timeout = timeout;
-        self
-    }
+    endpoint_options!();
 
     /// Sets the number of components that the server's vectors must have. By default no number is sent, because
     /// some models cannot shorten their vectors.
@@ -102,7 +95,7 @@ impl OpenAiEmbeddings {
         }
         let usage = value.get("usage");
         let input = usage.and_then(|usage| tokens(usage.get("prompt_tokens")));
-        let usage = input.map(|input| ModelUsage { input, output: 0 });
+        let usage = input.map(|input| ModelUsage::new(input, 0));
         Ok(Embeddings::new(vectors).with_usage(usage))
     }
 }

@@ -11,7 +11,7 @@ use genai::resolver::{AuthData, Endpoint, ServiceTargetResolver};
 use genai::{Client, ModelIden, ServiceTarget};
 
 use super::answer::{stop, written};
-use super::http::{client, filtered, refused, retry_after};
+use super::http::{client, failed, filtered, retry_after};
 use super::key::Secrets;
 use super::{ApiKey, MIN_OUTPUT_TOKENS, OLLAMA_BASE_URL, ReasoningEffort};
 use crate::{ChatModel, ChatPrompt, Completion, Failure, FailureKind, ModelUsage, Stop};
@@ -63,7 +63,7 @@ impl GenAi {
             key: None,
             secrets: Secrets::default(),
             base_url: None,
-            timeout: Some(Duration::from_secs(120)),
+            timeout: None,
             min_output: MIN_OUTPUT_TOKENS,
             temperature: None,
             reasoning: None,
@@ -88,7 +88,7 @@ impl GenAi {
         self.changed()
     }
 
-    /// Sets the maximum duration of a request; `None` for no limit. Default 2 minutes.
+    /// Sets the maximum duration of a request; `None` for no limit, which is the default.
     pub fn with_timeout(mut self, timeout: Option<Duration>) -> Self {
         self.timeout = timeout;
         self.changed()
@@ -218,10 +218,14 @@ impl GenAi {
             count(answer.usage.completion_tokens),
         ) {
             (None, None) => None,
-            (input, output) => Some(ModelUsage {
-                input: input.unwrap_or_default(),
-                output: output.unwrap_or_default(),
-            }),
+            (input, output) => {
+                let details = answer.usage.prompt_tokens_details.as_ref();
+                let cached = details.and_then(|details| count(details.cached_tokens));
+                Some(ModelUsage {
+                    cached_input: cached.unwrap_or_default(),
+                    ..ModelUsage::new(input.unwrap_or_default(), output.unwrap_or_default())
+                })
+            }
         };
         Ok(Completion { usage, ..written })
     }
@@ -239,7 +243,7 @@ impl GenAi {
             let wait = error
                 .headers()
                 .and_then(|headers| retry_after(|name| headers.get(name)?.to_str().ok()));
-            return refused(whom, status.as_u16(), wait, body, secrets);
+            return failed(whom, Some(status.as_u16()), wait, body, secrets);
         }
         let web = match error {
             genai::Error::WebModelCall { webc_error, .. }
@@ -262,7 +266,7 @@ impl GenAi {
                 headers,
             } => {
                 let wait = retry_after(|name| headers.get(name)?.to_str().ok());
-                refused(whom, status.as_u16(), wait, body, secrets)
+                failed(whom, Some(status.as_u16()), wait, body, secrets)
             }
             Web::Reqwest(error) if error.is_timeout() => Failure::new(
                 FailureKind::TimedOut,

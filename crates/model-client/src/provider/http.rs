@@ -8,7 +8,8 @@ use rustls_platform_verifier::BuilderVerifierExt as _;
 use serde_json::Value;
 
 use super::key::Secrets;
-use crate::{Failure, FailureKind};
+use crate::overflow::overflow_numbers;
+use crate::{Failure, FailureKind, is_context_overflow};
 
 /// Maximum length of a server's message in an error, in characters.
 const SHOWN: usize = 300;
@@ -29,23 +30,76 @@ pub(super) fn retry_after<'h>(header: impl Fn(&str) -> Option<&'h str>) -> Optio
     Some(until.duration_since(now).unwrap_or_default())
 }
 
-/// Returns the failure for an answer with a status other than success.
-pub(super) fn refused(
+/// Returns the failure for an error of a server. `status` is `None` if the error came inside of an answer.
+pub(super) fn failed(
     whom: &str,
-    status: u16,
+    status: Option<u16>,
     wait: Option<Duration>,
     body: &str,
     secrets: &Secrets,
 ) -> Failure {
     let parsed: Value = serde_json::from_str(body).unwrap_or(Value::Null);
-    let kind = kind(status, &parsed, body);
+    let kind = match status.or_else(|| status_in(&parsed)) {
+        Some(status) => kind(status, &parsed, body),
+        None => FailureKind::BadAnswer,
+    };
     let said = said(&parsed).unwrap_or(body);
     let said = shown(&secrets.redact(said));
+    let how = status.map_or("an error".to_owned(), |status| format!("status {status}"));
     let what = match said.as_str() {
-        "" => format!("{whom} answered with status {status}"),
-        said => format!("{whom} answered with status {status} ({said})"),
+        "" => format!("{whom} answered with {how}"),
+        said => format!("{whom} answered with {how} ({said})"),
     };
-    Failure::new(kind, what).with_retry_after(wait.or_else(|| retry_delay(&parsed)))
+    let failure = Failure::new(kind, what).with_retry_after(wait.or_else(|| retry_delay(&parsed)));
+    match kind {
+        FailureKind::TooLong => {
+            let (window, prompt) = overflow_numbers(body);
+            failure.with_window(window, prompt)
+        }
+        _ => failure,
+    }
+}
+
+/// Names of errors, with the status that the server answers with if it reports them before an answer.
+const ERROR_NAMES: [(&str, u16); 19] = [
+    ("invalid_request_error", 400),
+    ("invalid_prompt", 400),
+    ("exceed_context_size_error", 400),
+    ("INVALID_ARGUMENT", 400),
+    ("authentication_error", 401),
+    ("billing_error", 402),
+    ("insufficient_quota", 402),
+    ("permission_error", 403),
+    ("not_found_error", 404),
+    ("timeout_error", 408),
+    ("DEADLINE_EXCEEDED", 408),
+    ("request_too_large", 413),
+    ("rate_limit_error", 429),
+    ("rate_limit_exceeded", 429),
+    ("RESOURCE_EXHAUSTED", 429),
+    ("server_error", 500),
+    ("api_error", 500),
+    ("overloaded_error", 529),
+    ("UNAVAILABLE", 503),
+];
+
+/// Returns the status of an error inside of an answer: its number, or the one that its name has elsewhere.
+fn status_in(parsed: &Value) -> Option<u16> {
+    let error = error_object(parsed);
+    let fields = ["code", "status", "type"].map(|name| error.get(name));
+    let numbers = fields.iter().flatten().filter_map(|field| {
+        let number = field.as_u64().or_else(|| field.as_str()?.parse().ok());
+        u16::try_from(number?)
+            .ok()
+            .filter(|status| (400..600).contains(status))
+    });
+    let names = fields.iter().flatten().filter_map(|field| {
+        let found = ERROR_NAMES
+            .iter()
+            .find(|(name, _)| field.as_str() == Some(name));
+        found.map(|(_, status)| *status)
+    });
+    numbers.chain(names).next()
 }
 
 fn kind(status: u16, parsed: &Value, body: &str) -> FailureKind {
@@ -68,16 +122,21 @@ fn kind(status: u16, parsed: &Value, body: &str) -> FailureKind {
         {
             FailureKind::Auth
         }
-        FailureKind::BadRequest
-            if is("context_length_exceeded")
-                || says(&[
-                    "maximum context length",
-                    "prompt is too long",
-                    "exceeds the maximum number of tokens",
-                    "exceed context limit",
-                ]) =>
+        FailureKind::BadRequest if is_context_overflow(status, body) => FailureKind::TooLong,
+        FailureKind::Overloaded
+            if says(&["exceed_context_size", "exceeds the available context size"]) =>
         {
             FailureKind::TooLong
+        }
+        // llama.cpp, for every path while it reads the weights.
+        FailureKind::Overloaded if status == 503 && says(&["loading model"]) => {
+            FailureKind::Loading
+        }
+        // llama.cpp, for what its model cannot do, such as reading a picture.
+        FailureKind::Overloaded
+            if is("not_supported_error") || says(&["input is not supported", "mmproj"]) =>
+        {
+            FailureKind::BadRequest
         }
         kind => kind,
     }
@@ -91,7 +150,6 @@ pub(super) fn filtered(body: &str) -> bool {
 }
 
 /// Returns a number of tokens; `None` for an invalid value. Providers may send null or fractions.
-#[cfg(feature = "openai-compatible")]
 pub(super) fn tokens(value: Option<&Value>) -> Option<u64> {
     let value = value?;
     value.as_u64().or_else(|| {
@@ -146,8 +204,14 @@ pub fn public_url(url: &str) -> Option<String> {
     url.has_host().then(|| without_secrets(&url))
 }
 
+/// Returns whether a provider's URL is an address of this machine, such as `http://localhost:8080/v1`. Such a server often
+/// answers one call at a time. An invalid URL is none.
+pub fn is_this_machine(url: &str) -> bool {
+    reqwest::Url::parse(url.trim()).is_ok_and(|url| is_loopback(&url))
+}
+
 /// Returns whether an address belongs to this machine, such as `localhost` or `127.0.0.1`.
-fn is_loopback(url: &reqwest::Url) -> bool {
+pub(super) fn is_loopback(url: &reqwest::Url) -> bool {
     let host = url.host_str().unwrap_or_default().trim_end_matches('.');
     let address = host.trim_start_matches('[').trim_end_matches(']');
     if let Ok(address) = address.parse::<std::net::IpAddr>() {
@@ -161,10 +225,20 @@ fn is_loopback(url: &reqwest::Url) -> bool {
     host == "localhost" || host.ends_with(".localhost")
 }
 
-/// Returns the error object of an answer. Gemini sometimes sends the object in a list.
+/// Returns the error object of an answer or an event: its field `error`, the one of the response in it, or the whole.
+/// Gemini sometimes sends the object in a list.
 fn error_object(parsed: &Value) -> &Value {
     let parsed = parsed.get(0).unwrap_or(parsed);
-    parsed.get("error").unwrap_or(parsed)
+    let is_error = |error: &&Value| !error.is_null();
+    let own = parsed.get("error").filter(is_error);
+    let inner = || parsed.pointer("/response/error").filter(is_error);
+    own.or_else(inner).unwrap_or(parsed)
+}
+
+/// Returns whether an answer or an event reports an error.
+pub(super) fn reported(parsed: &Value) -> bool {
+    !std::ptr::eq(error_object(parsed), parsed.get(0).unwrap_or(parsed))
+        || parsed.get("type").and_then(Value::as_str) == Some("error")
 }
 
 /// Returns the server's error message, in the forms of OpenAI, Anthropic, Gemini and Ollama.
@@ -226,8 +300,8 @@ mod tests {
     #[test]
     fn a_status_is_read_with_its_body() {
         use FailureKind::{
-            Auth, BadAnswer, BadRequest, NotFound, Overloaded, Quota, RateLimited, TimedOut,
-            TooLong,
+            Auth, BadAnswer, BadRequest, Loading, NotFound, Overloaded, Quota, RateLimited,
+            TimedOut, TooLong,
         };
         let cases = [
             (
@@ -277,10 +351,82 @@ mod tests {
                 Overloaded,
             ),
             (302, "", BadAnswer),
+            // llama.cpp.
+            (
+                400,
+                r#"{"error":{"code":400,"message":"request (9 tokens) exceeds the available context size (8 tokens), try increasing it","type":"exceed_context_size_error","n_prompt_tokens":9,"n_ctx":8}}"#,
+                TooLong,
+            ),
+            (
+                503,
+                r#"{"error":{"message":"Loading model","type":"unavailable_error","code":503}}"#,
+                Loading,
+            ),
+            (
+                503,
+                r#"{"error":{"message":"busy","code":503}}"#,
+                Overloaded,
+            ),
+            (
+                500,
+                r#"{"error":{"code":500,"message":"image input is not supported - hint: you may need to provide the mmproj","type":"server_error"}}"#,
+                BadRequest,
+            ),
+            (
+                501,
+                r#"{"error":{"code":501,"message":"This server does not support embeddings.","type":"not_supported_error"}}"#,
+                BadRequest,
+            ),
+            (504, "the upstream server took too long", Overloaded),
         ];
         for (status, body, expected) in cases {
-            let failure = refused("the server", status, None, body, &Secrets::default());
+            let failure = failed("the server", Some(status), None, body, &Secrets::default());
             assert_eq!(failure.kind(), expected, "{status} {body}");
+        }
+    }
+
+    #[test]
+    fn an_error_in_an_answer_is_read_by_its_number_or_name() {
+        use FailureKind::{BadAnswer, Overloaded, RateLimited, TooLong};
+        for (body, expected) in [
+            (
+                r#"{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}"#,
+                Overloaded,
+            ),
+            (
+                r#"{"type":"error","code":"rate_limit_exceeded","message":"slow down","param":null}"#,
+                RateLimited,
+            ),
+            (
+                r#"{"type":"response.failed","response":{"error":{"code":"server_error","message":"m"}}}"#,
+                Overloaded,
+            ),
+            (r#"{"error":{"code":502,"message":"upstream"}}"#, Overloaded),
+            (r#"{"error":{"code":"429","message":"m"}}"#, RateLimited),
+            (
+                r#"[{"error":{"code":503,"message":"m","status":"UNAVAILABLE"}}]"#,
+                Overloaded,
+            ),
+            (
+                r#"{"error":{"type":"exceed_context_size_error","message":"m","n_ctx":8}}"#,
+                TooLong,
+            ),
+            (r#"{"error":{"message":"odd"}}"#, BadAnswer),
+            (r#"{"error":"odd"}"#, BadAnswer),
+        ] {
+            let parsed: Value = serde_json::from_str(body).unwrap();
+            assert!(reported(&parsed), "{body}");
+            let failure = failed("the server", None, None, body, &Secrets::default());
+            assert_eq!(failure.kind(), expected, "{body}");
+            assert!(failure.retryable() != (expected == TooLong), "{body}");
+        }
+        for body in [
+            r#"{"error":null,"choices":[]}"#,
+            r#"{"type":"response.created","response":{"error":null}}"#,
+            r#"[{"candidates":[]}]"#,
+            "[]",
+        ] {
+            assert!(!reported(&serde_json::from_str(body).unwrap()), "{body}");
         }
     }
 
@@ -292,14 +438,14 @@ mod tests {
             r#"{{"error":{{"message":"key sk-secret\n is\t wrong {}"}}}}"#,
             "x".repeat(400)
         );
-        let text = refused("the server", 401, None, &body, &secrets).to_string();
+        let text = failed("the server", Some(401), None, &body, &secrets).to_string();
         assert!(
             text.starts_with("the server answered with status 401 (key [redacted] is wrong xxx")
         );
         assert!(text.ends_with("…): check the key"), "{text}");
         assert!(text.len() < 400);
         let gemini = r#"{"error":{"code":429,"details":[{"@type":"type.googleapis.com/google.rpc.RetryInfo","retryDelay":"34.5s"}]}}"#;
-        let failure = refused("g", 429, None, gemini, &secrets);
+        let failure = failed("g", Some(429), None, gemini, &secrets);
         assert_eq!(failure.retry_after(), Some(Duration::from_millis(34_500)));
     }
 

@@ -52,7 +52,6 @@ impl fmt::Debug for Secrets {
 impl Secrets {
     /// Returns the secrets of an address: the user and the password, separately and in the form of a `Basic` header,
     /// and the query with its values. Each is included in its original form and without percent-encoding.
-    #[cfg(any(test, feature = "openai-compatible"))]
     pub(super) fn of_url(url: &reqwest::Url) -> Self {
         let mut secrets = Self::default();
         secrets.add_url(url);

@@ -1,32 +1,38 @@
-//! Clients of real models. Each client needs its feature.
+//! Clients of real models.
 
 mod answer;
-#[cfg(feature = "openai-compatible")]
+mod anthropic;
 mod embeddings;
-#[cfg(feature = "openai-compatible")]
 mod endpoint;
+mod gemini;
 #[cfg(feature = "genai")]
 mod genai;
 mod http;
 mod key;
-#[cfg(feature = "openai-compatible")]
 mod openai;
 mod reasoning;
+mod responses;
+mod sse;
 
-#[cfg(feature = "openai-compatible")]
+pub use anthropic::AnthropicMessages;
 pub use embeddings::OpenAiEmbeddings;
+pub use gemini::GeminiGenerate;
 #[cfg(feature = "genai")]
 pub use genai::GenAi;
-pub use http::public_url;
+pub use http::{is_this_machine, public_url};
 pub use key::ApiKey;
-#[cfg(feature = "openai-compatible")]
 pub use openai::{OpenAiCompatible, OutputLimit};
 pub use reasoning::ReasoningEffort;
+pub use responses::OpenAiResponses;
 
 /// Base URL of OpenAI's own server.
 pub const OPENAI_BASE_URL: &str = "https://api.openai.com/v1";
 /// Base URL of the OpenAI-compatible API of an Ollama server on this machine.
 pub const OLLAMA_BASE_URL: &str = "http://localhost:11434/v1";
+/// Base URL of Anthropic's own server.
+pub const ANTHROPIC_BASE_URL: &str = "https://api.anthropic.com/v1";
+/// Base URL of Google's server of Gemini models.
+pub const GEMINI_BASE_URL: &str = "https://generativelanguage.googleapis.com/v1beta";
 
 /// Default of the minimum output limit that a client sends to a server, in tokens. The limit is high enough for the
 /// reasoning that some models count as output.

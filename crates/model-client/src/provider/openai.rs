@@ -1,20 +1,19 @@
 //! A client of servers with OpenAI's chat completions API.
 
 use std::fmt;
-use std::time::Duration;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use async_trait::async_trait;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::answer::{stop, written};
-use super::endpoint::Endpoint;
-use super::http::{filtered, tokens};
-use super::{ApiKey, MIN_OUTPUT_TOKENS, ReasoningEffort};
-use crate::{ChatModel, ChatPrompt, Completion, Failure, ModelUsage, Stop};
-
-/// Maximum length of a server's answer, in bytes.
-const MAX_ANSWER_BYTES: usize = 8 * 1024 * 1024;
+use super::answer::Heard;
+use super::endpoint::{Answer, Api, Endpoint, Reply, endpoint_options};
+use super::http::tokens;
+use super::{MIN_OUTPUT_TOKENS, ReasoningEffort};
+use crate::control_tokens::without_control_tokens;
+use crate::{ChatModel, ChatPrompt, Completion, Failure, Stop, without_reasoning};
 
 /// Field of a request in which the output limit is sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,15 +28,29 @@ pub enum OutputLimit {
 }
 
 /// A small client of a server with OpenAI's chat completions API.
+///
+/// Answers are streamed. A server that rejects this is asked again without a stream, and from then on always. Control
+/// tokens of chat templates inside of a prompt, such as `<|im_start|>`, are sent with a space in them, because servers
+/// take them for their own; OpenAI's own server does not.
 #[derive(Clone)]
 #[must_use]
 pub struct OpenAiCompatible {
     endpoint: Endpoint,
     model: String,
     limit: OutputLimit,
-    min_output: u64,
+    min_output: Option<u64>,
     temperature: Option<f64>,
     reasoning: Option<ReasoningEffort>,
+    learnt: Arc<Learnt>,
+}
+
+/// What earlier answers have shown of the server and the model.
+#[derive(Debug, Default)]
+struct Learnt {
+    /// Whether the server rejects requests for a stream.
+    rejects_streams: AtomicBool,
+    /// Whether the model reasons before its text.
+    reasons: AtomicBool,
 }
 
 impl fmt::Debug for OpenAiCompatible {
@@ -61,6 +74,13 @@ struct Request<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     reasoning_effort: Option<ReasoningEffort>,
     stream: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stream_options: Option<StreamOptions>,
+}
+
+#[derive(Serialize)]
+struct StreamOptions {
+    include_usage: bool,
 }
 
 #[derive(Serialize)]
@@ -77,32 +97,28 @@ impl OpenAiCompatible {
     /// [`FailureKind::InvalidClient`](crate::FailureKind::InvalidClient) if the base URL is not an `http` or `https`
     /// URL, or if the system cannot make connections.
     pub fn new(base_url: &str, model: impl Into<String>) -> Result<Self, Failure> {
-        let endpoint = Endpoint::new(base_url, "chat/completions", MAX_ANSWER_BYTES)?;
-        let limit = match endpoint.host() {
-            Some("api.openai.com") => OutputLimit::MaxCompletionTokens,
-            _ => OutputLimit::MaxTokens,
+        let api = Api {
+            path: "chat/completions",
+            version: None,
+            query: None,
+        };
+        let endpoint = Endpoint::new(base_url, api)?;
+        let limit = match is_openai(&endpoint) {
+            true => OutputLimit::MaxCompletionTokens,
+            false => OutputLimit::MaxTokens,
         };
         Ok(Self {
             endpoint,
             model: model.into(),
             limit,
-            min_output: MIN_OUTPUT_TOKENS,
+            min_output: None,
             temperature: None,
             reasoning: None,
+            learnt: Arc::default(),
         })
     }
 
-    /// Sets the API key. Servers on the same machine often need no key.
-    pub fn with_key(mut self, key: ApiKey) -> Self {
-        self.endpoint.set_key(key);
-        self
-    }
-
-    /// Sets the maximum duration of a request; `None` for no limit. Default 2 minutes.
-    pub fn with_timeout(mut self, timeout: Option<Duration>) -> Self {
-        self.endpoint.timeout = timeout;
-        self
-    }
+    endpoint_options!();
 
     /// Sets the field of a request in which the output limit is sent. The default is `max_completion_tokens` for
     /// OpenAI's own server, and `max_tokens` for other servers.
@@ -111,9 +127,12 @@ impl OpenAiCompatible {
         self
     }
 
-    /// Sets the minimum output limit that is sent to the server, in tokens. Default [`MIN_OUTPUT_TOKENS`].
+    /// Sets the minimum output limit that is sent to the server, in tokens. By default it is [`MIN_OUTPUT_TOKENS`], and 0
+    /// for a server without encryption or on this machine: small models may write until the limit. With a model that
+    /// reasons, which [`with_reasoning`](Self::with_reasoning) or its first answer shows, it is [`MIN_OUTPUT_TOKENS`] on
+    /// every server.
     pub fn with_min_output_tokens(mut self, tokens: u64) -> Self {
-        self.min_output = tokens;
+        self.min_output = Some(tokens);
         self
     }
 
@@ -130,89 +149,119 @@ impl OpenAiCompatible {
         self
     }
 
+    fn min_output(&self) -> u64 {
+        let asked = self
+            .reasoning
+            .is_some_and(|effort| effort != ReasoningEffort::None);
+        let reasons = asked || self.learnt.reasons.load(Ordering::Relaxed);
+        let own = match !reasons && self.endpoint.is_own_server() {
+            true => 0,
+            false => MIN_OUTPUT_TOKENS,
+        };
+        self.min_output.unwrap_or(own)
+    }
+
     async fn ask(&self, prompt: &ChatPrompt) -> Result<Completion, Failure> {
-        let most = prompt.output_limit(self.min_output);
-        let request = Request {
+        let most = prompt.output_limit(self.min_output());
+        let texts = [&prompt.system, &prompt.user].map(|text| match is_openai(&self.endpoint) {
+            true => text.as_str().into(),
+            false => without_control_tokens(text),
+        });
+        let [system, user] = &texts;
+        let stream = !self.learnt.rejects_streams.load(Ordering::Relaxed);
+        let mut request = Request {
             model: &self.model,
-            messages: [
-                WireMessage {
-                    role: "system",
-                    content: &prompt.system,
-                },
-                WireMessage {
-                    role: "user",
-                    content: &prompt.user,
-                },
-            ],
+            messages: [("system", system), ("user", user)]
+                .map(|(role, content)| WireMessage { role, content }),
             max_tokens: (self.limit == OutputLimit::MaxTokens).then_some(most),
             max_completion_tokens: (self.limit == OutputLimit::MaxCompletionTokens).then_some(most),
             temperature: self.temperature,
             reasoning_effort: self.reasoning,
-            stream: false,
+            stream,
+            stream_options: stream.then_some(StreamOptions {
+                include_usage: true,
+            }),
         };
-        let answer = self.endpoint.post(&request).await?;
-        if answer.status.is_client_error() && filtered(&answer.body) {
-            return Ok(Completion {
-                stop: Stop::Filtered,
-                ..Completion::new("")
-            });
-        }
-        match answer.status.is_success() {
-            true => self.read(&answer.body),
-            false => Err(self.endpoint.refused(&answer)),
-        }
-    }
-
-    fn read(&self, body: &str) -> Result<Completion, Failure> {
-        let bad = |what: &str| self.endpoint.bad(what);
-        let value = self.endpoint.json(body)?;
-        let choices = value.get("choices").and_then(Value::as_array);
-        let Some(choices) = choices else {
-            return Err(bad("did not answer with a chat completion"));
-        };
-        let Some(choice) = choices.first() else {
-            return Err(bad("answered with no choices"));
-        };
-        let Some(message) = choice.get("message").filter(|message| message.is_object()) else {
-            return Err(bad("did not answer with a chat completion"));
-        };
-        let model = format!("model {}", self.model);
-        let refusal = message.get("refusal").and_then(Value::as_str);
-        let stop = match refusal.filter(|text| !text.is_empty()) {
-            Some(_) => Stop::Refused,
-            None => {
-                let reason = choice.get("finish_reason").and_then(Value::as_str);
-                let reason = reason.map(|reason| self.endpoint.secrets.redact(reason));
-                stop(&model, reason.as_deref())?
+        let mut reply = self.endpoint.open(&request).await?;
+        if let Reply::Rejected(answer) = &reply
+            && stream
+            && rejects_streams(answer)
+        {
+            (request.stream, request.stream_options) = (false, None);
+            reply = self.endpoint.open(&request).await?;
+            if matches!(reply, Reply::Accepted(_)) {
+                self.learnt.rejects_streams.store(true, Ordering::Relaxed);
             }
+        }
+        let heard = match reply {
+            Reply::Accepted(response) => self.endpoint.hear(response, hear).await?,
+            Reply::Rejected(answer) => return self.endpoint.rejected(&answer),
         };
-        // The content is a text, or a list of parts.
-        let text = match message.get("content") {
-            Some(Value::String(text)) => text.clone(),
-            Some(Value::Array(parts)) => parts
-                .iter()
-                .filter_map(|part| part.get("text").and_then(Value::as_str))
-                .collect(),
-            _ => String::new(),
-        };
-        let text = self.endpoint.secrets.redact_summary(&text);
-        Ok(Completion {
-            usage: usage(value.get("usage")),
-            ..written(&model, &text, stop)?
-        })
+        if heard.reasoned || without_reasoning(&heard.text) != Some(heard.text.trim()) {
+            self.learnt.reasons.store(true, Ordering::Relaxed);
+        }
+        heard.finish(&self.endpoint, &self.model)
     }
 }
 
-/// Returns the numbers of tokens that the provider counted; `None` if it reports no valid number.
-fn usage(usage: Option<&Value>) -> Option<ModelUsage> {
-    let count = |name: &str| tokens(usage?.get(name));
-    match (count("prompt_tokens"), count("completion_tokens")) {
-        (None, None) => None,
-        (input, output) => Some(ModelUsage {
-            input: input.unwrap_or_default(),
-            output: output.unwrap_or_default(),
-        }),
+fn is_openai(endpoint: &Endpoint) -> bool {
+    endpoint.host() == Some("api.openai.com")
+}
+
+/// Returns whether a server rejected a request because it does not stream, or does not know the options of a stream.
+fn rejects_streams(answer: &Answer) -> bool {
+    let text = answer.body.to_lowercase().replace("upstream", "");
+    matches!(answer.status.as_u16(), 400 | 422 | 501) && text.contains("stream")
+}
+
+/// Reads one event of an answer, or an answer that is one completion.
+fn hear(heard: &mut Heard, event: &Value) -> Result<(), &'static str> {
+    const FORM: &str = "did not answer with a chat completion";
+    let choices = event.get("choices").and_then(Value::as_array).ok_or(FORM)?;
+    hear_usage(heard, event.get("usage"));
+    let Some(choice) = choices.first() else {
+        // In a stream, an event of its own has the counted tokens.
+        return match heard.streamed {
+            true => Ok(()),
+            false => Err("answered with no choices"),
+        };
+    };
+    if let Some(reason) = choice.get("finish_reason").and_then(Value::as_str) {
+        heard.reason = Some(reason.to_owned());
     }
+    let message = choice.get("delta").or_else(|| choice.get("message"));
+    let Some(message) = message.filter(|message| message.is_object()) else {
+        return match heard.reason {
+            Some(_) if heard.streamed => Ok(()),
+            _ => Err(FORM),
+        };
+    };
+    let text = |name: &str| message.get(name).and_then(Value::as_str);
+    if text("refusal").is_some_and(|refusal| !refusal.is_empty()) {
+        heard.stop = Some(Stop::Refused);
+    }
+    // The names that servers give the reasoning.
+    let reasoning = text("reasoning_content").or_else(|| text("reasoning"));
+    heard.think(reasoning.unwrap_or_default());
+    // The content is a text, or a list of parts.
+    match message.get("content") {
+        Some(Value::String(text)) => heard.write(text),
+        Some(Value::Array(parts)) => {
+            for part in parts {
+                heard.write(part.get("text").and_then(Value::as_str).unwrap_or_default());
+            }
+        }
+        _ => {}
+    }
+    Ok(())
+}
+
+/// Reads the numbers of tokens that the provider counted. Invalid numbers are skipped.
+fn hear_usage(heard: &mut Heard, usage: Option<&Value>) {
+    let count = |place: &str| tokens(usage?.pointer(place));
+    heard.input = count("/prompt_tokens").or(heard.input);
+    heard.output = count("/completion_tokens").or(heard.output);
+    heard.cached = count("/prompt_tokens_details/cached_tokens").or(heard.cached);
 }
 
 #[async_trait]

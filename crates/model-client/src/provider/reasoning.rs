@@ -18,3 +18,15 @@ pub enum ReasoningEffort {
     /// The model reasons more than usual.
     High,
 }
+
+impl ReasoningEffort {
+    /// Returns the level for providers that know only low, medium and high; `None` for no reasoning.
+    pub(super) fn level(self) -> Option<&'static str> {
+        match self {
+            Self::None => None,
+            Self::Minimal | Self::Low => Some("low"),
+            Self::Medium => Some("medium"),
+            Self::High => Some("high"),
+        }
+    }
+}

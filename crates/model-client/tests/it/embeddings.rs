@@ -69,11 +69,7 @@ async fn success_is_a_vector_for_each_text_in_their_order() {
         .await;
     let answer = ask(&client(&server).with_dimensions(2)).await.unwrap();
     assert_eq!(answer.vectors, [[0.5, -0.5], [0.0, 1.0]]);
-    let usage = ModelUsage {
-        input: 6,
-        output: 0,
-    };
-    assert_eq!(answer.usage, Some(usage));
+    assert_eq!(answer.usage, Some(ModelUsage::new(6, 0)));
 }
 
 #[tokio::test]

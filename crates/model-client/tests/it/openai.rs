@@ -90,7 +90,7 @@ async fn kind(answer: ResponseTemplate) -> FailureKind {
 async fn success_is_a_text_with_its_cost() {
     let server = MockServer::start().await;
     let asked = json!({
-        "model": "small-model", "stream": false, "max_tokens": 4096,
+        "model": "small-model", "stream": true, "stream_options": {"include_usage": true}, "max_tokens": 256,
         "messages": [{"role": "system"}, {"role": "user"}],
     });
     Mock::given(method("POST"))
@@ -214,9 +214,123 @@ async fn an_empty_answer_is_a_failure() {
         assert_eq!(kind(ok(&odd)).await, FailureKind::BadAnswer, "{odd}");
     }
     let routed = json!({"error": {"message": "upstream failed", "code": 502}});
-    assert_eq!(kind(ok(&routed)).await, FailureKind::BadAnswer);
+    assert_eq!(kind(ok(&routed)).await, FailureKind::Overloaded);
     let moved = ResponseTemplate::new(307).insert_header("location", "http://127.0.0.1:1/");
     assert_eq!(kind(moved).await, FailureKind::BadAnswer);
+}
+
+/// Returns the body of the only request that a server received.
+pub(crate) async fn sent(server: &MockServer) -> Value {
+    let requests = server.received_requests().await.unwrap();
+    assert_eq!(requests.len(), 1);
+    serde_json::from_slice(&requests[0].body).unwrap()
+}
+
+#[tokio::test]
+async fn every_field_of_a_request_is_documented() {
+    let server = server(ok(&completion(&json!("a"), "stop"))).await;
+    ask(&client(&server)).await.unwrap();
+    let expected = json!({
+        "model": "small-model",
+        "messages": [
+            {"role": "system", "content": "Summarise it."},
+            {"role": "user", "content": prompt().user},
+        ],
+        "max_tokens": 256,
+        "stream": true,
+        "stream_options": {"include_usage": true},
+    });
+    assert_eq!(sent(&server).await, expected);
+}
+
+#[tokio::test]
+async fn a_model_that_reasons_has_room_for_it() {
+    let mut thought = completion(&Value::Null, "length");
+    thought["choices"][0]["message"]["reasoning_content"] = json!("They want a summary, so");
+    for (answer, limits) in [
+        (thought, [256, 4_096]),
+        (
+            completion(&json!("<think>They want"), "length"),
+            [256, 4_096],
+        ),
+        (completion(&json!("Deploy when"), "length"), [256, 256]),
+    ] {
+        let server = server(ok(&answer)).await;
+        let client = client(&server);
+        for _ in limits {
+            assert_eq!(ask(&client).await.unwrap().stop, Stop::CutOff);
+        }
+        let requests = server.received_requests().await.unwrap();
+        let sent: Vec<Value> = requests
+            .iter()
+            .map(|request| {
+                serde_json::from_slice::<Value>(&request.body).unwrap()["max_tokens"].clone()
+            })
+            .collect();
+        assert_eq!(sent, limits, "{answer}");
+    }
+    // The window bounds both.
+    let server = server(ok(&completion(&json!("a"), "stop"))).await;
+    let client = client(&server).with_reasoning(ReasoningEffort::Low);
+    let small = ChatPrompt {
+        output_room: Some(700),
+        ..prompt()
+    };
+    client.complete(&small).await.unwrap();
+    assert_eq!(sent(&server).await["max_tokens"], 700);
+}
+
+#[tokio::test]
+async fn control_tokens_of_templates_are_broken() {
+    let server = server(ok(&completion(&json!("a"), "stop"))).await;
+    let user = "It printed <|im_end|>\n<|im_start|>system and [INST], see <b>.";
+    let prompt = ChatPrompt::new("Mind <|eot_id|>.", user);
+    client(&server).complete(&prompt).await.unwrap();
+    let sent = sent(&server).await;
+    assert_eq!(sent["messages"][0]["content"], "Mind < |eot_id|>.");
+    assert_eq!(
+        sent["messages"][1]["content"],
+        "It printed < |im_end|>\n< |im_start|>system and [ INST], see <b>."
+    );
+}
+
+#[tokio::test]
+async fn a_server_without_streams_is_asked_without_them() {
+    let server = MockServer::start().await;
+    let wrong = json!({"detail": [{"type": "extra_forbidden", "loc": ["body", "stream_options"]}]});
+    Mock::given(body_partial_json(json!({"stream": true})))
+        .respond_with(ResponseTemplate::new(422).set_body_json(wrong))
+        .expect(1)
+        .mount(&server)
+        .await;
+    Mock::given(body_partial_json(json!({"stream": false})))
+        .respond_with(ok(&completion(&json!("Deploy."), "stop")))
+        .expect(2)
+        .mount(&server)
+        .await;
+    let client = client(&server);
+    for _ in 0..2 {
+        assert_eq!(ask(&client).await.unwrap().text, "Deploy.");
+    }
+}
+
+#[tokio::test]
+async fn a_too_long_prompt_names_the_window() {
+    // As llama.cpp answers, also to a request for a stream.
+    let error = json!({"error": {
+        "code": 400, "type": "exceed_context_size_error", "n_prompt_tokens": 4421, "n_ctx": 1024,
+        "message": "request (4421 tokens) exceeds the available context size (1024 tokens), try increasing it",
+    }});
+    let server = server(ResponseTemplate::new(400).set_body_json(error)).await;
+    let failure = ask(&client(&server)).await.unwrap_err();
+    assert_eq!(failure.kind(), FailureKind::TooLong);
+    assert_eq!(failure.window(), Some(1_024));
+    assert_eq!(failure.prompt_tokens(), Some(4_421));
+    assert!(!failure.retryable());
+    let loading =
+        json!({"error": {"message": "Loading model", "type": "unavailable_error", "code": 503}});
+    let loading = kind(ResponseTemplate::new(503).set_body_json(loading)).await;
+    assert_eq!(loading, FailureKind::Loading);
 }
 
 #[tokio::test]

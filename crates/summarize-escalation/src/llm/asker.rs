@@ -4,7 +4,7 @@ use std::fmt;
 
 use model_client::{CacheKey, CallGuard, ChatModel, ChatPrompt, ModelCall, ModelUsage};
 
-use super::window::{ModelWindow, input};
+use super::window::{LearntWindow, ModelWindow, input};
 use crate::error::{Error, ErrorKind};
 use crate::prompt::PromptSet;
 use crate::request::SummaryRequest;
@@ -16,6 +16,7 @@ pub(super) struct Asker<'a> {
     model: &'a dyn ChatModel,
     pub(super) prompts: &'a PromptSet,
     guard: &'a dyn CallGuard,
+    pub(super) learnt: &'a LearntWindow,
     /// Number of calls made; each retry counts.
     pub(super) calls: u32,
     /// Tokens of all calls so far, as the provider counted them.
@@ -37,12 +38,14 @@ impl<'a> Asker<'a> {
         model: &'a dyn ChatModel,
         prompts: &'a PromptSet,
         guard: &'a dyn CallGuard,
+        learnt: &'a LearntWindow,
     ) -> Self {
         Self {
             id,
             model,
             prompts,
             guard,
+            learnt,
             calls: 0,
             usage: None,
         }
@@ -54,7 +57,8 @@ impl<'a> Asker<'a> {
         prompt: &ChatPrompt,
         request: &SummaryRequest<'_>,
     ) -> Result<SummarizerResponse, Error> {
-        let tokens = (input(prompt, request), request.target_tokens);
+        let estimated = input(prompt, request);
+        let tokens = (estimated, request.target_tokens);
         let withdrawn = |failure| Error::provider(self.id, failure);
         request.before_call().await.map_err(withdrawn)?;
         // The guard may run this closure again for a retry.
@@ -69,6 +73,9 @@ impl<'a> Asker<'a> {
         match self.guard.call(call).await {
             Ok(answer) => {
                 self.calls = self.calls.saturating_add(answer.calls);
+                if let Some(usage) = answer.usage {
+                    self.learnt.counted(estimated, usage.input);
+                }
                 self.usage = match (self.usage, answer.usage) {
                     (Some(before), Some(now)) => Some(before.saturating_add(now)),
                     (before, now) => before.or(now),
@@ -80,6 +87,7 @@ impl<'a> Asker<'a> {
             }
             Err(failure) => {
                 self.calls = self.calls.saturating_add(failure.calls());
+                self.learnt.failed(&failure, estimated);
                 Err(Error::provider(self.id, failure))
             }
         }

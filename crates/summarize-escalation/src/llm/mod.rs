@@ -4,14 +4,17 @@ mod asker;
 mod parts;
 mod window;
 
+use std::sync::Arc;
+
 use async_trait::async_trait;
-use model_client::{CallGuard, ChatModel, Unguarded};
+use model_client::{CallGuard, ChatModel, FailureKind, Unguarded};
 
 use crate::error::Error;
 use crate::prompt::PromptSet;
 use crate::request::SummaryRequest;
 use crate::summarizer::{Summarizer, SummarizerResponse};
 use asker::Asker;
+use window::LearntWindow;
 
 pub use window::{ModelWindow, Overflow};
 
@@ -25,6 +28,7 @@ pub struct LlmSummarizer<M> {
     client: M,
     prompts: PromptSet,
     window: Option<ModelWindow>,
+    learnt: Arc<LearntWindow>,
 }
 
 impl<M: ChatModel> LlmSummarizer<M> {
@@ -40,6 +44,7 @@ impl<M: ChatModel> LlmSummarizer<M> {
             client,
             prompts: PromptSet::standard(),
             window: None,
+            learnt: Arc::default(),
         };
         summarizer.update_id();
         summarizer
@@ -60,7 +65,8 @@ impl<M: ChatModel> LlmSummarizer<M> {
         self
     }
 
-    /// Sets the model's context window, which limits the length of a prompt.
+    /// Sets the model's context window, which limits the length of a prompt. A smaller window that a server names when it
+    /// rejects a prompt replaces it from then on, and the rejected source is summarized in parts.
     pub fn with_window(mut self, window: ModelWindow) -> Self {
         self.window = Some(window);
         self.update_id();
@@ -82,13 +88,38 @@ impl<M: ChatModel> LlmSummarizer<M> {
     }
 
     fn asker<'a>(&'a self, guard: &'a dyn CallGuard) -> Asker<'a> {
-        Asker::new(&self.id, &self.client, &self.prompts, guard)
+        Asker::new(&self.id, &self.client, &self.prompts, guard, &self.learnt)
     }
+}
+
+/// Maximum number of times that a server may show that its window is smaller than assumed.
+const MAX_LEARNT: u32 = 3;
+
+/// Writes a summary. If the server rejects a prompt as too long and names its window, the source is summarized within
+/// that window.
+async fn write(
+    asker: &mut Asker<'_>,
+    request: &SummaryRequest<'_>,
+    configured: Option<ModelWindow>,
+) -> Result<SummarizerResponse, Error> {
+    let mut window = asker.learnt.within(configured, request);
+    for _ in 0..MAX_LEARNT {
+        let result = write_within(asker, request, window).await;
+        let failure = result.as_ref().err().and_then(Error::failure);
+        let too_long = failure.is_some_and(|failure| failure.kind() == FailureKind::TooLong);
+        let smaller = asker.learnt.within(configured, request);
+        let tokens = |window: Option<ModelWindow>| window.map_or(u64::MAX, |window| window.tokens);
+        if !too_long || tokens(smaller) >= tokens(window) {
+            return result;
+        }
+        window = smaller;
+    }
+    write_within(asker, request, window).await
 }
 
 /// Writes a summary. A source that does not fit in the model's window takes several calls, or is an error with
 /// [`Overflow::Fail`].
-async fn write(
+async fn write_within(
     asker: &mut Asker<'_>,
     request: &SummaryRequest<'_>,
     window: Option<ModelWindow>,
@@ -117,7 +148,9 @@ impl<M: ChatModel> Summarizer for LlmSummarizer<M> {
     }
 
     fn calls_needed(&self, request: &SummaryRequest<'_>) -> u64 {
-        let Some(window) = self.window else { return 1 };
+        let Some(window) = self.learnt.within(self.window, request) else {
+            return 1;
+        };
         let fits = window.fit(self.prompts.render(request), request).is_some();
         match window.overflow {
             Overflow::Parts if !fits => {

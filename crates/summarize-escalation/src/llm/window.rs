@@ -1,6 +1,8 @@
 //! A model's context window.
 
-use model_client::ChatPrompt;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use model_client::{ChatPrompt, Failure};
 use serde::{Deserialize, Serialize};
 use token_estimate::SafetyFactor;
 
@@ -75,6 +77,66 @@ impl ModelWindow {
         prompt.max_tokens = prompt.max_tokens.min(room);
         prompt.output_room = Some(room);
         Some(prompt)
+    }
+}
+
+/// What a server's answers have shown of its model: the size of the window, and how its tokens compare with estimates.
+#[derive(Debug, Default)]
+pub(super) struct LearntWindow {
+    /// Size of the window, in tokens of the model; 0 if it is unknown.
+    tokens: AtomicU64,
+    /// Largest number of the model's tokens for a thousand estimated ones.
+    per_thousand: AtomicU64,
+}
+
+/// Minimum estimated length of a prompt that is compared with the model's count, in tokens: the tokens that a chat format
+/// adds would distort shorter ones.
+const LEAST_COMPARED: u64 = 500;
+/// Maximum of [`LearntWindow::per_thousand`]. More would be a mistake of the server.
+const MOST_PER_THOUSAND: u64 = 4_000;
+
+impl LearntWindow {
+    /// Compares an estimate of a prompt with the number of tokens that the server counted.
+    pub(super) fn counted(&self, estimated: u64, tokens: u64) {
+        if estimated >= LEAST_COMPARED {
+            let share = tokens.saturating_mul(1_000) / estimated;
+            let share = share.min(MOST_PER_THOUSAND);
+            self.per_thousand.fetch_max(share, Ordering::Relaxed);
+        }
+    }
+
+    /// Records what a failure says about the window. `estimated` is the estimated cost of the prompt.
+    pub(super) fn failed(&self, failure: &Failure, estimated: u64) {
+        if let Some(window) = failure.window() {
+            // A server that is started again may have another window.
+            self.tokens.store(window, Ordering::Relaxed);
+            if let Some(tokens) = failure.prompt_tokens() {
+                self.counted(estimated, tokens);
+            }
+        }
+    }
+
+    /// Returns the window to keep to: the smaller one of the configured and of the server's window, and smaller still if
+    /// the model's tokens are shorter than the safety factor of the request's estimator allows for.
+    pub(super) fn within(
+        &self,
+        configured: Option<ModelWindow>,
+        request: &SummaryRequest<'_>,
+    ) -> Option<ModelWindow> {
+        let learnt = match self.tokens.load(Ordering::Relaxed) {
+            0 => None,
+            tokens => Some(tokens),
+        };
+        let mut window = configured.or_else(|| learnt.map(ModelWindow::tokens))?;
+        window.tokens = window.tokens.min(learnt.unwrap_or(u64::MAX));
+        let allowed = request.estimator.safety_factor().max(SafetyFactor::ONE);
+        let tokens = allowed.divide(window.tokens);
+        let share = self.per_thousand.load(Ordering::Relaxed).max(1_000);
+        let needed = window.tokens.saturating_mul(1_000) / share;
+        if needed < tokens && tokens > 0 {
+            window.tokens = window.tokens.saturating_mul(needed) / tokens;
+        }
+        Some(window)
     }
 }
 

@@ -6,7 +6,8 @@ use async_trait::async_trait;
 use memory_model::{LogEntry, Message, Seq, SeqRange, Summary};
 use model_client::{ChatModel, ChatPrompt, Completion, Failure, FailureKind};
 use summarize_escalation::{
-    Ladder, LlmSummarizer, ModelWindow, Source, SummaryRequest, Tier, escalate, testing,
+    Ladder, LlmSummarizer, ModelWindow, Source, Summarizer as _, SummaryRequest, Tier, escalate,
+    testing,
 };
 use token_estimate::{Exact, TokenEstimator, default_estimator};
 
@@ -184,4 +185,86 @@ async fn no_more_is_asked_for_than_there_is() {
             log[0].tokens
         );
     }
+}
+
+/// A server whose window nobody told the summarizer. It names the window when it rejects a prompt. Its tokens are
+/// shorter than the estimator's.
+#[derive(Debug, Clone)]
+struct NamesWindow {
+    window: u64,
+    /// Tokens for a thousand estimated ones.
+    per_thousand: u64,
+    /// Tokens of each prompt, and whether it was rejected.
+    seen: Arc<Mutex<Vec<(u64, bool)>>>,
+}
+
+#[async_trait]
+impl ChatModel for NamesWindow {
+    async fn complete(&self, prompt: &ChatPrompt) -> Result<Completion, Failure> {
+        let estimator = default_estimator();
+        let estimated = estimator.text(&prompt.system) + estimator.text(&prompt.user);
+        let tokens = estimated * self.per_thousand / 1_000 + FRAMING;
+        let rejected = tokens > self.window;
+        let mut seen = self.seen.lock().unwrap();
+        seen.push((tokens, rejected));
+        if rejected {
+            let failure = Failure::new(FailureKind::TooLong, "the prompt is too long");
+            return Err(failure.with_window(Some(self.window), Some(tokens)));
+        }
+        Ok(Completion::new(prose(seen.len(), 60)))
+    }
+}
+
+#[tokio::test]
+async fn a_window_that_a_server_names_is_kept_to_from_then_on() {
+    let log = messages(40, 220);
+    let source: Vec<Source<'_>> = log.iter().map(Source::from).collect();
+    let estimator = default_estimator();
+    let request = SummaryRequest {
+        target_tokens: 400,
+        ..SummaryRequest::new(&source, &estimator)
+    };
+    for (per_thousand, configured) in [
+        (1_000, None),
+        (1_350, None),
+        (1_350, Some(9_000)),
+        (1_350, Some(64_000)),
+        (2_500, None),
+    ] {
+        let model = NamesWindow {
+            window: 8_000,
+            per_thousand,
+            seen: Arc::default(),
+        };
+        let mut summarizer = LlmSummarizer::new("m", model.clone());
+        if let Some(tokens) = configured {
+            summarizer = summarizer.with_window(ModelWindow::tokens(tokens));
+        }
+        let id = summarizer.id().to_owned();
+        let answer = summarizer.summarize(&request).await.unwrap();
+        let seen = std::mem::take(&mut *model.seen.lock().unwrap());
+        let about = format!("{per_thousand} {configured:?} {seen:?}");
+        assert_eq!(answer.calls as usize, seen.len(), "{about}");
+        let rejected = seen.iter().filter(|(_, rejected)| *rejected).count();
+        assert!((1..=2).contains(&rejected), "{about}");
+        // The next source meets no rejection, and is asked for in parts at once.
+        assert!(summarizer.calls_needed(&request) > 1);
+        summarizer.clone().summarize(&request).await.unwrap();
+        let again = model.seen.lock().unwrap();
+        assert!(
+            again.iter().all(|(_, rejected)| !rejected),
+            "{about} {again:?}"
+        );
+        assert_eq!(summarizer.id(), id, "what is stored does not depend on it");
+    }
+    // Without a named window the failure is the caller's.
+    let model = HardWindow::new(8_000);
+    let failed = LlmSummarizer::new("m", model.clone())
+        .summarize(&request)
+        .await;
+    assert_eq!(
+        failed.unwrap_err().failure().unwrap().kind(),
+        FailureKind::TooLong
+    );
+    assert_eq!(model.seen().len(), 1);
 }
