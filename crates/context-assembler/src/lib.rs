@@ -9,6 +9,7 @@ mod compose;
 mod context;
 mod degrade;
 mod digest;
+mod excerpt;
 mod fit;
 mod forms;
 mod group;
@@ -24,9 +25,11 @@ mod render;
 mod requests;
 mod shorten;
 mod skeleton;
+mod unfold;
 
 pub use accounting::ContextAccounting;
 pub use assemble::assemble;
+pub use forms::is_ranked;
 pub use context::{
     Context, ContextMessage, Degradation, DegradationStep, Dropped, Error, ErrorKind,
     MessageOrigin, MovedResult, Receipt, RenamedCall, ShortenedSummary,

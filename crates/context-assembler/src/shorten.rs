@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use memory_model::Accounting;
+use memory_model::{Accounting, Summary};
 
 use crate::allotment::{SummaryCosts, allot};
 use crate::blocks::Block;
@@ -12,8 +12,9 @@ use crate::context::{ContextMessage, DegradationStep, Receipt};
 use crate::degrade::{degrade, is_mostly_text, total};
 use crate::digest::digests;
 use crate::media::limit_media_tokens;
-use crate::policy::{ABOVE_EVERY_FLOOR, large_share, step_size};
+use crate::policy::{ABOVE_EVERY_FLOOR, AssemblyPolicy, filled_part, large_share, step_size};
 use crate::skeleton::{Run, Skeleton, SkeletonPiece};
+use crate::unfold::{is_condensed, unfold};
 
 /// Divisor for the maximum cost of a single request: a quarter of the room. With several requests, each gets less.
 const REQUEST_SHARE: u64 = 4;
@@ -34,6 +35,9 @@ const DIGEST_SHARE: u64 = 20;
 const DIGEST_ROUNDS: usize = 4;
 
 /// A view that is being shortened to fit the room.
+///
+/// Summaries without ranks are shown whole as far as they fit, even if messages lose room. Their tokens are reserved
+/// whether or not they use all of them, so that a larger room takes no message away.
 struct Shortening<'v, 'a> {
     blocks: &'v [Block<'a>],
     skeleton: Skeleton<'a>,
@@ -49,21 +53,26 @@ struct Shortening<'v, 'a> {
     newest: Option<usize>,
     /// Cost of the latest group of messages, in tokens.
     newest_tokens: u64,
+    /// Whether there are summaries without ranks, which are shown whole or not at all.
+    has_written: bool,
     accounting: &'v dyn Accounting,
 }
 
 /// Chooses the blocks (summaries and groups of messages) of a context of at most `room` tokens.
 ///
 /// Summaries are shortened in steps, to the tokens of [`SummaryCosts::share`](crate::allotment::SummaryCosts::share).
-/// The oldest groups of messages are dropped in steps and replaced by digests.
-pub(crate) fn shorten(
-    blocks: &mut [Block<'_>],
+/// The oldest groups of messages are dropped in steps and replaced by digests. In a context without steps, summaries of
+/// the blocks are replaced by their children in `below`, if these fit whole.
+pub(crate) fn shorten<'a>(
+    blocks: &mut Vec<Block<'a>>,
+    below: &'a [Summary],
     room: u64,
-    steps: u64,
+    policy: &AssemblyPolicy,
     accounting: &dyn Accounting,
     receipt: &mut Receipt,
 ) -> Vec<Choice> {
-    let Some(newest) = newest(blocks) else {
+    let steps = policy.steps;
+    let Some(latest) = newest(blocks) else {
         return Vec::new();
     };
     let sum = blocks
@@ -76,31 +85,19 @@ pub(crate) fn shorten(
     let mut most = (room / MEDIA_SHARE.1 * MEDIA_SHARE.0).min(room.saturating_sub(BESIDE_MEDIA));
     loop {
         let media = cap_requests(blocks, (room, most), sum, accounting);
-        limit_large(blocks, newest, (room, media), steps, accounting);
-        if media == 0 || is_enough(blocks, newest, room, accounting) {
+        limit_large(blocks, latest, (room, media), steps, accounting);
+        if media == 0 || is_enough(blocks, latest, room, accounting) {
             break;
         }
         // One picture less.
         most = media - 1;
     }
-    let blocks = &*blocks;
-    let group = blocks.get(newest).filter(|block| !block.is_summary());
-    let newest_tokens = group.map_or(0, Block::shown_tokens);
-    let group = group.map(|_| newest);
-    let skeleton = Skeleton::new(blocks, group, accounting);
-    let shortening = Shortening {
-        costs: skeleton.costs(),
-        pointers: skeleton.runs().map(Run::pointer_tokens).sum(),
-        others: others(blocks, &skeleton),
-        skeleton,
-        blocks,
-        room,
-        steps,
-        newest: group,
-        newest_tokens,
-        accounting,
-    };
-    let mut choices = shortening.choices(newest, receipt);
+    if steps == 0 && !below.is_empty() {
+        let tokens = Shortening::new(blocks, room, steps, accounting).unfolded_tokens();
+        let acknowledge = policy.acknowledge_summaries;
+        unfold(blocks, below, tokens, acknowledge, accounting);
+    }
+    let mut choices = Shortening::new(blocks, room, steps, accounting).choices(receipt);
     choices.sort_by_key(|choice| choice.blocks.start);
     choices
 }
@@ -236,10 +233,56 @@ fn others<'v, 'a>(blocks: &'v [Block<'a>], skeleton: &Skeleton<'a>) -> Vec<Other
     others
 }
 
-impl Shortening<'_, '_> {
+impl<'v, 'a> Shortening<'v, 'a> {
+    fn new(
+        blocks: &'v [Block<'a>],
+        room: u64,
+        steps: u64,
+        accounting: &'v dyn Accounting,
+    ) -> Self {
+        let group = newest(blocks)
+            .and_then(|newest| Some((newest, blocks.get(newest).filter(|it| !it.is_summary())?)));
+        let newest_tokens = group.map_or(0, |(_, block)| block.shown_tokens());
+        let newest = group.map(|(newest, _)| newest);
+        let skeleton = Skeleton::new(blocks, newest, accounting);
+        Self {
+            costs: skeleton.costs(),
+            pointers: skeleton.runs().map(Run::pointer_tokens).sum(),
+            others: others(blocks, &skeleton),
+            has_written: skeleton.has_written(),
+            skeleton,
+            blocks,
+            room,
+            steps,
+            newest,
+            newest_tokens,
+            accounting,
+        }
+    }
+
+    /// Returns the room that the latest group of messages and the smallest digests leave in a context without steps, in
+    /// tokens.
+    fn beside_newest(&self) -> u64 {
+        let digests = match self.pointers {
+            0 => 0,
+            pointers => pointers.max(self.room / DIGEST_SHARE),
+        };
+        self.room
+            .saturating_sub(self.newest_tokens.saturating_add(digests))
+    }
+
+    /// Returns the number of tokens up to which all summaries may be shown whole if summaries of summaries are replaced by
+    /// their children.
+    fn unfolded_tokens(&self) -> u64 {
+        let beside = self.beside_newest();
+        beside
+            .saturating_sub(self.skeleton.small_tokens())
+            .min(filled_part(self.room))
+    }
+
     /// Chooses the largest of several fixed sizes for the summaries that leaves enough room for the latest group of
-    /// messages. `newest` is the index of the latest block that adds text to the context.
-    fn choices(&self, newest: usize, receipt: &mut Receipt) -> Vec<Choice> {
+    /// messages.
+    fn choices(&self, receipt: &mut Receipt) -> Vec<Choice> {
         let (room, costs) = (self.room, self.costs);
         let (mut stored, mut rendered) = (0_u64, 0_u64);
         let mut complete = true;
@@ -277,29 +320,31 @@ impl Shortening<'_, '_> {
         let most = most
             .into_iter()
             .find(|most| left(*most, self.newest_tokens));
-        self.with_newest_pieces(most.unwrap_or(all.min(room / 2)), newest, receipt)
+        self.with_newest_pieces(most.unwrap_or(all.min(room / 2)), receipt)
     }
 
     /// Returns the number of tokens for the summaries in a context without steps. It is smaller if the messages between
     /// the summaries and the latest group of messages need a digest (a short text in their place).
     fn filling(&self, others: u64) -> u64 {
-        let share = self.costs.filling(others, self.room);
-        if self.pointers == 0 || others.saturating_add(share) <= self.room {
+        let mut costs = self.costs;
+        if self.has_written && self.blocks.iter().any(is_condensed) {
+            // With more room its children are shown.
+            costs.whole = u64::MAX;
+        }
+        let share = costs.filling(others, self.room);
+        let is_only_newest = self.pointers == 0 && !self.has_written;
+        if is_only_newest || others.saturating_add(share) <= self.room {
             return share;
         }
-        let digests = self.pointers.max(self.room / DIGEST_SHARE);
-        let left = self
-            .room
-            .saturating_sub(self.newest_tokens.saturating_add(digests));
-        share.min(left.max(self.costs.headlines))
+        share.min(self.beside_newest().max(self.costs.headlines))
     }
 
     /// Chooses summaries that cost `share` tokens together, the groups of messages from the first step that fits, and
     /// digests (short texts) in place of the earlier groups.
     fn with_others(&self, share: u64, receipt: &mut Receipt) -> Vec<Choice> {
-        let room = self.room.saturating_sub(share);
+        let mut room = self.room.saturating_sub(share);
         // Room for digests. It is reduced if the dropped messages have less text.
-        let mut reserve = match self.pointers {
+        let reserve = match self.pointers {
             0 => 0,
             pointers if self.steps == 0 => {
                 let left = room.saturating_sub(self.newest_tokens);
@@ -313,43 +358,60 @@ impl Shortening<'_, '_> {
         let index_at = |place: usize| self.others.get(place).map(|other| other.index);
         let newest = self.newest.unwrap_or(self.blocks.len());
         let newest = self.others.partition_point(|other| other.index < newest);
-        let mut rounds = 1;
-        let (cut, stretches, mut digested) = loop {
-            let cut = cut(
-                &self.others,
-                newest,
-                room.saturating_sub(reserve),
-                self.steps,
-            );
-            let kept = cut.partial.map_or(cut.first, |(place, _)| place);
-            let stretches = self.stretches(index_at(kept).unwrap_or(self.blocks.len()));
-            let (digests, complete) = self.digests(&stretches, reserve);
-            let tokens = total(&digests);
-            if rounds < DIGEST_ROUNDS && complete && tokens < reserve - reserve / 4 {
-                (reserve, rounds) = (tokens, rounds + 1);
-                continue;
+        let settle = |room: u64| {
+            let (mut reserve, mut rounds) = (reserve, 1);
+            loop {
+                let cut = cut(
+                    &self.others,
+                    newest,
+                    room.saturating_sub(reserve),
+                    self.steps,
+                );
+                let kept = cut.partial.map_or(cut.first, |(place, _)| place);
+                let stretches = self.stretches(index_at(kept).unwrap_or(self.blocks.len()));
+                let (digests, complete) = self.digests(&stretches, reserve);
+                let tokens = total(&digests);
+                if rounds < DIGEST_ROUNDS && complete && tokens < reserve - reserve / 4 {
+                    (reserve, rounds) = (tokens, rounds + 1);
+                    continue;
+                }
+                break (cut, stretches, digests);
             }
-            break (cut, stretches, digests);
         };
+        let (mut cut, mut stretches, mut digested) = settle(room);
         let stepped = self.costs.whole.saturating_sub(share);
+        let is_filled = self.steps == 0 && !self.has_written;
+        let mut choices = match is_filled {
+            true => Vec::new(),
+            false => self.summaries(share),
+        };
+        let mut unused = 0;
+        if self.has_written {
+            unused = share.saturating_sub(self.cost(&choices));
+            let mut left_out = self.others.iter().take(cut.first);
+            if left_out.all(|other| other.block.is_quoted) {
+                room += std::mem::take(&mut unused);
+                (cut, stretches, digested) = settle(room);
+            }
+        }
         receipt.stepped_tokens = stepped.saturating_add(cut.drop);
-        let mut choices = if self.steps == 0 {
-            // Summaries get the room that messages leave, and digests get the room that summaries leave.
+        if self.steps == 0 {
+            // Ranked summaries get the room that messages leave, and digests get the room that summaries leave.
             let whole = self.others.iter().skip(cut.first);
             let whole: u64 = whole.map(|other| other.block.shown_tokens()).sum();
             let messages = whole + cut.partial.map_or(0, |(_, limit)| limit);
             let left = room.saturating_sub(messages);
-            let share = share + left.saturating_sub(total(&digested));
-            let choices = self.summaries(share);
-            let unused = share.saturating_sub(self.cost(&choices));
-            if unused > 0 {
-                let limit = total(&digested).saturating_add(unused);
-                digested = self.digests(&stretches, limit).0;
+            let left = left.saturating_sub(total(&digested));
+            unused += left;
+            if is_filled {
+                choices = self.summaries(share + left);
+                unused = (share + left).saturating_sub(self.cost(&choices));
             }
-            choices
-        } else {
-            self.summaries(share)
-        };
+        }
+        if unused > 0 {
+            let limit = total(&digested).saturating_add(unused);
+            digested = self.digests(&stretches, limit).0;
+        }
         if let Some((place, limit)) = cut.partial {
             choices.extend(index_at(place).map(|index| Choice::within(index, limit)));
         }
@@ -439,8 +501,8 @@ impl Shortening<'_, '_> {
     }
 
     /// Chooses the latest group of messages, shortened if necessary, and as many of the latest headlines and pointers
-    /// as fit into `tokens` tokens. `newest` is the index of the latest block that adds text to the context.
-    fn with_newest_pieces(&self, tokens: u64, newest: usize, receipt: &mut Receipt) -> Vec<Choice> {
+    /// as fit into `tokens` tokens.
+    fn with_newest_pieces(&self, tokens: u64, receipt: &mut Receipt) -> Vec<Choice> {
         receipt.stepped_tokens = self.costs.whole.saturating_sub(tokens);
         let limit = self.limit_of_newest(self.room.saturating_sub(tokens));
         let pieces = self
@@ -456,10 +518,10 @@ impl Shortening<'_, '_> {
                 SkeletonPiece::Run(run) => choices.extend(self.pointer(run)),
             }
         }
-        if self.newest.is_some() {
-            choices.push(Choice::within(newest, limit));
-        } else if choices.is_empty() {
-            choices.push(self.newest_summary(newest));
+        match self.newest {
+            Some(newest) => choices.push(Choice::within(newest, limit)),
+            None if choices.is_empty() => choices.extend(self.newest_summary()),
+            None => {}
         }
         choices
     }
@@ -480,14 +542,15 @@ impl Shortening<'_, '_> {
 
     /// Chooses only the latest summary, for a room that is too small for its headline and another summary or group of
     /// messages.
-    fn newest_summary(&self, newest: usize) -> Choice {
+    fn newest_summary(&self) -> Option<Choice> {
+        let newest = newest(self.blocks)?;
         let forms = self.skeleton.pieces.iter().find_map(|piece| match piece {
             SkeletonPiece::Summary(forms) if forms.index == newest => Some(forms),
             _ => None,
         });
-        match forms.filter(|forms| forms.tokens(0) <= self.room) {
+        Some(match forms.filter(|forms| forms.tokens(0) <= self.room) {
             Some(forms) => forms.choice(0, self.accounting).0,
             None => Choice::within(newest, self.room),
-        }
+        })
     }
 }
