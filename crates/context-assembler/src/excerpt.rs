@@ -80,7 +80,7 @@ pub(crate) fn most_current(text: &[&str]) -> Vec<Part> {
     let mut ordered: Vec<(Part, u8)> = Vec::with_capacity(parts.len());
     for part in parts {
         let title = title(&part);
-        let begins = |name: &&str| title.trim_start().starts_with(**name);
+        let begins = |name: &&str| title.trim_start().starts_with(*name);
         let class = match CURRENT.iter().any(|word| title.contains(word)) {
             _ if FOR_LOOKING_UP.iter().any(|name| begins(&name)) => 3,
             true => 1,

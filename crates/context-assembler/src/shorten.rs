@@ -12,9 +12,9 @@ use crate::context::{ContextMessage, DegradationStep, Receipt};
 use crate::degrade::{degrade, is_mostly_text, total};
 use crate::digest::digests;
 use crate::media::limit_media_tokens;
-use crate::policy::{ABOVE_EVERY_FLOOR, AssemblyPolicy, filled_part, large_share, step_size};
+use crate::policy::{ABOVE_EVERY_FLOOR, AssemblyPolicy, large_share, step_size};
 use crate::skeleton::{Run, Skeleton, SkeletonPiece};
-use crate::unfold::{is_condensed, unfold};
+use crate::unfold::unfold;
 
 /// Divisor for the maximum cost of a single request: a quarter of the room. With several requests, each gets less.
 const REQUEST_SHARE: u64 = 4;
@@ -36,8 +36,8 @@ const DIGEST_ROUNDS: usize = 4;
 
 /// A view that is being shortened to fit the room.
 ///
-/// Summaries without ranks are shown whole as far as they fit, even if messages lose room. Their tokens are reserved
-/// whether or not they use all of them, so that a larger room takes no message away.
+/// Summaries without ranks are shown whole as far as they fit, even if messages lose room. Then come the messages of the
+/// view, then the children of summaries, then quoted messages. So a larger room takes nothing away.
 struct Shortening<'v, 'a> {
     blocks: &'v [Block<'a>],
     skeleton: Skeleton<'a>,
@@ -79,7 +79,8 @@ pub(crate) fn shorten<'a>(
         .iter()
         .map(|block| block.tokens)
         .fold(0, u64::saturating_add);
-    if sum <= room && !blocks.iter().any(Block::is_unread) {
+    let may_unfold = steps == 0 && !below.is_empty();
+    if sum <= room && !blocks.iter().any(Block::is_unread) && !may_unfold {
         return (0..blocks.len()).map(Choice::whole).collect();
     }
     let mut most = (room / MEDIA_SHARE.1 * MEDIA_SHARE.0).min(room.saturating_sub(BESIDE_MEDIA));
@@ -92,10 +93,17 @@ pub(crate) fn shorten<'a>(
         // One picture less.
         most = media - 1;
     }
-    if steps == 0 && !below.is_empty() {
-        let tokens = Shortening::new(blocks, room, steps, accounting).unfolded_tokens();
+    if may_unfold && !blocks.iter().any(Block::is_unread) {
+        let of_view = |block: &&Block<'_>| !block.is_quoted || block.is_requested;
+        let messages = blocks.iter().filter(|block| !block.is_summary());
+        let messages = messages.filter(of_view).map(Block::shown_tokens);
+        let left = room.saturating_sub(messages.fold(0, u64::saturating_add));
         let acknowledge = policy.acknowledge_summaries;
-        unfold(blocks, below, tokens, acknowledge, accounting);
+        unfold(blocks, below, left, acknowledge, accounting);
+        let shown = blocks.iter().map(|block| block.tokens);
+        if shown.fold(0, u64::saturating_add) <= room {
+            return (0..blocks.len()).map(Choice::whole).collect();
+        }
     }
     let mut choices = Shortening::new(blocks, room, steps, accounting).choices(receipt);
     choices.sort_by_key(|choice| choice.blocks.start);
@@ -271,15 +279,6 @@ impl<'v, 'a> Shortening<'v, 'a> {
             .saturating_sub(self.newest_tokens.saturating_add(digests))
     }
 
-    /// Returns the number of tokens up to which all summaries may be shown whole if summaries of summaries are replaced by
-    /// their children.
-    fn unfolded_tokens(&self) -> u64 {
-        let beside = self.beside_newest();
-        beside
-            .saturating_sub(self.skeleton.small_tokens())
-            .min(filled_part(self.room))
-    }
-
     /// Chooses the largest of several fixed sizes for the summaries that leaves enough room for the latest group of
     /// messages.
     fn choices(&self, receipt: &mut Receipt) -> Vec<Choice> {
@@ -326,14 +325,10 @@ impl<'v, 'a> Shortening<'v, 'a> {
     /// Returns the number of tokens for the summaries in a context without steps. It is smaller if the messages between
     /// the summaries and the latest group of messages need a digest (a short text in their place).
     fn filling(&self, others: u64) -> u64 {
-        let mut costs = self.costs;
-        if self.has_written && self.blocks.iter().any(is_condensed) {
-            // With more room its children are shown.
-            costs.whole = u64::MAX;
-        }
-        let share = costs.filling(others, self.room);
+        let share = self.costs.filling(others, self.room);
         let is_only_newest = self.pointers == 0 && !self.has_written;
-        if is_only_newest || others.saturating_add(share) <= self.room {
+        let fits = others.saturating_add(share) <= self.room;
+        if is_only_newest || fits || self.fits_with_messages(share) {
             return share;
         }
         share.min(self.beside_newest().max(self.costs.headlines))
@@ -342,10 +337,11 @@ impl<'v, 'a> Shortening<'v, 'a> {
     /// Chooses summaries that cost `share` tokens together, the groups of messages from the first step that fits, and
     /// digests (short texts) in place of the earlier groups.
     fn with_others(&self, share: u64, receipt: &mut Receipt) -> Vec<Choice> {
-        let mut room = self.room.saturating_sub(share);
+        let room = self.room.saturating_sub(share);
         // Room for digests. It is reduced if the dropped messages have less text.
-        let reserve = match self.pointers {
+        let mut reserve = match self.pointers {
             0 => 0,
+            _ if self.fits_with_messages(share) => 0,
             pointers if self.steps == 0 => {
                 let left = room.saturating_sub(self.newest_tokens);
                 pointers.max((self.room / DIGEST_SHARE).max(room / 8).min(left))
@@ -358,59 +354,45 @@ impl<'v, 'a> Shortening<'v, 'a> {
         let index_at = |place: usize| self.others.get(place).map(|other| other.index);
         let newest = self.newest.unwrap_or(self.blocks.len());
         let newest = self.others.partition_point(|other| other.index < newest);
-        let settle = |room: u64| {
-            let (mut reserve, mut rounds) = (reserve, 1);
-            loop {
-                let cut = cut(
-                    &self.others,
-                    newest,
-                    room.saturating_sub(reserve),
-                    self.steps,
-                );
-                let kept = cut.partial.map_or(cut.first, |(place, _)| place);
-                let stretches = self.stretches(index_at(kept).unwrap_or(self.blocks.len()));
-                let (digests, complete) = self.digests(&stretches, reserve);
-                let tokens = total(&digests);
-                if rounds < DIGEST_ROUNDS && complete && tokens < reserve - reserve / 4 {
-                    (reserve, rounds) = (tokens, rounds + 1);
-                    continue;
-                }
-                break (cut, stretches, digests);
+        let mut rounds = 1;
+        let (cut, stretches, mut digested) = loop {
+            let cut = cut(
+                &self.others,
+                newest,
+                room.saturating_sub(reserve),
+                self.steps,
+            );
+            let kept = cut.partial.map_or(cut.first, |(place, _)| place);
+            let stretches = self.stretches(index_at(kept).unwrap_or(self.blocks.len()));
+            let (digests, complete) = self.digests(&stretches, reserve);
+            let tokens = total(&digests);
+            if rounds < DIGEST_ROUNDS && complete && tokens < reserve - reserve / 4 {
+                (reserve, rounds) = (tokens, rounds + 1);
+                continue;
             }
+            break (cut, stretches, digests);
         };
-        let (mut cut, mut stretches, mut digested) = settle(room);
         let stepped = self.costs.whole.saturating_sub(share);
-        let is_filled = self.steps == 0 && !self.has_written;
-        let mut choices = match is_filled {
-            true => Vec::new(),
-            false => self.summaries(share),
-        };
-        let mut unused = 0;
-        if self.has_written {
-            unused = share.saturating_sub(self.cost(&choices));
-            let mut left_out = self.others.iter().take(cut.first);
-            if left_out.all(|other| other.block.is_quoted) {
-                room += std::mem::take(&mut unused);
-                (cut, stretches, digested) = settle(room);
-            }
-        }
         receipt.stepped_tokens = stepped.saturating_add(cut.drop);
+        let mut left = 0;
         if self.steps == 0 {
-            // Ranked summaries get the room that messages leave, and digests get the room that summaries leave.
             let whole = self.others.iter().skip(cut.first);
             let whole: u64 = whole.map(|other| other.block.shown_tokens()).sum();
             let messages = whole + cut.partial.map_or(0, |(_, limit)| limit);
-            let left = room.saturating_sub(messages);
-            let left = left.saturating_sub(total(&digested));
-            unused += left;
-            if is_filled {
-                choices = self.summaries(share + left);
-                unused = (share + left).saturating_sub(self.cost(&choices));
-            }
+            left = room.saturating_sub(messages);
+            left = left.saturating_sub(total(&digested));
         }
-        if unused > 0 {
-            let limit = total(&digested).saturating_add(unused);
-            digested = self.digests(&stretches, limit).0;
+        // Lines of summaries get the room that messages leave, and digests get the room that summaries leave.
+        let mut choices = self.summaries(match self.has_written {
+            true => share,
+            false => share + left,
+        });
+        if self.steps == 0 || self.has_written {
+            let unused = (share + left).saturating_sub(self.cost(&choices));
+            if unused > 0 {
+                let limit = total(&digested).saturating_add(unused);
+                digested = self.digests(&stretches, limit).0;
+            }
         }
         if let Some((place, limit)) = cut.partial {
             choices.extend(index_at(place).map(|index| Choice::within(index, limit)));
@@ -423,6 +405,16 @@ impl<'v, 'a> Shortening<'v, 'a> {
             shown: ChosenForm::Digest(message),
         }));
         choices
+    }
+
+    /// Returns whether whole summaries of `share` tokens fit together with all messages of the view, so that only quoted
+    /// messages are left out.
+    fn fits_with_messages(&self, share: u64) -> bool {
+        let of_view = self.others.iter().filter(|it| !it.block.is_quoted);
+        let complete = !of_view.clone().any(|other| other.block.is_unread());
+        let tokens = of_view.map(|other| other.block.shown_tokens());
+        let tokens = tokens.fold(share, u64::saturating_add);
+        self.has_written && complete && tokens <= self.room
     }
 
     /// Returns digests (short texts that replace groups of messages) of these stretches of blocks that cost at most

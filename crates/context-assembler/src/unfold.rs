@@ -5,7 +5,7 @@ use memory_model::{Accounting, Seq, Summary};
 use crate::blocks::{Block, Content};
 
 /// Returns whether a block is a summary that was made only from summaries.
-pub(crate) fn is_condensed(block: &Block<'_>) -> bool {
+fn is_condensed(block: &Block<'_>) -> bool {
     let Content::Summary(summary) = block.content else {
         return false;
     };
