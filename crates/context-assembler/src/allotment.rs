@@ -152,7 +152,9 @@ pub(crate) fn allot(
     };
     let mut shown = summaries.iter().zip(&allotted);
     let is_any_whole = shown.any(|(forms, (choice, _))| is_whole(forms, choice));
-    if let Some(first) = order.first().filter(|growth| growth.is_written && !is_any_whole)
+    if let Some(first) = order
+        .first()
+        .filter(|growth| growth.is_written && !is_any_whole)
         && let Some(forms) = summaries.get(first.summary)
         && let Some(current) = allotted.get_mut(first.summary)
         && let left = tokens.saturating_sub(sum - current.1)

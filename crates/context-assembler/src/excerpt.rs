@@ -74,7 +74,9 @@ pub(crate) fn most_current(text: &[&str]) -> Vec<Part> {
     let title = |part: &Part| {
         let above = part.title.clone().and_then(|title| text.get(title));
         let above = above.map(|lines| lines.join(" "));
-        let own = text.get(part.lines.start).and_then(|line| inline_title(line));
+        let own = text
+            .get(part.lines.start)
+            .and_then(|line| inline_title(line));
         format!("{} {}", above.unwrap_or_default(), own.unwrap_or_default()).to_lowercase()
     };
     let mut ordered: Vec<(Part, u8)> = Vec::with_capacity(parts.len());
@@ -244,10 +246,19 @@ Files: src/lexer.rs (changed)";
 
     #[test]
     fn lines_with_their_own_titles_are_parts() {
-        let lines = ["Done: the lexer", "Open: the parser, and", "its tests", "다음: 배포"];
+        let lines = [
+            "Done: the lexer",
+            "Open: the parser, and",
+            "its tests",
+            "다음: 배포",
+        ];
         assert_eq!(
             shown(&most_current(&lines), &lines),
-            ["다음: 배포", "Open: the parser, and/its tests", "Done: the lexer"]
+            [
+                "다음: 배포",
+                "Open: the parser, and/its tests",
+                "Done: the lexer"
+            ]
         );
     }
 

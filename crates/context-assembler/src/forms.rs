@@ -133,7 +133,11 @@ impl<'a> Forms<'a> {
 
     /// Returns the parts of the summary that are most current, each whole, and their exact cost: at most `tokens` tokens.
     /// `None` if no part fits.
-    pub(crate) fn excerpt(&self, tokens: u64, accounting: &dyn Accounting) -> Option<(Choice, u64)> {
+    pub(crate) fn excerpt(
+        &self,
+        tokens: u64,
+        accounting: &dyn Accounting,
+    ) -> Option<(Choice, u64)> {
         let text: Vec<&str> = self.summary.text().split('\n').collect();
         let cost = |lines: &str| accounting.text(&escape_summary(lines)).saturating_add(2);
         let of = |part: &Part| text.get(part.lines.clone()).unwrap_or_default().join("\n");
@@ -174,7 +178,9 @@ impl<'a> Forms<'a> {
             }
             let rest = match parts.len() == of_parts {
                 true => 0,
-                false => self.whole.saturating_sub(accounting.text(&escape_summary(&excerpt))),
+                false => self
+                    .whole
+                    .saturating_sub(accounting.text(&escape_summary(&excerpt))),
             };
             let form = self.rendered(&excerpt, shown.len(), rest, accounting);
             if form.tokens <= tokens {

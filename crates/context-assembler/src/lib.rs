@@ -29,11 +29,11 @@ mod unfold;
 
 pub use accounting::ContextAccounting;
 pub use assemble::assemble;
-pub use forms::is_ranked;
 pub use context::{
     Context, ContextMessage, Degradation, DegradationStep, Dropped, Error, ErrorKind,
     MessageOrigin, MovedResult, Receipt, RenamedCall, ShortenedSummary,
 };
+pub use forms::is_ranked;
 pub use input::{AssemblyInput, Item, Remark};
 pub use marks::render_identity;
 pub use messages::{assemble_messages, assemble_messages_with};

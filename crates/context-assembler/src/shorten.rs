@@ -242,12 +242,7 @@ fn others<'v, 'a>(blocks: &'v [Block<'a>], skeleton: &Skeleton<'a>) -> Vec<Other
 }
 
 impl<'v, 'a> Shortening<'v, 'a> {
-    fn new(
-        blocks: &'v [Block<'a>],
-        room: u64,
-        steps: u64,
-        accounting: &'v dyn Accounting,
-    ) -> Self {
+    fn new(blocks: &'v [Block<'a>], room: u64, steps: u64, accounting: &'v dyn Accounting) -> Self {
         let group = newest(blocks)
             .and_then(|newest| Some((newest, blocks.get(newest).filter(|it| !it.is_summary())?)));
         let newest_tokens = group.map_or(0, |(_, block)| block.shown_tokens());

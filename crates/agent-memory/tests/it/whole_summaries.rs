@@ -123,11 +123,18 @@ async fn a_models_summaries_are_whole_from_two_thousand_tokens_on() {
     assert!(all.values().all(|summary| !summary.provisional));
     assert!(all.values().any(|summary| summary.depth > 0), "{all:#?}");
     let mut before: Option<BTreeMap<Seq, u32>> = None;
-    for budget in [2_000, 3_000, 4_000, 6_000, 8_000, 12_000, 16_000, 24_000, 32_000] {
+    for budget in [
+        2_000, 3_000, 4_000, 6_000, 8_000, 12_000, 16_000, 24_000, 32_000,
+    ] {
         let context = once(&session, budget).await;
         assert!(context.tokens + context.receipt.request_tokens <= context.receipt.limit);
         let whole = whole(&session, &context).await;
-        assert_eq!(whole.len(), summaries(&context).len(), "{budget}: {:?}", context.receipt.shortened);
+        assert_eq!(
+            whole.len(),
+            summaries(&context).len(),
+            "{budget}: {:?}",
+            context.receipt.shortened
+        );
         for (first, depth) in before.iter().flatten() {
             let (_, now) = whole.range(..=first).next_back().unwrap();
             assert!(now <= depth, "{first} at {budget}");
@@ -150,6 +157,12 @@ async fn a_small_context_shows_what_is_current() {
     });
     let excerpt = texts.find(|text| text.contains("Next: read the meters of The part"));
     let excerpt = excerpt.unwrap_or_else(|| panic!("{context:#?}"));
-    assert!(excerpt.contains("Rules that hold:\n- The part"), "{excerpt}");
-    assert!(excerpt.contains(" tokens left out; expand sum_"), "{excerpt}");
+    assert!(
+        excerpt.contains("Rules that hold:\n- The part"),
+        "{excerpt}"
+    );
+    assert!(
+        excerpt.contains(" tokens left out; expand sum_"),
+        "{excerpt}"
+    );
 }

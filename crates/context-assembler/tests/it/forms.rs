@@ -76,7 +76,10 @@ fn headline_cost(summary: &Summary, accounting: &dyn Accounting) -> u64 {
     let (id, range, of_lines) = (&summary.id, summary.range, all.len());
     let (lines, said) = match is_ranked(summary) {
         true => (headline.len(), headline.join("\n")),
-        false => (0, format!("[… {} tokens left out; expand {id} …]", summary.tokens)),
+        false => (
+            0,
+            format!("[… {} tokens left out; expand {id} …]", summary.tokens),
+        ),
     };
     let text = format!(
         "<summary id=\"{id}\" messages=\"{range}\" lines=\"{lines} of {of_lines}\">\n{said}\n</summary>"
@@ -278,11 +281,9 @@ fn says_no_less(small: &Context, large: &Context) {
         );
     }
     // Digests fill the room that a summary without ranks leaves until it fits whole.
-    let written = |context: &Context| {
-        let mut shortened = context.receipt.shortened.iter();
-        shortened.any(|form| form.lines == 0)
-    };
-    if written(small) || written(large) {
+    let is_left_out = |part: &Part| matches!(part, Part::Text { text } if text.contains(" tokens left out; expand sum_"));
+    let mut parts = small.messages.iter().flat_map(|message| &message.parts);
+    if parts.any(is_left_out) {
         return;
     }
     for (author, (beginning, end)) in &before.beginnings {

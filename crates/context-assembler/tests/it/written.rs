@@ -101,16 +101,23 @@ fn tree() -> impl Strategy<Value = Tree> {
 impl Tree {
     fn input(&self, accounting: &dyn Accounting) -> AssemblyInput {
         let summarized: usize = self.leaves.iter().map(|(messages, _)| messages).sum();
-        let of_leaves = (0..summarized).map(|n| {
-            Message::user(format!("Message {n} about the timetable. ").repeat(1 + n % 9))
-        });
-        let tail = self.tail.iter().map(|words| Message::user("word ".repeat(*words)));
+        let of_leaves = (0..summarized)
+            .map(|n| Message::user(format!("Message {n} about the timetable. ").repeat(1 + n % 9)));
+        let tail = self
+            .tail
+            .iter()
+            .map(|words| Message::user("word ".repeat(*words)));
         let entries = log(of_leaves.chain(tail).collect(), accounting);
         let (mut level, mut first) = (Vec::new(), 1_u32);
         for (n, (messages, size)) in self.leaves.iter().enumerate() {
             let last = first + *messages as u32 - 1;
             let range = SeqRange::new(Seq(first), Seq(last)).unwrap();
-            level.push(summary(range, &[], text(&format!("Leaf {n}"), *size), accounting));
+            level.push(summary(
+                range,
+                &[],
+                text(&format!("Leaf {n}"), *size),
+                accounting,
+            ));
             first = last + 1;
         }
         let mut below: Vec<Summary> = Vec::new();
@@ -125,7 +132,12 @@ impl Tree {
                 let range = SeqRange::new(begin.range.first, end.range.last).unwrap();
                 let children: Vec<&Summary> = merged.iter().collect();
                 let name = format!("Merge {} {depth}", range.first);
-                next.push(summary(range, &children, text(&name, merged.len() * 3), accounting));
+                next.push(summary(
+                    range,
+                    &children,
+                    text(&name, merged.len() * 3),
+                    accounting,
+                ));
                 below.extend_from_slice(merged);
                 rest = after;
             }
@@ -208,7 +220,10 @@ fn is_of_whole_parts(text: &str, summary: &Summary) {
     let [_, said @ .., remark, end] = lines.as_slice() else {
         panic!("{text}");
     };
-    assert!(remark.starts_with("[… ") && remark.contains(&format!("expand {}", summary.id)), "{text}");
+    assert!(
+        remark.starts_with("[… ") && remark.contains(&format!("expand {}", summary.id)),
+        "{text}"
+    );
     assert_eq!(*end, "</summary>");
     let source: Vec<&str> = summary.text().split('\n').collect();
     for (at, line) in said.iter().enumerate() {
@@ -244,7 +259,11 @@ fn depths(context: &Context, input: &AssemblyInput) -> BTreeMap<Seq, u32> {
         })
         .collect();
     for entry in tail {
-        let depth = if whole.contains(&entry.seq) { 0 } else { u32::MAX };
+        let depth = if whole.contains(&entry.seq) {
+            0
+        } else {
+            u32::MAX
+        };
         depths.insert(entry.seq, depth);
     }
     depths
@@ -268,20 +287,32 @@ fn law(context: &Context, input: &AssemblyInput, accounting: &dyn Accounting) {
     };
     let forms = shown(context, &all);
     for (summary, form) in &forms {
-        assert!(*form == Form::Whole || is_top(summary), "{} at {}", summary.id, context.budget);
+        assert!(
+            *form == Form::Whole || is_top(summary),
+            "{} at {}",
+            summary.id,
+            context.budget
+        );
     }
-    let excerpts = forms.iter().filter(|(_, form)| *form == Form::Excerpt).count();
+    let excerpts = forms
+        .iter()
+        .filter(|(_, form)| *form == Form::Excerpt)
+        .count();
     let is_any_whole = forms.iter().any(|(_, form)| *form == Form::Whole);
-    assert!(excerpts == 0 || (excerpts == 1 && !is_any_whole), "{:?}", context.receipt);
+    assert!(
+        excerpts == 0 || (excerpts == 1 && !is_any_whole),
+        "{:?}",
+        context.receipt
+    );
 }
 
 fn budgets() -> impl Iterator<Item = u64> {
-    std::iter::successors(Some(60_u64), |budget| Some(budget + budget / 12 + 3))
-        .take_while(|budget| *budget < 40_000)
+    std::iter::successors(Some(60_u64), |budget| Some(budget + budget / 8 + 3))
+        .take_while(|budget| *budget < 20_000)
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(48) })]
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(24) })]
 
     /// Over random trees: summaries are whole or not there, the context is within its budget, and a larger budget shows
     /// each range whole, or by a summary at most as deep.
@@ -349,7 +380,10 @@ fn outline(context: &Context, input: &AssemblyInput) -> String {
         let (place, form) = match &message.source {
             MessageOrigin::Summary { first, last, .. } => {
                 let (summary, form) = forms.next().unwrap();
-                (format!("{first}-{last} depth {}", summary.depth), format!(" {form:?}"))
+                (
+                    format!("{first}-{last} depth {}", summary.depth),
+                    format!(" {form:?}"),
+                )
             }
             MessageOrigin::Quoted { first, .. } => (format!("{first} quoted"), String::new()),
             source => (format!("{}", source.range().unwrap()), String::new()),
@@ -400,7 +434,12 @@ fn the_topmost_summary_is_whole_where_it_fits() {
         let [(top, form)] = shown(&context, &all)[..] else {
             panic!("{:?}", context.receipt);
         };
-        assert_eq!(form == Form::Whole, top.tokens <= 1_780, "{size}: {} {form:?}", top.tokens);
+        assert_eq!(
+            form == Form::Whole,
+            top.tokens <= 1_780,
+            "{size}: {} {form:?}",
+            top.tokens
+        );
     }
 }
 
@@ -413,7 +452,10 @@ fn children_are_shown_together() {
     for budget in (1_000..40_000).step_by(250) {
         let context = once(&input, budget, &accounting).unwrap();
         let leaves = shown(&context, &all);
-        let merged = leaves.iter().filter(|(summary, _)| summary.depth == 1).count();
+        let merged = leaves
+            .iter()
+            .filter(|(summary, _)| summary.depth == 1)
+            .count();
         let count = if merged == 1 { 3 } else { 8 };
         assert_eq!(leaves.len(), count, "{budget}");
     }
