@@ -71,20 +71,22 @@ pub(crate) struct Part {
 /// `Open` or `Constraints`, then the others from the end of the text.
 pub(crate) fn most_current(text: &[&str]) -> Vec<Part> {
     let parts = parts(text);
-    let title = |part: &Part| {
+    let mut ordered: Vec<(Part, u8)> = Vec::with_capacity(parts.len());
+    for part in parts {
         let above = part.title.clone().and_then(|title| text.get(title));
-        let above = above.map(|lines| lines.join(" "));
+        let above = above.map(|lines| lines.join(" ")).unwrap_or_default();
         let own = text
             .get(part.lines.start)
             .and_then(|line| inline_title(line));
-        format!("{} {}", above.unwrap_or_default(), own.unwrap_or_default()).to_lowercase()
-    };
-    let mut ordered: Vec<(Part, u8)> = Vec::with_capacity(parts.len());
-    for part in parts {
-        let title = title(&part);
-        let begins = |name: &&str| title.trim_start().starts_with(*name);
-        let class = match CURRENT.iter().any(|word| title.contains(word)) {
-            _ if FOR_LOOKING_UP.iter().any(|name| begins(&name)) => 3,
+        let titles = [above.as_str(), own.unwrap_or_default()].map(str::to_lowercase);
+        let is_current = titles
+            .iter()
+            .any(|title| CURRENT.iter().any(|word| title.contains(word)));
+        let is_index = titles
+            .iter()
+            .any(|title| FOR_LOOKING_UP.iter().any(|name| title.starts_with(name)));
+        let class = match is_current {
+            _ if is_index => 3,
             true => 1,
             false => 2,
         };
