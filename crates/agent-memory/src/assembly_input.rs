@@ -1,8 +1,10 @@
 //! Reads the input of an assembly: the end of a view, as far as it may fit into the context.
 
 use compaction_runner::atom_start;
-use context_assembler::{AssemblyInput, InputLimits, Item};
-use memory_model::{EntryKind, LogEntry, Role, Seq, SeqRange, Span, SpanBody, SummaryId};
+use context_assembler::{AssemblyInput, InputLimits, Item, is_ranked};
+use memory_model::{
+    Child, EntryKind, LogEntry, Role, Seq, SeqRange, Span, SpanBody, Summary, SummaryId,
+};
 use memory_store::{
     Error, ErrorKind, FullStore, LogRead, Order, Result, Snapshot, read_entries,
     read_shown_summaries, read_span_page,
@@ -64,8 +66,11 @@ pub(crate) async fn read_view(
     })
 }
 
-/// Replaces condensed summaries (summaries of summaries) by their children, latest first. Stops when all summaries
+/// Replaces condensed extracts (summaries of summaries) by their children, latest first. Stops when all summaries
 /// together cost at least `tokens` tokens, or when no condensed summary is left.
+///
+/// A summary without ranks, or with children without ranks, stays: the children are read [below](AssemblyInput::below),
+/// and the assembly shows them if all of them fit whole.
 pub(crate) async fn unfold(
     store: &dyn FullStore,
     snapshot: &Snapshot,
@@ -73,35 +78,54 @@ pub(crate) async fn unfold(
     input: &mut AssemblyInput,
 ) -> Result<()> {
     loop {
-        let summaries = input.items.iter().filter_map(|item| match item {
-            Item::Summary(summary) => Some(summary.tokens),
-            _ => None,
-        });
-        if summaries.fold(0, u64::saturating_add) >= tokens {
+        let shown = unfolded(input);
+        let costs = shown.iter().map(|(summary, _)| summary.tokens);
+        if costs.fold(0, u64::saturating_add) >= tokens {
             return Ok(());
         }
-        let mut newest_first = input.items.iter().enumerate().rev();
-        let Some((at, ids)) = newest_first.find_map(|(at, item)| Some((at, condensed(item)?)))
-        else {
+        let mut newest_first = shown.into_iter().rev();
+        let newest = newest_first.find_map(|(it, at)| Some((is_ranked(it), at, condensed(it)?)));
+        let Some((is_extract, at, ids)) = newest else {
             return Ok(());
         };
         let children = store.summaries(snapshot.conversation, &ids).await?;
         let Some(children) = children.into_iter().collect::<Option<Vec<_>>>() else {
             return Ok(());
         };
-        let children = children
-            .into_iter()
-            .map(|child| Item::Summary(Box::new(child)));
-        input.items.splice(at..=at, children);
+        match at.filter(|_| is_extract && children.iter().all(is_ranked)) {
+            Some(at) => {
+                let children = children.into_iter().map(Box::new).map(Item::Summary);
+                input.items.splice(at..=at, children);
+            }
+            None => input.below.extend(children),
+        }
     }
 }
 
-/// Returns the ids of the summaries from which an item was condensed; `None` for a summary of messages and for other
-/// items.
-fn condensed(item: &Item) -> Option<Vec<SummaryId>> {
-    let Item::Summary(summary) = item else {
-        return None;
-    };
+/// Returns the summaries of the items, with the ones that were read below in place of those that were made from them.
+/// Each summary that is an item has the index of the item.
+pub(crate) fn unfolded(input: &AssemblyInput) -> Vec<(&Summary, Option<usize>)> {
+    let items = input.items.iter().enumerate().rev();
+    let mut stack: Vec<(&Summary, Option<usize>)> = Vec::new();
+    stack.extend(items.filter_map(|(at, item)| match item {
+        Item::Summary(summary) => Some((&**summary, Some(at))),
+        _ => None,
+    }));
+    let mut unfolded = Vec::new();
+    while let Some((summary, at)) = stack.pop() {
+        let ids: Vec<_> = summary.children.iter().filter_map(Child::summary).collect();
+        let children = input.below.iter().rev().filter(|it| ids.contains(&&it.id));
+        let before = stack.len();
+        stack.extend(children.map(|child| (child, None)));
+        if stack.len() == before {
+            unfolded.push((summary, at));
+        }
+    }
+    unfolded
+}
+
+/// Returns the ids of the summaries from which a summary was condensed; `None` for a summary of messages.
+fn condensed(summary: &Summary) -> Option<Vec<SummaryId>> {
     let ids = summary
         .children
         .iter()

@@ -6,7 +6,7 @@ use memory_model::conventions::AgentConventions;
 use memory_model::{Accounting, LogEntry, Seq};
 use memory_store::Snapshot;
 
-use crate::assembly_input::read_hidden_beginning;
+use crate::assembly_input::{read_hidden_beginning, unfolded};
 use crate::error::Result;
 use crate::history::ViewAtVersion;
 use crate::session::Session;
@@ -138,9 +138,10 @@ fn remarks(input: &AssemblyInput, conventions: &dyn AgentConventions) -> Vec<Rem
 /// Marks a sentence as replaced by a later message, in the summary that covers the sentence's message.
 fn mark(input: &mut AssemblyInput, overtaken: &Overtaken) {
     let summaries = input.items.iter_mut().filter_map(|item| match item {
-        Item::Summary(summary) => Some(summary),
+        Item::Summary(summary) => Some(&mut **summary),
         _ => None,
     });
+    let summaries = summaries.chain(&mut input.below);
     for summary in summaries.filter(|summary| summary.range.contains(overtaken.seq)) {
         if let Some(body) = overtaken.mark(&summary.body) {
             summary.body = body;
@@ -150,10 +151,15 @@ fn mark(input: &mut AssemblyInput, overtaken: &Overtaken) {
 
 /// Returns the summaries of a view, and its messages if `with_messages`.
 fn pieces(input: &AssemblyInput, with_messages: bool) -> Vec<Source<'_>> {
+    let unfolded = unfolded(input);
     let mut pieces: Vec<Source<'_>> = Vec::new();
     for item in &input.items {
         match item {
-            Item::Summary(summary) => pieces.push(Source::from(&**summary)),
+            Item::Summary(summary) => {
+                let of_item = unfolded.iter().map(|(it, _)| *it);
+                let of_item = of_item.filter(|it| summary.range.contains(it.range.first));
+                pieces.extend(of_item.map(Source::from));
+            }
             Item::Raw(entries) | Item::Trimmed(_, entries, _) if with_messages => {
                 pieces.extend(entries.iter().map(Source::from));
             }

@@ -2,7 +2,7 @@
 
 use memory_model::Accounting;
 
-use crate::choose::Choice;
+use crate::choose::{Choice, ChosenForm};
 use crate::forms::Forms;
 use crate::policy::filled_part;
 
@@ -17,19 +17,21 @@ const ENOUGH: u64 = 6_000;
 const MOST_OF_SMALL: u64 = 2_688;
 
 /// Total costs of the summaries of a view, in tokens.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct SummaryCosts {
     /// Cost if all summaries are shown whole.
     pub(crate) whole: u64,
     /// Cost if only the headline of each summary is shown.
     pub(crate) headlines: u64,
+    /// Cost if the summaries without ranks are shown whole, and only the headlines of the others.
+    pub(crate) written: u64,
 }
 
 impl SummaryCosts {
     /// Returns the minimum number of tokens for the summaries, if their headlines fit.
     fn least(self, room: u64) -> u64 {
         let most = (room - room / 16 * 3).max((room - room / 8).min(MOST_OF_SMALL));
-        let share = (room / 2).max(ENOUGH.min(most));
+        let share = (room / 2).max(ENOUGH.min(most)).max(self.written.min(most));
         self.whole.min(share.max(self.headlines))
     }
 
@@ -43,11 +45,12 @@ impl SummaryCosts {
     }
 
     /// Returns the number of tokens for the summaries in a context without steps. `others` is the cost of the messages
-    /// that are not summarized. The summaries get the rest of the room, but at least a fixed part of the room.
+    /// that are not summarized. The summaries get the rest of the room, but at least a fixed part of the room, and what
+    /// those without ranks need to be whole.
     pub(crate) fn filling(self, others: u64, room: u64) -> u64 {
         let left = room.saturating_sub(others);
         self.whole
-            .min(left.max(filled_part(room)).max(self.headlines))
+            .min(left.max(filled_part(room)).max(self.written))
     }
 
     /// Returns a smaller number of tokens for the summaries, at most `left`. Used if the latest group needs some of the
@@ -77,6 +80,8 @@ fn level(tokens: u64) -> u64 {
 /// Growth of a summary by one form. A form is a length in which a summary can be shown, and growth leads to the next
 /// longer form.
 struct Growth {
+    /// Whether the summary is shown whole or not at all. Such summaries come first.
+    is_written: bool,
     /// Cost of the longer form in relation to the weight of the summary. Growths with a smaller share come first.
     share: f64,
     summary: usize,
@@ -89,8 +94,10 @@ struct Growth {
 /// `tokens` together. The summaries are given oldest first.
 ///
 /// All summaries grow from their headlines at the same time, in proportion to their size and to the square root of the
-/// number of their messages. Later summaries grow faster. The order of growth does not depend on `tokens`, so with more
-/// tokens no summary gets a shorter form.
+/// number of their messages. Later summaries grow faster. Summaries without ranks come first, and grow to the whole
+/// summary at once. The order of growth does not depend on `tokens`, so with more tokens no summary gets a shorter form.
+///
+/// If no summary without ranks is shown whole, the first of them is shown by its most current parts, if they fit.
 pub(crate) fn allot(
     summaries: &[&Forms<'_>],
     tokens: u64,
@@ -140,6 +147,21 @@ pub(crate) fn allot(
         (sum, *current) = (next_sum, next);
         count = if grows { count + 1 } else { count - 1 };
     }
+    let is_whole = |forms: &Forms<'_>, choice: &Choice| {
+        forms.is_written && matches!(choice.shown, ChosenForm::Within(_))
+    };
+    let mut shown = summaries.iter().zip(&allotted);
+    let is_any_whole = shown.any(|(forms, (choice, _))| is_whole(forms, choice));
+    if let Some(first) = order
+        .first()
+        .filter(|growth| growth.is_written && !is_any_whole)
+        && let Some(forms) = summaries.get(first.summary)
+        && let Some(current) = allotted.get_mut(first.summary)
+        && let left = tokens.saturating_sub(sum - current.1)
+        && let Some(excerpt) = forms.excerpt(left, accounting)
+    {
+        *current = excerpt;
+    }
     allotted.into_iter().map(|(choice, _)| choice).collect()
 }
 
@@ -153,6 +175,7 @@ fn growths(summaries: &[&Forms<'_>]) -> Vec<Growth> {
         for form in 1..forms.count() {
             let (before, tokens) = (forms.tokens(form - 1), forms.tokens(form));
             growths.push(Growth {
+                is_written: forms.is_written,
                 share: tokens as f64 / size / factor,
                 summary,
                 form,
@@ -162,6 +185,9 @@ fn growths(summaries: &[&Forms<'_>]) -> Vec<Growth> {
         factor *= SHARE_OF_OLDER;
     }
     // The sort is stable. For equal shares, the later summary comes first, and within one summary the shorter form.
-    growths.sort_by(|a, b| a.share.total_cmp(&b.share));
+    growths.sort_by(|a, b| {
+        let written_first = b.is_written.cmp(&a.is_written);
+        written_first.then(a.share.total_cmp(&b.share))
+    });
     growths
 }

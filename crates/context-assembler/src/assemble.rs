@@ -130,7 +130,6 @@ fn assemble_within(
     let acknowledge = policy.acknowledge_summaries;
     let mut blocks = blocks(input, acknowledge, accounting, &mut receipt);
     receipt.media_left_out = limit_media(&mut blocks, media, policy.steps > 0, accounting);
-    let newest = newest(&blocks);
     let mut messages = preamble.messages(accounting);
     for message in &messages {
         match message.source {
@@ -141,7 +140,7 @@ fn assemble_within(
     let begin = messages.len();
     let fixed = total(&messages).saturating_add(request);
     let too_small = |blocks: &[Block<'_>]| {
-        let block = newest.and_then(|index| blocks.get(index));
+        let block = newest(blocks).and_then(|index| blocks.get(index));
         let least = block.map_or(0, |block| least_tokens(block, accounting));
         Error {
             kind: ErrorKind::BudgetTooSmall {
@@ -157,14 +156,21 @@ fn assemble_within(
     let mut room = receipt.limit.saturating_sub(fixed);
     let state = state(input, &blocks, accounting);
     let state = state.filter(|state| {
-        let least = newest.and_then(|index| blocks.get(index));
+        let least = newest(&blocks).and_then(|index| blocks.get(index));
         let least = least.map_or(0, |block| least_tokens(block, accounting));
         least.saturating_add(state.tokens) <= room
     });
     room -= state.as_ref().map_or(0, |state| state.tokens);
     let chosen = match policy.whole_tail {
         Some(messages) => newest_that_fit(&blocks, room, messages),
-        None => shorten(&mut blocks, room, policy.steps, accounting, &mut receipt),
+        None => shorten(
+            &mut blocks,
+            &input.below,
+            room,
+            policy,
+            accounting,
+            &mut receipt,
+        ),
     };
     let shown = compose(&blocks, chosen, accounting, &mut messages, &mut receipt);
     if let Some(state) = state {
@@ -173,7 +179,7 @@ fn assemble_within(
         let last = messages.iter().rposition(is_summary);
         messages.insert(last.map_or(begin, |last| last + 1), state);
     }
-    if newest.and_then(|index| shown.get(index)) == Some(&ShownAs::Nothing) {
+    if newest(&blocks).and_then(|index| shown.get(index)) == Some(&ShownAs::Nothing) {
         return Err(too_small(&blocks));
     }
     without_double_answers(&mut messages);

@@ -51,6 +51,52 @@ pub(crate) struct Block<'a> {
     pub(crate) capped: Option<(DegradationStep, u64)>,
 }
 
+impl<'a> Block<'a> {
+    /// Creates the block of a summary, which ends with the assistant's acknowledgement if `acknowledge` is true. Its
+    /// messages are not [counted](Self::counted).
+    pub(crate) fn of_summary(summary: &'a Summary, acknowledge: bool) -> Self {
+        let mut messages = render_summary(summary);
+        if acknowledge && summary.messages.is_none() {
+            messages.push(acknowledgement(summary));
+        }
+        let content = Content::Summary(summary);
+        Self::other(content, summary.range, summary.tokens, messages)
+    }
+
+    /// Creates a block that is not a group.
+    fn other(
+        content: Content<'a>,
+        range: SeqRange,
+        cost: u64,
+        messages: Vec<ContextMessage>,
+    ) -> Self {
+        Self {
+            content,
+            range,
+            cost,
+            messages: 0,
+            fitted: Fitted {
+                messages,
+                ..Fitted::default()
+            },
+            tokens: 0,
+            limit: u64::MAX,
+            is_requested: false,
+            is_quoted: false,
+            capped: None,
+        }
+    }
+
+    /// Returns the block with the cost of its messages.
+    pub(crate) fn counted(mut self, accounting: &dyn Accounting) -> Self {
+        for message in &mut self.fitted.messages {
+            message.tokens = cost(accounting, message);
+        }
+        self.tokens = total(&self.fitted.messages);
+        self
+    }
+}
+
 impl Block<'_> {
     /// Returns whether the block adds text to a context. A block with a single note adds none, because notes are never
     /// sent to a model.
@@ -120,11 +166,8 @@ pub(crate) fn blocks<'a>(
     receipt: &mut Receipt,
 ) -> Vec<Block<'a>> {
     let mut blocks: Vec<Block<'a>> = Vec::new();
-    let mut push = |mut block: Block<'a>| {
-        for message in &mut block.fitted.messages {
-            message.tokens = cost(accounting, message);
-        }
-        block.tokens = total(&block.fitted.messages);
+    let mut push = |block: Block<'a>| {
+        let mut block = block.counted(accounting);
         let from = input
             .requested
             .partition_point(|seq| *seq < block.range.first);
@@ -133,38 +176,16 @@ pub(crate) fn blocks<'a>(
             && requested.is_some_and(|seq| *seq <= block.range.last);
         blocks.push(block);
     };
-    // Creates a block that is not a group.
-    let other = |content, range, cost, messages| Block {
-        content,
-        range,
-        cost,
-        messages: 0,
-        fitted: Fitted {
-            messages,
-            ..Fitted::default()
-        },
-        tokens: 0,
-        limit: u64::MAX,
-        is_requested: false,
-        is_quoted: false,
-        capped: None,
-    };
     let context = (&*input.remarks, accounting);
     for item in &input.items {
         match item {
-            Item::Summary(summary) => {
-                let (content, mut messages) = (Content::Summary(summary), render_summary(summary));
-                if acknowledge && summary.messages.is_none() {
-                    messages.push(acknowledgement(summary));
-                }
-                push(other(content, summary.range, summary.tokens, messages));
-            }
+            Item::Summary(summary) => push(Block::of_summary(summary, acknowledge)),
             Item::Omitted(range) => {
                 let messages = vec![render_omitted(*range)];
-                push(other(Content::Omission, *range, 0, messages));
+                push(Block::other(Content::Omission, *range, 0, messages));
             }
             Item::Unread(range, cost) => {
-                push(other(Content::Unread, *range, *cost, Vec::new()));
+                push(Block::other(Content::Unread, *range, *cost, Vec::new()));
             }
             Item::Raw(entries) => groups(entries, None, None, context, &mut push),
             Item::Quoted(entries) => groups(entries, None, None, context, &mut |block| {

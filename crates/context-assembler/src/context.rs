@@ -290,7 +290,7 @@ pub struct Dropped {
     pub tokens: u64,
 }
 
-/// A summary that was shortened for the budget to its most important lines.
+/// A summary that was shortened for the budget to its most important lines, or that was left out.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct ShortenedSummary {
@@ -300,13 +300,13 @@ pub struct ShortenedSummary {
     pub first: Seq,
     /// Position of the last message that the summary covers.
     pub last: Seq,
-    /// Number of lines that the context shows.
+    /// Number of lines that the context shows. 0 if a remark with the number of tokens stands in place of the text.
     pub lines: usize,
     /// Number of lines of the whole summary.
     pub of_lines: usize,
     /// Cost of the whole summary, in tokens.
     pub from_tokens: u64,
-    /// Cost of the shown lines, in tokens.
+    /// Cost of the shown lines or of the remark, in tokens.
     pub to_tokens: u64,
 }
 

@@ -1,5 +1,6 @@
-//! Forms of a summary. A form consists of the lines with at least a given rank, so a longer form has all lines of a
-//! shorter one. A line that ends with `…` continues in the whole summary, but not in the form.
+//! Forms of a summary. A form of a ranked summary consists of the lines with at least a given rank, so a longer form has
+//! all lines of a shorter one. A line that ends with `…` continues in the whole summary, but not in the form. A summary
+//! without ranks is written as a whole: it is shown whole, or a remark stands in its place.
 
 use memory_model::{Accounting, Summary};
 
@@ -8,12 +9,21 @@ use crate::blocks::Block;
 use crate::choose::{Choice, ChosenForm, ShortForm};
 use crate::context::ContextMessage;
 use crate::degrade::total;
+use crate::excerpt::{Part, most_current};
 use crate::marks::escape_summary;
 use crate::render::render_summary_form;
 
-/// Maximum cost of the headline of a summary without ranks, in tokens. The headline consists of the first lines, but at
+/// Maximum cost of the headline of an extract without ranks, in tokens. The headline consists of the first lines, but at
 /// least of one line.
 const HEADLINE_TOKENS: u64 = 60;
+
+/// Returns whether each line of a summary stands for itself, so that a context may show some of its lines: in an extract,
+/// and in a text with ranks. Ranks that only fall from line to line do not count, since they say nothing but the place of
+/// a line. Other summaries are shown whole.
+pub fn is_ranked(summary: &Summary) -> bool {
+    let ranks = summary.body.ranks();
+    summary.provisional || ranks.is_some_and(|ranks| !ranks.is_sorted_by(|a, b| a >= b))
+}
 
 /// Beginning of a line that continues the line before it.
 const CONTINUES: &str = "  ";
@@ -27,8 +37,11 @@ pub(crate) struct Forms<'a> {
     summary: &'a Summary,
     lines: Vec<SummaryLine<'a>>,
     /// Cost of each short form, in tokens, the headline first. The cost of the headline is exact, the costs of the
-    /// others are the sums of the costs of their lines. Empty if the summary has no short form.
+    /// others are the sums of the costs of their lines. Empty if the summary has no short form. Without ranks the only
+    /// short form is a remark in place of the text.
     short: Vec<u64>,
+    /// Whether the summary is shown whole or not at all, because its lines have no ranks.
+    pub(crate) is_written: bool,
     /// Cost of the whole summary, in tokens.
     whole: u64,
     /// The assistant's acknowledgement, which follows each form. `None` if there is none.
@@ -68,10 +81,16 @@ impl<'a> Forms<'a> {
             summary,
             lines: Vec::new(),
             short: Vec::new(),
+            is_written: summary.messages.is_none() && !is_ranked(summary),
             whole,
             acknowledgement,
         };
         if summary.messages.is_some() {
+            return forms;
+        }
+        if forms.is_written {
+            let remark = forms.rendered("", 0, whole, accounting).tokens;
+            forms.short.extend((remark < whole).then_some(remark));
             return forms;
         }
         forms.lines = lines(summary, accounting);
@@ -100,9 +119,76 @@ impl<'a> Forms<'a> {
         if form >= self.short.len() {
             return (Choice::whole(self.index), self.whole);
         }
-        let form = self.short_form(form, accounting);
+        self.chosen(match self.is_written {
+            true => self.rendered("", 0, self.whole, accounting),
+            false => self.short_form(form, accounting),
+        })
+    }
+
+    /// Returns the choice of a form (a selection of the summary's lines), and its cost in tokens.
+    fn chosen(&self, form: ShortForm) -> (Choice, u64) {
         let tokens = form.tokens;
         (Choice::one(self.index, ChosenForm::Form(form)), tokens)
+    }
+
+    /// Returns the parts of the summary that are most current, each whole, and their exact cost: at most `tokens` tokens.
+    /// `None` if no part fits.
+    pub(crate) fn excerpt(
+        &self,
+        tokens: u64,
+        accounting: &dyn Accounting,
+    ) -> Option<(Choice, u64)> {
+        let text: Vec<&str> = self.summary.text().split('\n').collect();
+        let cost = |lines: &str| accounting.text(&escape_summary(lines)).saturating_add(2);
+        let of = |part: &Part| text.get(part.lines.clone()).unwrap_or_default().join("\n");
+        let title = |part: &Part| Some(text.get(part.title.clone()?)?.join("\n"));
+        let remark = self.rendered("", 0, self.whole, accounting).tokens;
+        let mut left = tokens.saturating_sub(remark);
+        let mut parts: Vec<Part> = Vec::new();
+        let all = most_current(&text);
+        let of_parts = all.len();
+        for part in all {
+            let is_titled = parts.iter().any(|shown| shown.title == part.title);
+            let title = title(&part).filter(|_| !is_titled);
+            let cost = cost(&of(&part)).saturating_add(title.map_or(0, |title| cost(&title)));
+            if let Some(rest) = left.checked_sub(cost) {
+                left = rest;
+                parts.push(part);
+            }
+        }
+        while !parts.is_empty() {
+            let mut shown: Vec<usize> = Vec::new();
+            for part in &parts {
+                shown.extend(part.lines.clone());
+                shown.extend(part.title.clone().into_iter().flatten());
+            }
+            shown.sort_unstable();
+            shown.dedup();
+            let mut excerpt = String::new();
+            let mut before = None;
+            for at in &shown {
+                let gap = match before {
+                    Some(before) if before + 1 < *at => "\n\n",
+                    Some(_) => "\n",
+                    None => "",
+                };
+                excerpt.push_str(gap);
+                excerpt.push_str(text.get(*at).copied().unwrap_or_default());
+                before = Some(*at);
+            }
+            let rest = match parts.len() == of_parts {
+                true => 0,
+                false => self
+                    .whole
+                    .saturating_sub(accounting.text(&escape_summary(&excerpt))),
+            };
+            let form = self.rendered(&excerpt, shown.len(), rest, accounting);
+            if form.tokens <= tokens {
+                return Some(self.chosen(form));
+            }
+            parts.pop();
+        }
+        None
     }
 
     /// Returns the costs of the short forms (selections of lines) that cost less than the whole summary, in tokens.
@@ -148,8 +234,19 @@ impl<'a> Forms<'a> {
                 is_marked = true;
             }
         }
-        let of_lines = self.lines.len();
-        let mut message = render_summary_form(self.summary, &text, (lines, of_lines));
+        self.rendered(&text, lines, 0, accounting)
+    }
+
+    /// Renders a form with this text, the number of its lines, and the number of tokens that are left out.
+    fn rendered(
+        &self,
+        text: &str,
+        lines: usize,
+        omitted: u64,
+        accounting: &dyn Accounting,
+    ) -> ShortForm {
+        let of_lines = self.summary.text().split('\n').count();
+        let mut message = render_summary_form(self.summary, text, (lines, of_lines), omitted);
         message.tokens = cost(accounting, &message);
         let mut messages = vec![message];
         messages.extend(self.acknowledgement.clone());
@@ -162,8 +259,8 @@ impl<'a> Forms<'a> {
     }
 }
 
-/// Returns the lines of a summary, each with its cost and the shortest form that contains it. If the lines have no
-/// ranks, the first lines are in the shortest forms.
+/// Returns the lines of a ranked summary, each with its cost and the shortest form that contains it. If the lines have
+/// equal ranks, the first lines are in the shortest forms.
 fn lines<'a>(summary: &'a Summary, accounting: &dyn Accounting) -> Vec<SummaryLine<'a>> {
     let line = |text| SummaryLine {
         text,

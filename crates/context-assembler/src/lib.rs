@@ -9,6 +9,7 @@ mod compose;
 mod context;
 mod degrade;
 mod digest;
+mod excerpt;
 mod fit;
 mod forms;
 mod group;
@@ -24,6 +25,7 @@ mod render;
 mod requests;
 mod shorten;
 mod skeleton;
+mod unfold;
 
 pub use accounting::ContextAccounting;
 pub use assemble::assemble;
@@ -31,6 +33,7 @@ pub use context::{
     Context, ContextMessage, Degradation, DegradationStep, Dropped, Error, ErrorKind,
     MessageOrigin, MovedResult, Receipt, RenamedCall, ShortenedSummary,
 };
+pub use forms::is_ranked;
 pub use input::{AssemblyInput, Item, Remark};
 pub use marks::render_identity;
 pub use messages::{assemble_messages, assemble_messages_with};

@@ -81,6 +81,7 @@ pub fn assemble_messages_with(
     let request = entries.iter().rfind(asks).map(|entry| entry.seq);
     let input = AssemblyInput {
         view_tokens: running,
+        below: Vec::new(),
         requested: request.into_iter().collect(),
         items: vec![Item::Raw(entries)],
         state: None,

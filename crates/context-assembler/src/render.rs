@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::fmt::Write as _;
 
 use memory_model::{Part, ResultContent, Role, Seq, SeqRange, Summary};
+use turn_map::left_out;
 
 use crate::context::{ContextMessage, MessageOrigin};
 use crate::fit::{Line, Placed, fit};
@@ -67,18 +68,25 @@ fn origin(summary: &Summary) -> MessageOrigin {
 }
 
 /// Renders a short form of a summary with the text `text`. `lines` are the number of shown lines and the number of all
-/// lines.
+/// lines. A remark follows the text if `omitted` is not 0: the number of tokens that are left out.
 pub(crate) fn render_summary_form(
     summary: &Summary,
     text: &str,
     lines: (usize, usize),
+    omitted: u64,
 ) -> ContextMessage {
     let (lines, of_lines) = lines;
+    let id = escape(summary.id.as_str());
+    let mut body = escape_summary(text).into_owned();
+    if omitted > 0 {
+        if !body.is_empty() {
+            body.push('\n');
+        }
+        body.push_str(&left_out(omitted, &id));
+    }
     let xml = format!(
-        "<summary id=\"{}\" messages=\"{}\" lines=\"{lines} of {of_lines}\">\n{}\n</summary>",
-        escape(summary.id.as_str()),
+        "<summary id=\"{id}\" messages=\"{}\" lines=\"{lines} of {of_lines}\">\n{body}\n</summary>",
         summary.range,
-        escape_summary(text),
     );
     ContextMessage::new(Role::User, origin(summary), vec![Part::text(xml)])
 }

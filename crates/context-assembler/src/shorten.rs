@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use memory_model::Accounting;
+use memory_model::{Accounting, Summary};
 
 use crate::allotment::{SummaryCosts, allot};
 use crate::blocks::Block;
@@ -12,8 +12,9 @@ use crate::context::{ContextMessage, DegradationStep, Receipt};
 use crate::degrade::{degrade, is_mostly_text, total};
 use crate::digest::digests;
 use crate::media::limit_media_tokens;
-use crate::policy::{ABOVE_EVERY_FLOOR, large_share, step_size};
+use crate::policy::{ABOVE_EVERY_FLOOR, AssemblyPolicy, large_share, step_size};
 use crate::skeleton::{Run, Skeleton, SkeletonPiece};
+use crate::unfold::unfold;
 
 /// Divisor for the maximum cost of a single request: a quarter of the room. With several requests, each gets less.
 const REQUEST_SHARE: u64 = 4;
@@ -34,6 +35,9 @@ const DIGEST_SHARE: u64 = 20;
 const DIGEST_ROUNDS: usize = 4;
 
 /// A view that is being shortened to fit the room.
+///
+/// Summaries without ranks are shown whole as far as they fit, even if messages lose room. Then come the messages of the
+/// view, then the children of summaries, then quoted messages. So a larger room takes nothing away.
 struct Shortening<'v, 'a> {
     blocks: &'v [Block<'a>],
     skeleton: Skeleton<'a>,
@@ -49,58 +53,59 @@ struct Shortening<'v, 'a> {
     newest: Option<usize>,
     /// Cost of the latest group of messages, in tokens.
     newest_tokens: u64,
+    /// Whether there are summaries without ranks, which are shown whole or not at all.
+    has_written: bool,
     accounting: &'v dyn Accounting,
 }
 
 /// Chooses the blocks (summaries and groups of messages) of a context of at most `room` tokens.
 ///
 /// Summaries are shortened in steps, to the tokens of [`SummaryCosts::share`](crate::allotment::SummaryCosts::share).
-/// The oldest groups of messages are dropped in steps and replaced by digests.
-pub(crate) fn shorten(
-    blocks: &mut [Block<'_>],
+/// The oldest groups of messages are dropped in steps and replaced by digests. In a context without steps, summaries of
+/// the blocks are replaced by their children in `below`, if these fit whole.
+pub(crate) fn shorten<'a>(
+    blocks: &mut Vec<Block<'a>>,
+    below: &'a [Summary],
     room: u64,
-    steps: u64,
+    policy: &AssemblyPolicy,
     accounting: &dyn Accounting,
     receipt: &mut Receipt,
 ) -> Vec<Choice> {
-    let Some(newest) = newest(blocks) else {
+    let steps = policy.steps;
+    let Some(latest) = newest(blocks) else {
         return Vec::new();
     };
     let sum = blocks
         .iter()
         .map(|block| block.tokens)
         .fold(0, u64::saturating_add);
-    if sum <= room && !blocks.iter().any(Block::is_unread) {
+    let may_unfold = steps == 0 && !below.is_empty();
+    if sum <= room && !blocks.iter().any(Block::is_unread) && !may_unfold {
         return (0..blocks.len()).map(Choice::whole).collect();
     }
     let mut most = (room / MEDIA_SHARE.1 * MEDIA_SHARE.0).min(room.saturating_sub(BESIDE_MEDIA));
     loop {
         let media = cap_requests(blocks, (room, most), sum, accounting);
-        limit_large(blocks, newest, (room, media), steps, accounting);
-        if media == 0 || is_enough(blocks, newest, room, accounting) {
+        limit_large(blocks, latest, (room, media), steps, accounting);
+        if media == 0 || is_enough(blocks, latest, room, accounting) {
             break;
         }
         // One picture less.
         most = media - 1;
     }
-    let blocks = &*blocks;
-    let group = blocks.get(newest).filter(|block| !block.is_summary());
-    let newest_tokens = group.map_or(0, Block::shown_tokens);
-    let group = group.map(|_| newest);
-    let skeleton = Skeleton::new(blocks, group, accounting);
-    let shortening = Shortening {
-        costs: skeleton.costs(),
-        pointers: skeleton.runs().map(Run::pointer_tokens).sum(),
-        others: others(blocks, &skeleton),
-        skeleton,
-        blocks,
-        room,
-        steps,
-        newest: group,
-        newest_tokens,
-        accounting,
-    };
-    let mut choices = shortening.choices(newest, receipt);
+    if may_unfold && !blocks.iter().any(Block::is_unread) {
+        let of_view = |block: &&Block<'_>| !block.is_quoted || block.is_requested;
+        let messages = blocks.iter().filter(|block| !block.is_summary());
+        let messages = messages.filter(of_view).map(Block::shown_tokens);
+        let left = room.saturating_sub(messages.fold(0, u64::saturating_add));
+        let acknowledge = policy.acknowledge_summaries;
+        unfold(blocks, below, left, acknowledge, accounting);
+        let shown = blocks.iter().map(|block| block.tokens);
+        if shown.fold(0, u64::saturating_add) <= room {
+            return (0..blocks.len()).map(Choice::whole).collect();
+        }
+    }
+    let mut choices = Shortening::new(blocks, room, steps, accounting).choices(receipt);
     choices.sort_by_key(|choice| choice.blocks.start);
     choices
 }
@@ -236,10 +241,42 @@ fn others<'v, 'a>(blocks: &'v [Block<'a>], skeleton: &Skeleton<'a>) -> Vec<Other
     others
 }
 
-impl Shortening<'_, '_> {
+impl<'v, 'a> Shortening<'v, 'a> {
+    fn new(blocks: &'v [Block<'a>], room: u64, steps: u64, accounting: &'v dyn Accounting) -> Self {
+        let group = newest(blocks)
+            .and_then(|newest| Some((newest, blocks.get(newest).filter(|it| !it.is_summary())?)));
+        let newest_tokens = group.map_or(0, |(_, block)| block.shown_tokens());
+        let newest = group.map(|(newest, _)| newest);
+        let skeleton = Skeleton::new(blocks, newest, accounting);
+        Self {
+            costs: skeleton.costs(),
+            pointers: skeleton.runs().map(Run::pointer_tokens).sum(),
+            others: others(blocks, &skeleton),
+            has_written: skeleton.has_written(),
+            skeleton,
+            blocks,
+            room,
+            steps,
+            newest,
+            newest_tokens,
+            accounting,
+        }
+    }
+
+    /// Returns the room that the latest group of messages and the smallest digests leave in a context without steps, in
+    /// tokens.
+    fn beside_newest(&self) -> u64 {
+        let digests = match self.pointers {
+            0 => 0,
+            pointers => pointers.max(self.room / DIGEST_SHARE),
+        };
+        self.room
+            .saturating_sub(self.newest_tokens.saturating_add(digests))
+    }
+
     /// Chooses the largest of several fixed sizes for the summaries that leaves enough room for the latest group of
-    /// messages. `newest` is the index of the latest block that adds text to the context.
-    fn choices(&self, newest: usize, receipt: &mut Receipt) -> Vec<Choice> {
+    /// messages.
+    fn choices(&self, receipt: &mut Receipt) -> Vec<Choice> {
         let (room, costs) = (self.room, self.costs);
         let (mut stored, mut rendered) = (0_u64, 0_u64);
         let mut complete = true;
@@ -277,21 +314,19 @@ impl Shortening<'_, '_> {
         let most = most
             .into_iter()
             .find(|most| left(*most, self.newest_tokens));
-        self.with_newest_pieces(most.unwrap_or(all.min(room / 2)), newest, receipt)
+        self.with_newest_pieces(most.unwrap_or(all.min(room / 2)), receipt)
     }
 
     /// Returns the number of tokens for the summaries in a context without steps. It is smaller if the messages between
     /// the summaries and the latest group of messages need a digest (a short text in their place).
     fn filling(&self, others: u64) -> u64 {
         let share = self.costs.filling(others, self.room);
-        if self.pointers == 0 || others.saturating_add(share) <= self.room {
+        let is_only_newest = self.pointers == 0 && !self.has_written;
+        let fits = others.saturating_add(share) <= self.room;
+        if is_only_newest || fits || self.fits_with_messages(share) {
             return share;
         }
-        let digests = self.pointers.max(self.room / DIGEST_SHARE);
-        let left = self
-            .room
-            .saturating_sub(self.newest_tokens.saturating_add(digests));
-        share.min(left.max(self.costs.headlines))
+        share.min(self.beside_newest().max(self.costs.headlines))
     }
 
     /// Chooses summaries that cost `share` tokens together, the groups of messages from the first step that fits, and
@@ -301,6 +336,7 @@ impl Shortening<'_, '_> {
         // Room for digests. It is reduced if the dropped messages have less text.
         let mut reserve = match self.pointers {
             0 => 0,
+            _ if self.fits_with_messages(share) => 0,
             pointers if self.steps == 0 => {
                 let left = room.saturating_sub(self.newest_tokens);
                 pointers.max((self.room / DIGEST_SHARE).max(room / 8).min(left))
@@ -333,23 +369,26 @@ impl Shortening<'_, '_> {
         };
         let stepped = self.costs.whole.saturating_sub(share);
         receipt.stepped_tokens = stepped.saturating_add(cut.drop);
-        let mut choices = if self.steps == 0 {
-            // Summaries get the room that messages leave, and digests get the room that summaries leave.
+        let mut left = 0;
+        if self.steps == 0 {
             let whole = self.others.iter().skip(cut.first);
             let whole: u64 = whole.map(|other| other.block.shown_tokens()).sum();
             let messages = whole + cut.partial.map_or(0, |(_, limit)| limit);
-            let left = room.saturating_sub(messages);
-            let share = share + left.saturating_sub(total(&digested));
-            let choices = self.summaries(share);
-            let unused = share.saturating_sub(self.cost(&choices));
+            left = room.saturating_sub(messages);
+            left = left.saturating_sub(total(&digested));
+        }
+        // Lines of summaries get the room that messages leave, and digests get the room that summaries leave.
+        let mut choices = self.summaries(match self.has_written {
+            true => share,
+            false => share + left,
+        });
+        if self.steps == 0 || self.has_written {
+            let unused = (share + left).saturating_sub(self.cost(&choices));
             if unused > 0 {
                 let limit = total(&digested).saturating_add(unused);
                 digested = self.digests(&stretches, limit).0;
             }
-            choices
-        } else {
-            self.summaries(share)
-        };
+        }
         if let Some((place, limit)) = cut.partial {
             choices.extend(index_at(place).map(|index| Choice::within(index, limit)));
         }
@@ -361,6 +400,16 @@ impl Shortening<'_, '_> {
             shown: ChosenForm::Digest(message),
         }));
         choices
+    }
+
+    /// Returns whether whole summaries of `share` tokens fit together with all messages of the view, so that only quoted
+    /// messages are left out.
+    fn fits_with_messages(&self, share: u64) -> bool {
+        let of_view = self.others.iter().filter(|it| !it.block.is_quoted);
+        let complete = !of_view.clone().any(|other| other.block.is_unread());
+        let tokens = of_view.map(|other| other.block.shown_tokens());
+        let tokens = tokens.fold(share, u64::saturating_add);
+        self.has_written && complete && tokens <= self.room
     }
 
     /// Returns digests (short texts that replace groups of messages) of these stretches of blocks that cost at most
@@ -439,8 +488,8 @@ impl Shortening<'_, '_> {
     }
 
     /// Chooses the latest group of messages, shortened if necessary, and as many of the latest headlines and pointers
-    /// as fit into `tokens` tokens. `newest` is the index of the latest block that adds text to the context.
-    fn with_newest_pieces(&self, tokens: u64, newest: usize, receipt: &mut Receipt) -> Vec<Choice> {
+    /// as fit into `tokens` tokens.
+    fn with_newest_pieces(&self, tokens: u64, receipt: &mut Receipt) -> Vec<Choice> {
         receipt.stepped_tokens = self.costs.whole.saturating_sub(tokens);
         let limit = self.limit_of_newest(self.room.saturating_sub(tokens));
         let pieces = self
@@ -456,10 +505,10 @@ impl Shortening<'_, '_> {
                 SkeletonPiece::Run(run) => choices.extend(self.pointer(run)),
             }
         }
-        if self.newest.is_some() {
-            choices.push(Choice::within(newest, limit));
-        } else if choices.is_empty() {
-            choices.push(self.newest_summary(newest));
+        match self.newest {
+            Some(newest) => choices.push(Choice::within(newest, limit)),
+            None if choices.is_empty() => choices.extend(self.newest_summary()),
+            None => {}
         }
         choices
     }
@@ -480,14 +529,15 @@ impl Shortening<'_, '_> {
 
     /// Chooses only the latest summary, for a room that is too small for its headline and another summary or group of
     /// messages.
-    fn newest_summary(&self, newest: usize) -> Choice {
+    fn newest_summary(&self) -> Option<Choice> {
+        let newest = newest(self.blocks)?;
         let forms = self.skeleton.pieces.iter().find_map(|piece| match piece {
             SkeletonPiece::Summary(forms) if forms.index == newest => Some(forms),
             _ => None,
         });
-        match forms.filter(|forms| forms.tokens(0) <= self.room) {
+        Some(match forms.filter(|forms| forms.tokens(0) <= self.room) {
             Some(forms) => forms.choice(0, self.accounting).0,
             None => Choice::within(newest, self.room),
-        }
+        })
     }
 }

@@ -92,20 +92,29 @@ impl<'a> Skeleton<'a> {
     /// Returns the total costs of the summaries, whole and as headlines. Includes the blocks that are always shown
     /// whole.
     pub(crate) fn costs(&self) -> SummaryCosts {
-        let mut costs = SummaryCosts {
-            whole: 0,
-            headlines: 0,
-        };
+        let mut costs = SummaryCosts::default();
         for piece in &self.pieces {
-            let (whole, least) = match piece {
-                SkeletonPiece::Summary(forms) => (forms.tokens(forms.count() - 1), forms.tokens(0)),
-                SkeletonPiece::Small(_, tokens) => (*tokens, *tokens),
+            let (whole, least, is_written) = match piece {
+                SkeletonPiece::Summary(forms) => {
+                    let whole = forms.tokens(forms.count() - 1);
+                    (whole, forms.tokens(0), forms.is_written)
+                }
+                SkeletonPiece::Small(_, tokens) => (*tokens, *tokens, false),
                 SkeletonPiece::Run(_) => continue,
             };
+            let most = if is_written { whole } else { least };
             costs.whole = costs.whole.saturating_add(whole);
             costs.headlines = costs.headlines.saturating_add(least);
+            costs.written = costs.written.saturating_add(most);
         }
         costs
+    }
+
+    /// Returns whether a summary is shown whole or not at all, because its lines have no ranks.
+    pub(crate) fn has_written(&self) -> bool {
+        self.pieces
+            .iter()
+            .any(|piece| matches!(piece, SkeletonPiece::Summary(forms) if forms.is_written))
     }
 
     /// Returns the cost of the blocks that are always shown whole, in tokens.

@@ -64,5 +64,6 @@ mod told_twice;
 mod turns;
 mod usage;
 mod waiting;
+mod whole_summaries;
 mod whole_view;
 mod windows;

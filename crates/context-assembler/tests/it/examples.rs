@@ -231,6 +231,7 @@ fn a_known_trim_is_applied_and_says_so() {
     ];
     let entries = log(messages, &accounting);
     let input = |policy: &str| AssemblyInput {
+        below: Vec::new(),
         view_tokens: 100,
         requested: Vec::new(),
         state: None,
@@ -379,6 +380,7 @@ fn no_text_looks_like_a_heading() {
 fn an_item_may_be_empty() {
     let accounting = accounting(HeuristicEstimator::Bytes4);
     let input = context_assembler::AssemblyInput {
+        below: Vec::new(),
         view_tokens: 0,
         requested: Vec::new(),
         state: None,

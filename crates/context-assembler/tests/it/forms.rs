@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use context_assembler::{
     AssemblyInput, AssemblyPolicy, Budget, Context, DegradationStep, Item, MessageOrigin, Preamble,
-    assemble,
+    assemble, is_ranked,
 };
 use memory_model::{Accounting, EntryKind, LogEntry, Part, Role, Seq, SeqRange, Summary};
 use proptest::prelude::*;
@@ -16,6 +16,9 @@ use crate::script::{Event, PRESETS, Shown, accounting, event, input, log, messag
 /// Returns the lines of a summary, each with the number of the shortest form that contains it.
 fn lines(summary: &Summary, accounting: &dyn Accounting) -> Vec<(String, usize)> {
     let lines: Vec<&str> = summary.text().split('\n').collect();
+    if !is_ranked(summary) {
+        return lines.into_iter().map(|line| (line.to_owned(), 1)).collect();
+    }
     let mut ranks: Vec<u8> = summary.body.ranks().unwrap_or_default().to_vec();
     let of_lines = ranks.clone();
     ranks.sort_unstable();
@@ -70,13 +73,16 @@ fn headline_cost(summary: &Summary, accounting: &dyn Accounting) -> u64 {
         .filter(|(_, form)| *form == 0)
         .map(|(line, _)| xml(line))
         .collect();
+    let (id, range, of_lines) = (&summary.id, summary.range, all.len());
+    let (lines, said) = match is_ranked(summary) {
+        true => (headline.len(), headline.join("\n")),
+        false => (
+            0,
+            format!("[… {} tokens left out; expand {id} …]", summary.tokens),
+        ),
+    };
     let text = format!(
-        "<summary id=\"{}\" messages=\"{}\" lines=\"{} of {}\">\n{}\n</summary>",
-        summary.id,
-        summary.range,
-        headline.len(),
-        all.len(),
-        headline.join("\n"),
+        "<summary id=\"{id}\" messages=\"{range}\" lines=\"{lines} of {of_lines}\">\n{said}\n</summary>"
     );
     message_cost(text, accounting).min(summary.tokens)
 }
@@ -216,6 +222,8 @@ fn said(context: &Context) -> Said {
             // A summary with a headline that does not fit is shortened like a group.
             MessageOrigin::Summary { first, .. }
                 if context.receipt.degraded.iter().any(|d| d.first == first) => {}
+            // The current parts of a summary without ranks.
+            MessageOrigin::Summary { .. } if text.contains(" tokens left out; expand sum_") => {}
             MessageOrigin::Summary { .. } => {
                 let line = |line: &&str| line.starts_with('S');
                 said.lines
@@ -271,6 +279,12 @@ fn says_no_less(small: &Context, large: &Context) {
             small.receipt,
             large.receipt
         );
+    }
+    // Digests fill the room that a summary without ranks leaves until it fits whole.
+    let is_left_out = |part: &Part| matches!(part, Part::Text { text } if text.contains(" tokens left out; expand sum_"));
+    let mut parts = small.messages.iter().flat_map(|message| &message.parts);
+    if parts.any(is_left_out) {
+        return;
     }
     for (author, (beginning, end)) in &before.beginnings {
         let seq = Seq(author.split(' ').next().unwrap().parse().unwrap());

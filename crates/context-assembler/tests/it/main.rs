@@ -21,3 +21,4 @@ mod requests;
 mod script;
 mod snapshots;
 mod state;
+mod written;

@@ -53,6 +53,7 @@ fn read(entries: &[LogEntry], policy: &AssemblyPolicy, budget: Budget) -> Assemb
     });
     let read = Item::Raw(read.to_vec());
     AssemblyInput {
+        below: Vec::new(),
         view_tokens,
         requested: Vec::new(),
         state: None,
@@ -182,6 +183,7 @@ impl Growing {
             item => panic!("{item:?}"),
         };
         AssemblyInput {
+            below: Vec::new(),
             view_tokens: items.iter().map(cost).sum(),
             requested: Vec::new(),
             state: None,

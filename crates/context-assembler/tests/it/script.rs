@@ -313,7 +313,7 @@ pub(crate) enum Shown {
         bytes: usize,
         depth: u32,
     },
-    /// A summary of `lines` lines, ranked or not.
+    /// A summary of `lines` lines: an extract with ranks, or a written text without.
     Lines {
         lines: usize,
         ranked: bool,
