@@ -93,11 +93,11 @@ async fn write(
     request: &SummaryRequest<'_>,
     window: Option<ModelWindow>,
 ) -> Result<SummarizerResponse, Error> {
-    let prompt = asker.prompts.render(request);
     let Some(window) = window else {
+        let prompt = asker.prompts.render(request);
         return asker.ask(&prompt, request).await;
     };
-    if let Some(prompt) = window.fit(prompt, request) {
+    if let Some(prompt) = window.prompt(asker.prompts, request) {
         return asker.ask(&prompt, request).await;
     }
     match window.overflow {
@@ -118,7 +118,7 @@ impl<M: ChatModel> Summarizer for LlmSummarizer<M> {
 
     fn calls_needed(&self, request: &SummaryRequest<'_>) -> u64 {
         let Some(window) = self.window else { return 1 };
-        let fits = window.fit(self.prompts.render(request), request).is_some();
+        let fits = window.prompt(&self.prompts, request).is_some();
         match window.overflow {
             Overflow::Parts if !fits => {
                 parts::calls_needed(&self.asker(&Unguarded), request, window)
