@@ -208,11 +208,17 @@ mod tests {
     fn reminders_go_from_both_ends_and_stay_within_a_text() {
         let reminder = "<system-reminder>\nMind the files.\n</system-reminder>";
         for (text, rest) in [
-            (format!("     1\tlet a = 1;\n\n{reminder}\n"), "     1\tlet a = 1;"),
+            (
+                format!("     1\tlet a = 1;\n\n{reminder}\n"),
+                "     1\tlet a = 1;",
+            ),
             (format!("{reminder}\n{reminder}\n  built"), "  built"),
             (format!("built{reminder}\n{reminder}"), "built"),
             (format!("{reminder}{reminder}"), ""),
-            ("<local-command-caveat>Mind.</local-command-caveat>".to_owned(), ""),
+            (
+                "<local-command-caveat>Mind.</local-command-caveat>".to_owned(),
+                "",
+            ),
         ] {
             assert_eq!(without_reminders(&text), rest, "{text:?}");
         }

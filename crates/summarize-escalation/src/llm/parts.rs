@@ -309,7 +309,8 @@ fn group(
     window: ModelWindow,
     division: Division,
 ) -> Result<(Vec<Group>, u64), Error> {
-    let unclipped = request.prompts.unwrap_or(asker.prompts).clip.shortest();
+    let clip = request.prompts.unwrap_or(asker.prompts).clip;
+    let unclipped = clip.shortest(request.source.len());
     // What a result shows may depend on its call, and a part may lack the call.
     let whole = piece_texts(request.source, unclipped, request.conventions);
     let pieces = request.source.iter().zip(&whole);

@@ -8,6 +8,11 @@ pub const LEAST_CHARS: usize = 2_000;
 /// Default maximum number of characters that a prompt shows of a pasted document.
 pub const DOCUMENT_CHARS: usize = 8_000;
 
+/// Default number of tokens above which a source is shortened even if the model's window has room for it. It is what
+/// a prompt of texts of [`LEAST_CHARS`] characters costs for an ordinary leaf, so that a summary costs about the same
+/// whatever the lengths of its results.
+pub const ROOM_TOKENS: u64 = 10_000;
+
 /// Maximum number of characters that a prompt shows of each text; `None` shows the whole text. Of a longer text, the
 /// prompt shows two thirds of the maximum from the start and one third from the end. Between them it gives the number
 /// of omitted characters, the length of the whole text, and the message that shows it.
@@ -26,18 +31,23 @@ pub struct Clip {
     /// Maximum number of characters of an earlier summary.
     pub summaries: Option<usize>,
     /// Number of characters to which documents, arguments and results may be shortened if the source is longer than
-    /// the model's window has room for. The longest of them are shortened first, and none below this number. `None`
-    /// shortens none for this reason.
+    /// there is room for. The longest of them are shortened first, and none below this number. `None` shortens none for
+    /// this reason.
     pub least: Option<usize>,
+    /// Maximum cost of the shown source, in tokens, as far as `least` allows; `None` shows as much as the model's window
+    /// has room for. A window with less room always counts.
+    pub room: Option<u64>,
 }
 
 impl Default for Clip {
     /// Shows texts of users and assistants whole, [`DOCUMENT_CHARS`] characters of a document, and as much of tool calls
-    /// and results as there is room for, at least [`LEAST_CHARS`] characters of each.
+    /// and results as there is room for, at least [`LEAST_CHARS`] characters of each. There is room for [`ROOM_TOKENS`]
+    /// tokens, or for as much as the model's window has, if that is less.
     fn default() -> Self {
         Self {
             documents: Some(DOCUMENT_CHARS),
             least: Some(LEAST_CHARS),
+            room: Some(ROOM_TOKENS),
             ..Self::NONE
         }
     }
@@ -52,6 +62,7 @@ impl Clip {
         results: None,
         summaries: None,
         least: None,
+        room: None,
     };
 
     /// Returns these maximums, each lowered to at most `chars` characters.
@@ -73,10 +84,26 @@ impl Clip {
         }
     }
 
-    /// Returns these maximums with the shortest texts that a lack of room may lead to.
-    pub(crate) fn shortest(self) -> Self {
-        self.least
-            .map_or(self, |chars| self.material_at_most(chars))
+    /// Returns these maximums for a source of so many messages and summaries: of a message alone, as much is shown as the
+    /// model's window has room for, because there is nothing else to summarize.
+    pub(crate) fn for_pieces(self, pieces: usize) -> Self {
+        match pieces {
+            1 => Self {
+                documents: None,
+                room: None,
+                ..self
+            },
+            _ => self,
+        }
+    }
+
+    /// Returns these maximums with the shortest texts that a lack of room may lead to, for a source of so many messages
+    /// and summaries. A part of a message alone is as long as the room.
+    pub(crate) fn shortest(self, pieces: usize) -> Self {
+        match self.least {
+            Some(chars) if pieces != 1 => self.material_at_most(chars),
+            _ => self.for_pieces(pieces),
+        }
     }
 }
 

@@ -7,7 +7,7 @@
 //! Only conversation is shown: no notes, no reasoning, no reminders of programs, and no messages without words; the
 //! opening tag counts the messages that are left out. A text that a program put into a user's message, such as the
 //! template of a slash command, is one line. Of pasted documents, tool arguments and results, the longest are shortened
-//! until the model's window has room for the prompt, none below [`LEAST_CHARS`] characters. The data of images and files
+//! until there is room for the prompt, none below [`LEAST_CHARS`] characters. The data of images and files
 //! is left out.
 
 mod clip;
@@ -22,7 +22,7 @@ mod sets;
 mod source;
 mod strip;
 
-pub use clip::{Clip, DOCUMENT_CHARS, LEAST_CHARS};
+pub use clip::{Clip, DOCUMENT_CHARS, LEAST_CHARS, ROOM_TOKENS};
 pub use render::render;
 pub use set::{AnswerFormat, InvalidTemplate, PromptSet, Slot, Template};
 pub use sets::PROMPT_VERSION;

@@ -20,8 +20,6 @@ const INSTRUCTIONS_RULE: &str = " The one exception is <instructions>: it comes 
 const PREVIOUS_RULE: &str = " <previous_context> tells what was before: it is there to understand the beginning, \
                              and its content is kept elsewhere. Take from it only what this material changes.";
 
-/// Maximum cost of a prompt and its answer, in tokens, if the window of the model is not known.
-const UNKNOWN_WINDOW: u64 = 32_000;
 /// Minimum number of tokens that a prompt must leave for the answer.
 pub(crate) const LEAST_ANSWER: u64 = 64;
 /// Minimum desired length of a summary whose source is shown in part, in tokens, unless the request wants less.
@@ -35,6 +33,8 @@ pub(crate) struct Rendered {
     pub(crate) prompt: ChatPrompt,
     /// Estimated cost of the prompt, in tokens.
     pub(crate) input: u64,
+    /// Estimated cost of the shown source, in tokens.
+    source: u64,
     /// Maximum length of the answer that the prompt names, in tokens; 0 if it names none.
     pub(crate) ceiling: u64,
 }
@@ -90,23 +90,26 @@ impl Length {
 impl PromptSet {
     /// Renders the prompt for a request. If the request has prompts of its own, these are used instead.
     ///
-    /// The model's window is not known here: texts of tools and pasted documents are shortened as for a window of 32,000
-    /// tokens. A summarizer with a [`ModelWindow`](crate::ModelWindow) shows as much as that window has room for.
+    /// The model's window is not known here: the prompt shows as much as [`Clip::room`] allows.
     pub fn render(&self, request: &SummaryRequest<'_>) -> ChatPrompt {
-        self.render_within(request, UNKNOWN_WINDOW).prompt
+        self.render_within(request, u64::MAX).prompt
     }
 
-    /// Renders the prompt for a request so that prompt and answer cost at most `room` tokens. The longest texts of tools
-    /// and the longest documents are shortened until it fits, but none below [`Clip::least`], so that the prompt may
-    /// cost more.
-    pub(crate) fn render_within(&self, request: &SummaryRequest<'_>, room: u64) -> Rendered {
+    /// Renders the prompt for a request so that prompt and answer cost at most `window` tokens, and the shown source at
+    /// most [`Clip::room`]. The longest texts of tools and the longest documents are shortened until it fits, but none
+    /// below [`Clip::least`], so that the prompt may cost more.
+    pub(crate) fn render_within(&self, request: &SummaryRequest<'_>, window: u64) -> Rendered {
         let set = request.prompts.unwrap_or(self);
         let plan = Plan::new(set, request);
-        let whole = plan.render(set.clip, None);
-        let Some(least) = set.clip.least.filter(|_| !whole.fits(room)) else {
+        let clip = set.clip.for_pieces(request.source.len());
+        let whole = plan.render(clip, None);
+        let fits = |rendered: &Rendered| {
+            rendered.fits(window) && clip.room.is_none_or(|room| rendered.source <= room)
+        };
+        let Some(least) = clip.least.filter(|_| !fits(&whole)) else {
             return whole;
         };
-        let at = |chars: usize| plan.render(set.clip.material_at_most(chars), None);
+        let at = |chars: usize| plan.render(clip.material_at_most(chars), None);
         // The limits to try, from the lowest to the highest.
         let next = |chars: &usize| Some(*chars * STEP.0 / STEP.1).filter(|chars| *chars > least);
         let mut limits: Vec<usize> =
@@ -116,10 +119,10 @@ impl PromptSet {
         let mut best = at(least);
         // Indices of the highest limit that is known to fit, and of the lowest that does not.
         let (mut low, mut high) = (0, limits.len());
-        while best.fits(room) && high - low > 1 {
+        while fits(&best) && high - low > 1 {
             let middle = (low + high) / 2;
             let tried = at(limits.get(middle).copied().unwrap_or(least));
-            match tried.fits(room) {
+            match fits(&tried) {
                 true => (low, best) = (middle, tried),
                 false => high = middle,
             }
@@ -195,15 +198,14 @@ impl<'p, 'a> Plan<'p, 'a> {
         let request = self.request;
         let count = |text: &str| request.estimator.text(text);
         let source = self.reading.text(clip);
-        let length = length.unwrap_or_else(|| {
-            let shown = count(&source).saturating_add(self.update.map_or(0, count));
-            Length::of_shown(request, shown)
-        });
+        let shown = count(&source).saturating_add(self.update.map_or(0, count));
+        let length = length.unwrap_or_else(|| Length::of_shown(request, shown));
         let fill = |slot: Slot| self.fill(slot, &source, length);
         let system = self.template.fill(fill);
         let user = self.set.user.fill(fill);
         Rendered {
             input: count(&system).saturating_add(count(&user)),
+            source: shown,
             ceiling: length.ceiling,
             // The model may write twice the desired length. The ladder judges an answer that is too long, and the
             // provider does not stop it within a sentence.

@@ -69,7 +69,12 @@ mod tests {
             message: "503".to_owned(),
         };
         assert_eq!(retry(&failed), "");
-        for reason in [Reason::Empty, Reason::CutOff, Reason::Refused, Reason::Filtered] {
+        for reason in [
+            Reason::Empty,
+            Reason::CutOff,
+            Reason::Refused,
+            Reason::Filtered,
+        ] {
             let said = retry(&reason);
             assert!(said.starts_with("An earlier answer") && said.ends_with(".\n\n"));
             assert!(!said.to_lowercase().contains("halve"));

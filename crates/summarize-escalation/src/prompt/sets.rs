@@ -133,10 +133,7 @@ impl PromptSet {
 # Current State\nWhat works, what does not, what is half done at this moment.\n\
 # Blockers and Gotchas\nWhat stands in the way, what surprised, what must not be tried again.\n\
 # Next Steps\nIn order, each small enough to begin with.\n\n";
-        let form = format!(
-            "{{brevity}}Form:\n{}{{length}}\n{{data_rule}}",
-            sections()
-        );
+        let form = format!("{{brevity}}Form:\n{}{{length}}\n{{data_rule}}", sections());
         Self {
             id: "anna@2".to_owned(),
             leaf: Template::known(&format!(

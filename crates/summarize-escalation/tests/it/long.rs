@@ -103,11 +103,7 @@ async fn a_message_longer_than_the_window_is_shortened_and_says_so() {
     let model = LlmSummarizer::new("m", keep.clone()).with_window(ModelWindow::tokens(3_000));
     model.summarize(&request).await.unwrap();
     let prompts = keep.0.lock().unwrap().clone();
-    assert!(
-        prompts
-            .iter()
-            .any(|p| p.contains(": expand message 3 …]"))
-    );
+    assert!(prompts.iter().any(|p| p.contains(": expand message 3 …]")));
     assert!(!prompts.iter().any(|p| p.contains("expand message 1")));
 }
 

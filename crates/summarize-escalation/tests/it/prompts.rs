@@ -1,7 +1,9 @@
 use memory_model::{LogEntry, Message, Part, RawJson, Role, Seq, SeqRange, Summary};
 use message_formats::KnownAgents;
 use proptest::prelude::*;
-use summarize_escalation::prompt::{Clip, LEAST_CHARS, PromptSet, Slot, Template, render};
+use summarize_escalation::prompt::{
+    Clip, DOCUMENT_CHARS, LEAST_CHARS, PromptSet, Slot, Template, render,
+};
 use summarize_escalation::{ErrorKind, Purpose, Reason, Source, Style, SummaryRequest, testing};
 use token_estimate::{HeuristicEstimator, TokenEstimator as _};
 
@@ -308,7 +310,11 @@ fn only_results_are_cut() {
     };
     assert_eq!(shown(results), [21_400, 4_996, 2_000]);
     // By default, there is room for the arguments and the result, and a document is cut.
-    assert_eq!(shown(Clip::default()), [19_400, 4_996, 10_000]);
+    let roomy = Clip {
+        room: None,
+        ..Clip::default()
+    };
+    assert_eq!(shown(roomy), [19_400, 4_996, 10_000]);
 }
 
 #[test]
@@ -336,11 +342,21 @@ fn the_longest_results_are_shortened_first() {
     ]);
     let source: Vec<Source<'_>> = log.iter().map(Source::from).collect();
     let request = request(&source, 0);
+    let set = |room| PromptSet {
+        clip: Clip {
+            room,
+            ..Clip::default()
+        },
+        ..PromptSet::standard()
+    };
     let shown = |tokens: u64| {
-        let seen = testing::prompt_within(&PromptSet::standard(), &request, tokens);
+        let seen = testing::prompt_within(&set(None), &request, tokens);
         let cost = HeuristicEstimator::Bytes4.text(&seen.system)
             + HeuristicEstimator::Bytes4.text(&seen.user);
-        (cost, ["aaaa", "bbbb", "cccc"].map(|text| 4 * seen.user.matches(text).count()))
+        (
+            cost,
+            ["aaaa", "bbbb", "cccc"].map(|text| 4 * seen.user.matches(text).count()),
+        )
     };
     assert_eq!(shown(20_000).1, [40_000, 12_000, 3_000]);
     let (cost, [a, b, c]) = shown(9_000);
@@ -349,8 +365,15 @@ fn the_longest_results_are_shortened_first() {
     let (cost, [a, b, c]) = shown(5_000);
     assert!((4_000..=5_000).contains(&cost), "{cost}");
     assert!(a == b && b > 3_000 && c == 3_000, "{a} {b} {c}");
+    // A window with more room than there should be makes no difference.
+    let whole = set(Some(9_000)).render(&request).user;
+    let cost = HeuristicEstimator::Bytes4.text(&whole);
+    assert!((7_000..=9_000).contains(&cost), "{cost}");
     let (_, [a, b, c]) = shown(1_000);
-    assert!([a, b, c].iter().all(|n| (1_900..=2_000).contains(n)), "{a} {b} {c}");
+    assert!(
+        [a, b, c].iter().all(|n| (1_900..=2_000).contains(n)),
+        "{a} {b} {c}"
+    );
 }
 
 /// A retry says what was wrong, in the style that mends it.
@@ -394,13 +417,20 @@ fn prompts_show_conversation_only() {
         ..Message::user(text)
     };
     let log = log(vec![
-        Message::note(Role::System, vec![Part::text(r#"{"parentUuid":"u1","subtype":"stop_hook"}"#)]),
+        Message::note(
+            Role::System,
+            vec![Part::text(r#"{"parentUuid":"u1","subtype":"stop_hook"}"#)],
+        ),
         Message::user(format!("{reminder}\nPaint the door green.")),
         reasoning,
         meta(reminder),
         Message::user("<command-name>/review</command-name><command-args>the door</command-args>"),
         meta(&template),
-        Message::tool_call("c1", "Read", RawJson::parse(r#"{"file_path":"door.txt"}"#).unwrap()),
+        Message::tool_call(
+            "c1",
+            "Read",
+            RawJson::parse(r#"{"file_path":"door.txt"}"#).unwrap(),
+        ),
         Message::tool_result("c1", format!("1\tblue\n\n{reminder}\n")),
     ]);
     let source: Vec<Source<'_>> = log.iter().map(Source::from).collect();
@@ -420,4 +450,19 @@ fn extracts_among_summaries_are_marked() {
     let user = render(&request(&source, 200)).user;
     assert!(user.contains("<summary messages=\"1-40\" written=\"without a model\">"));
     assert!(user.contains("<summary messages=\"41-80\">"));
+}
+
+/// A text of which nothing else is to be summarised is shown whole, however long it is.
+#[test]
+fn a_document_alone_is_whole_and_among_others_has_head_and_tail() {
+    let long = format!("HEAD{}TAIL", "ж".repeat(20_000));
+    let log = log(vec![Message::user(&*long), Message::assistant("Read.")]);
+    let source: Vec<Source<'_>> = log.iter().map(Source::from).collect();
+    let shown = |source: &[Source<'_>]| {
+        let user = render(&request(source, 0)).user;
+        assert!(user.contains("HEAD") && user.contains("TAIL"));
+        user.matches("ж").count()
+    };
+    assert_eq!(shown(&source[..1]), 20_000);
+    assert_eq!(shown(&source), DOCUMENT_CHARS - 8);
 }
