@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Default number of characters below which a prompt shortens no text of a tool and no pasted document. Two thirds of
-/// a shortened text are from its start and one third from its end; between them is the number of omitted characters.
+/// Default number of characters below which a prompt shortens no arguments and no result of a tool call. Two thirds of a
+/// shortened text are from its start and one third from its end; between them is the number of omitted characters.
 pub const LEAST_CHARS: usize = 2_000;
 /// Default maximum number of characters that a prompt shows of a pasted document.
 pub const DOCUMENT_CHARS: usize = 8_000;
@@ -30,9 +30,8 @@ pub struct Clip {
     pub results: Option<usize>,
     /// Maximum number of characters of an earlier summary.
     pub summaries: Option<usize>,
-    /// Number of characters to which documents, arguments and results may be shortened if the source is longer than
-    /// there is room for. The longest of them are shortened first, and none below this number. `None` shortens none for
-    /// this reason.
+    /// Number of characters to which arguments and results may be shortened if the source is longer than there is room
+    /// for. The longest of them are shortened first, and none below this number. `None` shortens none for this reason.
     pub least: Option<usize>,
     /// Maximum cost of the shown source, in tokens, as far as `least` allows; `None` shows as much as the model's window
     /// has room for. A window with less room always counts.
@@ -69,15 +68,15 @@ impl Clip {
     pub fn at_most(self, chars: usize) -> Self {
         Self {
             text: lower(self.text, chars),
+            documents: lower(self.documents, chars),
             summaries: lower(self.summaries, chars),
-            ..self.material_at_most(chars)
+            ..self.tools_at_most(chars)
         }
     }
 
-    /// Returns these maximums, with those of documents, arguments and results lowered to at most `chars` characters.
-    pub(crate) fn material_at_most(self, chars: usize) -> Self {
+    /// Returns these maximums, with those of arguments and results lowered to at most `chars` characters.
+    pub(crate) fn tools_at_most(self, chars: usize) -> Self {
         Self {
-            documents: lower(self.documents, chars),
             arguments: lower(self.arguments, chars),
             results: lower(self.results, chars),
             ..self
@@ -101,7 +100,7 @@ impl Clip {
     /// and summaries. A part of a message alone is as long as the room.
     pub(crate) fn shortest(self, pieces: usize) -> Self {
         match self.least {
-            Some(chars) if pieces != 1 => self.material_at_most(chars),
+            Some(chars) if pieces != 1 => self.tools_at_most(chars),
             _ => self.for_pieces(pieces),
         }
     }

@@ -6,9 +6,9 @@
 //!
 //! Only conversation is shown: no notes, no reasoning, no reminders of programs, and no messages without words; the
 //! opening tag counts the messages that are left out. A text that a program put into a user's message, such as the
-//! template of a slash command, is one line. Of pasted documents, tool arguments and results, the longest are shortened
-//! until there is room for the prompt, none below [`LEAST_CHARS`] characters. The data of images and files
-//! is left out.
+//! template of a slash command, is one line. A pasted document has at most [`DOCUMENT_CHARS`] characters. Of the arguments
+//! and results of tool calls, the longest are shortened until there is room for the prompt, none below [`LEAST_CHARS`]
+//! characters. The data of images and files is left out.
 
 mod clip;
 mod data;

@@ -96,8 +96,8 @@ impl PromptSet {
     }
 
     /// Renders the prompt for a request so that prompt and answer cost at most `window` tokens, and the shown source at
-    /// most [`Clip::room`]. The longest texts of tools and the longest documents are shortened until it fits, but none
-    /// below [`Clip::least`], so that the prompt may cost more.
+    /// most [`Clip::room`]. The longest arguments and results of tool calls are shortened until it fits, but none below
+    /// [`Clip::least`], so that the prompt may cost more.
     pub(crate) fn render_within(&self, request: &SummaryRequest<'_>, window: u64) -> Rendered {
         let set = request.prompts.unwrap_or(self);
         let plan = Plan::new(set, request);
@@ -109,7 +109,7 @@ impl PromptSet {
         let Some(least) = clip.least.filter(|_| !fits(&whole)) else {
             return whole;
         };
-        let at = |chars: usize| plan.render(clip.material_at_most(chars), None);
+        let at = |chars: usize| plan.render(clip.tools_at_most(chars), None);
         // The limits to try, from the lowest to the highest.
         let next = |chars: &usize| Some(*chars * STEP.0 / STEP.1).filter(|chars| *chars > least);
         let mut limits: Vec<usize> =

@@ -16,6 +16,8 @@ use super::data::{medium, result_text};
 const LINE_CHARS: usize = 160;
 /// First characters of a text in which a program only repeats the command that the user gave.
 const COMMAND: &str = "<command-";
+/// Maximum number of bytes of a command that is written on one line.
+const COMMAND_BYTES: usize = 240;
 
 /// Words of one message, by speaker.
 #[derive(Debug)]
@@ -149,7 +151,10 @@ fn user<'a>(
 ) {
     let user = conventions.user_text(text, entry.meta.as_ref());
     let is_long = user.typed.len() > TYPED_BYTES;
+    let is_command = user.injected.iter().any(|text| text.starts_with(COMMAND))
+        && user.typed.len() <= COMMAND_BYTES;
     let text = match user.typed {
+        text if is_command => Cow::Owned(text.split_whitespace().collect::<Vec<_>>().join(" ")),
         Cow::Borrowed(text) => Cow::Borrowed(text.trim()),
         Cow::Owned(text) => Cow::Owned(text.trim().to_owned()),
     };

@@ -43,7 +43,7 @@ const EXPAND: &str = "- The last line begins with \"Expand for details about:\" 
 
 const BRIEF: &str = "Be brief: where something must go, give up dates, explanations and finished steps before anything else.\n\n";
 
-const MARKS: &str = "- Begin each line with a mark: [1] for what must be known whatever else is forgotten, such as requests, constraints, the present state and the next step; [2] for decisions, causes and exact names; [3] for the rest. A reader with little room sees the lines with [1] only, so each line must be understood without the lines around it.\n";
+const MARKS: &str = "- Begin each line with a mark, also the lines that are described below: [1] for what must be known whatever else is forgotten, such as requests, constraints, the present state and the next step; [2] for decisions, causes and exact names; [3] for the rest. A reader with little room sees the lines with [1] only, so each line must be understood without the lines around it.\n";
 
 fn plain() -> String {
     format!("- Plain text, {LANGUAGE}. No heading, no preamble, no remark about the task.\n")

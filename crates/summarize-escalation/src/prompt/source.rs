@@ -44,14 +44,15 @@ impl<'a> Reading<'a> {
         }
     }
 
-    /// Returns the number of characters of the longest text that may be shortened for lack of room.
+    /// Returns the number of characters of the longest text of a tool, which may be shortened for lack of room.
     pub(super) fn longest(&self) -> usize {
         let lines = self.shown.iter().flat_map(|shown| match shown {
             Shown::Message(_, said) => said.lines.as_slice(),
             _ => &[],
         });
-        let material = lines.filter(|line| line.kind != LineKind::Speech);
-        let chars = material.map(|line| line.text.chars().count());
+        let is_tool =
+            |line: &&Line<'_>| matches!(line.kind, LineKind::Arguments | LineKind::Result);
+        let chars = lines.filter(is_tool).map(|line| line.text.chars().count());
         chars.max().unwrap_or(0)
     }
 

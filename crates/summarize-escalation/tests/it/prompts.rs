@@ -424,7 +424,9 @@ fn prompts_show_conversation_only() {
         Message::user(format!("{reminder}\nPaint the door green.")),
         reasoning,
         meta(reminder),
-        Message::user("<command-name>/review</command-name><command-args>the door</command-args>"),
+        Message::user(
+            "<command-message>review</command-message>\n<command-name>/review</command-name>\n<command-args>the door</command-args>",
+        ),
         meta(&template),
         Message::tool_call(
             "c1",
