@@ -77,6 +77,8 @@ mod tests {
         assert_eq!(body.text(), text);
         let ranks = body.ranks().unwrap();
         assert!(ranks[1] >= ranks[3] && ranks[3] > ranks[0] && ranks[0] > ranks[2]);
+        // What is less important costs the lines with `[1]` nothing, wherever it stands.
+        assert_eq!(ranks[1], u8::MAX);
         // A citation, and a text without marks, are no marks.
         assert_eq!(read("[12] said so.\nIt works.").ranks(), None);
         assert_eq!(read("[1](url)").text(), "[1](url)");
