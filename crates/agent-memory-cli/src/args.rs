@@ -377,6 +377,8 @@ pub(crate) enum Reasoning {
 pub(crate) enum Prompts {
     /// A short list of facts to keep and to drop
     Standard,
+    /// The same, with a mark of importance for each line: a context with little room shows the most important ones
+    RankedLines,
     /// A handoff of seven sections
     HandoffSections,
     /// A checkpoint of six sections

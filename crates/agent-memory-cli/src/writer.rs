@@ -247,6 +247,7 @@ fn summarizer(
     if let Some(prompts) = args.prompts {
         model = model.with_prompts(match prompts {
             Prompts::Standard => PromptSet::standard(),
+            Prompts::RankedLines => PromptSet::ranked_lines(),
             Prompts::HandoffSections => PromptSet::handoff_sections(),
             Prompts::Checkpoint => PromptSet::checkpoint(),
             Prompts::NumberedSections => PromptSet::numbered_sections(),

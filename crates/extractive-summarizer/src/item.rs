@@ -8,7 +8,7 @@ use crate::later::Later;
 use crate::ran::Ran;
 
 /// Maximum length of a user's message that counts as typed, in bytes. A longer message counts as a document.
-pub(crate) const TYPED_BYTES: usize = 3_000;
+pub const TYPED_BYTES: usize = 3_000;
 
 /// Weight of a user's rule with a value. The next constant is the weight of a rule without a value.
 pub(crate) const VALUED: u32 = 120;

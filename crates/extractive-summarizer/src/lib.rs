@@ -47,6 +47,7 @@ mod words;
 mod wrap;
 
 pub use cut::{CUT_NOTE, cut_to_tokens};
+pub use item::TYPED_BYTES;
 pub use rank::{HEADLINE_TOKENS, rank_lines, rank_of};
 pub use source::{Source, SummarySource};
 pub use state::{ConversationState, Fact, FactKind, Overtaken};

@@ -33,6 +33,8 @@ pub struct SummarySource<'a> {
     pub earliest_at: Timestamp,
     /// Latest time of the messages that the summary covers.
     pub latest_at: Timestamp,
+    /// Whether the summary was written without a model, in place of one that a model writes.
+    pub provisional: bool,
 }
 
 impl<'a> From<&'a Summary> for SummarySource<'a> {
@@ -46,6 +48,7 @@ impl<'a> From<&'a Summary> for SummarySource<'a> {
             tokens: summary.tokens,
             earliest_at: summary.earliest_at,
             latest_at: summary.latest_at,
+            provisional: summary.provisional,
         }
     }
 }

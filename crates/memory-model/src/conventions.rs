@@ -54,6 +54,12 @@ pub trait AgentConventions: Send + Sync + Debug {
         None
     }
 
+    /// Returns a text without the reminders that programs put before and behind it, such as a note for the model behind
+    /// the content of a file. Empty if there is nothing else.
+    fn without_reminders<'a>(&self, text: &'a str) -> &'a str {
+        text
+    }
+
     /// Divides the text of a user's message into the part that a person typed and the texts that programs added. `meta`
     /// is the message's metadata.
     fn user_text<'a>(&self, text: &'a str, meta: Option<&RawJson>) -> UserText<'a> {

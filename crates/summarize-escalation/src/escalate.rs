@@ -1,6 +1,6 @@
 //! Runs a ladder: tries its tiers in order.
 
-use extractive_summarizer::{ExtractiveSummarizer, Source, cut_to_tokens};
+use extractive_summarizer::{ExtractiveSummarizer, cut_to_tokens};
 use model_client::{Failure, Stop};
 
 use crate::error::{Error, ErrorKind};
@@ -146,9 +146,9 @@ impl Written {
     }
 
     /// Returns the source as plain text, which the tier `cut` shortens.
-    fn source(source: &[Source<'_>]) -> Self {
+    fn source(request: &SummaryRequest<'_>) -> Self {
         Self {
-            text: prompt::plain(source),
+            text: prompt::plain(request.source, request.conventions),
             ranks: None,
             stop: Stop::Complete,
             summarizer: SOURCE_CUT.to_owned(),
@@ -195,9 +195,16 @@ impl<'a> Climb<'a> {
         tier: Tier,
         style: Style,
     ) -> Result<TierResult, Error> {
+        let before = self.refused.last().map(|refused| refused.reason.clone());
         let request = SummaryRequest {
             style,
             target_tokens: self.request.target_tokens.min(self.most),
+            // A prompt names the most that is accepted.
+            max_tokens: match self.request.max_tokens {
+                0 => self.limit.min(self.most),
+                most => most,
+            },
+            refused: before.as_ref(),
             ..self.request
         };
         let answer = match self.call(writer, &request).await {
@@ -325,7 +332,7 @@ impl<'a> Climb<'a> {
     /// Tries the tier `cut`: cuts the kept text to the target length, or the source if no text was kept.
     fn cut(&mut self) -> TierResult {
         let kept = self.kept.take();
-        let mut written = kept.unwrap_or_else(|| Written::source(self.request.source));
+        let mut written = kept.unwrap_or_else(|| Written::source(&self.request));
         let (target, estimator) = (self.request.target_tokens, self.request.estimator);
         let Some(text) = cut_to_tokens(&written.text, target.min(self.most), estimator) else {
             return self.refuse(Tier::Cut, Reason::Empty);

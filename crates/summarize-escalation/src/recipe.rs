@@ -1,5 +1,6 @@
 //! The recipe of a summary, a key of caches.
 
+use memory_model::conventions::{AgentConventions as _, GenericConventions};
 use memory_model::{FieldHasher, Purpose, Recipe};
 
 use crate::ladder::Ladder;
@@ -10,7 +11,8 @@ use crate::request::{SummaryKind, SummaryRequest};
 ///
 /// The recipe is one line of everything on which the text depends, except the source: the summarizer's id (which
 /// contains the model and the prompts), the ladder, kind and depth class of the summary, the target length and the
-/// estimator. It also contains hashes of the instructions, the previous summary and the request's prompts, if there are
+/// estimator. It also contains the agent's conventions if the summarizer's id does not name them and they are not the
+/// default ones, and hashes of the instructions, the previous summary and the request's prompts, if there are
 /// any.
 pub fn recipe(summarizer: &str, ladder: &Ladder, request: &SummaryRequest<'_>) -> Recipe {
     let kind = match (request.kind(), request.depth()) {
@@ -29,6 +31,10 @@ pub fn recipe(summarizer: &str, ladder: &Ladder, request: &SummaryRequest<'_>) -
         ladder.id(),
         request.estimator.id().as_str(),
     );
+    let conventions = request.conventions.id();
+    if conventions != GenericConventions.id() && !summarizer.contains(conventions) {
+        line.push_str(&format!(" conventions={conventions}"));
+    }
     if request.purpose == Purpose::TurnPrefix {
         line.push_str(" purpose=turn-prefix");
     }

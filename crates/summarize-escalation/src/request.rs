@@ -4,12 +4,14 @@ use std::fmt;
 
 use async_trait::async_trait;
 use extractive_summarizer::{Source, source};
+use memory_model::conventions::{AgentConventions, GenericConventions};
 use memory_model::{FieldHasher, Hash, Purpose, SeqRange, SourceHasher, Timestamp};
 use model_client::{CacheKey, Failure};
 use serde::{Deserialize, Serialize};
 use token_estimate::TokenEstimator;
 
 use crate::prompt::PromptSet;
+use crate::refusal::Reason;
 
 /// Amount of detail that a summary keeps.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -59,6 +61,12 @@ pub struct SummaryRequest<'a> {
     pub instructions: Option<&'a str>,
     /// Prompts to use instead of the summarizer's own prompts; `None` keeps them.
     pub prompts: Option<&'a PromptSet>,
+    /// Conventions of the agent that took part in the conversation. By them a prompt tells what the user typed from what
+    /// programs added. Default: the conventions of no particular agent.
+    pub conventions: &'a dyn AgentConventions,
+    /// Reason for which the answer before this one was refused, so that a prompt can say it; `None` for the first
+    /// answer. The ladder sets it for each tier.
+    pub refused: Option<&'a Reason>,
     /// Check that runs before each call of a model, including each retry; `None` for no check.
     pub before_call: Option<&'a dyn BeforeCall>,
 }
@@ -101,6 +109,8 @@ impl<'a> SummaryRequest<'a> {
             previous: None,
             instructions: None,
             prompts: None,
+            conventions: &GenericConventions,
+            refused: None,
             before_call: None,
         }
     }
@@ -122,6 +132,16 @@ impl<'a> SummaryRequest<'a> {
         'a: 'b,
     {
         SummaryRequest { source, ..*self }
+    }
+
+    /// Returns whether the summary should be shorter than an ordinary one. The aggressive style is no reason for it if
+    /// the answer before was refused for its content.
+    pub(crate) fn is_brief(&self) -> bool {
+        let for_content = matches!(
+            self.refused,
+            Some(Reason::Empty | Reason::Refused | Reason::Filtered | Reason::Gate { .. })
+        );
+        self.style == Style::Aggressive && !for_content
     }
 
     /// Returns the depth that the summary will have: 0 if all sources are messages, otherwise 1 + the depth of the
@@ -168,7 +188,7 @@ impl<'a> SummaryRequest<'a> {
         // The key covers positions and times, because prompts show them.
         let prompts = self.prompts.map(|prompts| prompts.hash().to_string());
         let how = format!(
-            "{:?} {:?} {:?} {} {} {} {}",
+            "{:?} {:?} {:?} {} {} {} {} {} {:?}",
             self.style,
             self.purpose,
             self.range(),
@@ -176,6 +196,8 @@ impl<'a> SummaryRequest<'a> {
             self.target_tokens,
             self.estimator.id().as_str(),
             prompts.as_deref().unwrap_or("-"),
+            self.conventions.id(),
+            self.refused,
         );
         let optional = |text: Option<&'a str>| match text {
             Some(text) => [&b"1"[..], text.as_bytes()],

@@ -13,11 +13,11 @@ use extractive_summarizer::cut_to_tokens;
 use extractive_summarizer::text::head;
 use memory_model::{Hash, LogEntry, Message, Recipe, Seq, SeqRange, Summary, SummaryId};
 pub use model_client::testing::FakeTimer;
-use model_client::{Failure, FailureKind, Stop};
+use model_client::{ChatPrompt, Failure, FailureKind, Stop};
 use token_estimate::TokenEstimator;
 
 use crate::error::Error;
-use crate::prompt::{plain, render};
+use crate::prompt::{PromptSet, plain, render};
 use crate::request::{Style, SummaryRequest};
 use crate::summarizer::{Summarizer, SummarizerResponse};
 
@@ -201,8 +201,8 @@ impl Summarizer for Scripted {
             }
             Answer::Empty => String::new(),
             Answer::Blank => " \n\t ".to_owned(),
-            Answer::Longer => plain(request.source).repeat(2),
-            Answer::Echo => plain(request.source),
+            Answer::Longer => plain(request.source, request.conventions).repeat(2),
+            Answer::Echo => plain(request.source, request.conventions),
             Answer::HeadCut => head_cut(request),
             Answer::Hang => std::future::pending().await,
             Answer::Refuse => REFUSAL.to_owned(),
@@ -215,7 +215,7 @@ impl Summarizer for Scripted {
                 });
             }
             Answer::WrongLanguage => {
-                let source = plain(request.source);
+                let source = plain(request.source, request.conventions);
                 let russian = source.chars().any(|c| ('\u{400}'..='\u{4ff}').contains(&c));
                 if russian { JAPANESE } else { RUSSIAN }.to_owned()
             }
@@ -235,7 +235,7 @@ fn head_cut(request: &SummaryRequest<'_>) -> String {
         .saturating_mul(8);
     let mut text = String::new();
     for piece in request.source {
-        let piece = plain(std::slice::from_ref(piece));
+        let piece = plain(std::slice::from_ref(piece), request.conventions);
         text.push_str(head(&piece, bytes));
         if text.len() >= bytes {
             break;
@@ -263,6 +263,12 @@ pub fn log(messages: Vec<Message>, estimator: &dyn TokenEstimator) -> Vec<LogEnt
         });
     }
     entries
+}
+
+/// Returns the prompt of a set for a request, with as much of the source as fits in `tokens` tokens together with the
+/// answer.
+pub fn prompt_within(prompts: &PromptSet, request: &SummaryRequest<'_>, tokens: u64) -> ChatPrompt {
+    prompts.render_within(request, tokens).prompt
 }
 
 /// Creates a summary of a range with this depth and text.

@@ -31,7 +31,7 @@ impl ChatModel for HardWindow {
         let count = |text: &str| Exact::O200k.text(text) as usize;
         let input = count(&prompt.system) + count(&prompt.user) + FRAMING;
         let output = usize::try_from(prompt.max_tokens).unwrap();
-        let (_, rest) = prompt.system.split_once("At most ").unwrap();
+        let (_, rest) = prompt.system.split_once("- About ").unwrap();
         let asked: usize = rest.split(' ').next().unwrap().parse().unwrap();
         if input + output > self.tokens || asked > input {
             let what = format!("{input} + {output} tokens, {asked} asked for");

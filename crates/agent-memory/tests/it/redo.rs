@@ -137,6 +137,7 @@ pub(crate) async fn assert_sound_by(session: &Session, model: &dyn Summarizer, l
             summary_overhead(accounting, summary.range, summary.depth, &summary.children);
         let request = SummaryRequest {
             overhead_tokens: overhead,
+            conventions: &message_formats::KnownAgents,
             ..SummaryRequest::new(&pieces, accounting.estimator())
         };
         let sound = escalate(model, ladder, &request).await.unwrap();

@@ -28,6 +28,7 @@ pub(crate) fn summary(range: SeqRange, text: &str) -> Source<'_> {
         tokens: HeuristicEstimator::Bytes4.text(text),
         earliest_at: Default::default(),
         latest_at: Default::default(),
+        provisional: false,
     })
 }
 

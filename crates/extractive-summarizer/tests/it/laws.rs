@@ -30,6 +30,7 @@ proptest! {
         let summary = |depth, text| Source::Summary(SummarySource {
             id: "sum_1", range, depth, text, ranks: None, tokens: estimator.text(text),
             earliest_at: Timestamp::default(), latest_at: Timestamp::default(),
+ provisional: false,
         });
         let said = log[0].text();
         let source = [summary(0, &text), summary(1, &said)];

@@ -97,6 +97,7 @@ fn summary(range: (u32, u32), text: &str) -> Source<'_> {
         tokens: Calibrated::O200k.text(text),
         earliest_at: memory_model::Timestamp::default(),
         latest_at: memory_model::Timestamp::default(),
+        provisional: false,
     })
 }
 

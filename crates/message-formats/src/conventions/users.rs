@@ -18,6 +18,8 @@ const PROGRAM_BLOCKS: [&str; 8] = [
     "turn_aborted",
     "user_instructions",
 ];
+/// Names of the tags around a program's words that only tell the model how to read or to behave.
+const REMINDERS: [&str; 2] = ["system-reminder", "local-command-caveat"];
 /// First words of the messages in which Codex shows a project's rules, a skill, or a command that the user ran.
 const MESSAGES: [&str; 3] = [
     "# AGENTS.md instructions for ",
@@ -147,6 +149,29 @@ pub(super) fn typed_and_injected(text: &str) -> (Cow<'_, str>, Vec<String>) {
     (Cow::Owned(typed), injected)
 }
 
+/// Returns a text without the reminders before and behind it.
+pub(super) fn without_reminders(text: &str) -> &str {
+    let mut rest = text;
+    loop {
+        let shorter = REMINDERS.iter().find_map(|name| without_one(rest, name));
+        match shorter {
+            Some(shorter) => rest = shorter,
+            None => return rest,
+        }
+    }
+}
+
+/// Returns a text without one block in tags of this name before or behind it; `None` if there is no such block.
+fn without_one<'a>(text: &'a str, name: &str) -> Option<&'a str> {
+    let (open, close) = (format!("<{name}>"), format!("</{name}>"));
+    if let Some(inside) = text.trim_start().strip_prefix(&open) {
+        let (_, rest) = inside.split_once(&close)?;
+        return Some(rest.trim_start_matches(['\r', '\n']));
+    }
+    let inside = text.trim_end().strip_suffix(&close)?;
+    Some(inside.rsplit_once(&open)?.0.trim_end())
+}
+
 /// Returns the name of the tag at the beginning of a text, if programs write such a tag.
 fn program_tag(text: &str) -> Option<&str> {
     let name = text.get(1..text.find('>').filter(|end| *end < 40)?)?;
@@ -177,5 +202,33 @@ mod tests {
         let (typed, injected) = typed_and_injected("a <system-reminder> open");
         assert_eq!((&*typed, &*injected[0]), ("a \n", "<system-reminder> open"));
         assert_eq!(typed_and_injected("1 < 2").0, "1 < 2");
+    }
+
+    #[test]
+    fn reminders_go_from_both_ends_and_stay_within_a_text() {
+        let reminder = "<system-reminder>\nMind the files.\n</system-reminder>";
+        for (text, rest) in [
+            (
+                format!("     1\tlet a = 1;\n\n{reminder}\n"),
+                "     1\tlet a = 1;",
+            ),
+            (format!("{reminder}\n{reminder}\n  built"), "  built"),
+            (format!("built{reminder}\n{reminder}"), "built"),
+            (format!("{reminder}{reminder}"), ""),
+            (
+                "<local-command-caveat>Mind.</local-command-caveat>".to_owned(),
+                "",
+            ),
+        ] {
+            assert_eq!(without_reminders(&text), rest, "{text:?}");
+        }
+        for whole in [
+            format!("a\n{reminder}\nb"),
+            "<system-reminder> never closed".to_owned(),
+            "never opened </system-reminder>".to_owned(),
+            "<environment_context>x</environment_context>".to_owned(),
+        ] {
+            assert_eq!(without_reminders(&whole), whole);
+        }
     }
 }

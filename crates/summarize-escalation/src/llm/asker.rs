@@ -82,7 +82,9 @@ impl<'a> Asker<'a> {
                 };
                 let mut text = SummarizerResponse::from(answer);
                 let prompts = request.prompts.unwrap_or(self.prompts);
-                text.text = prompts.read(&text.text);
+                let body = prompts.read_body(&text.text, request.estimator);
+                text.ranks = body.ranks().map(<[u8]>::to_vec);
+                text.text = body.text().to_owned();
                 Ok(text)
             }
             Err(failure) => {

@@ -124,11 +124,11 @@ async fn write_within(
     request: &SummaryRequest<'_>,
     window: Option<ModelWindow>,
 ) -> Result<SummarizerResponse, Error> {
-    let prompt = asker.prompts.render(request);
     let Some(window) = window else {
+        let prompt = asker.prompts.render(request);
         return asker.ask(&prompt, request).await;
     };
-    if let Some(prompt) = window.fit(prompt, request) {
+    if let Some(prompt) = window.prompt(asker.prompts, request) {
         return asker.ask(&prompt, request).await;
     }
     match window.overflow {
@@ -151,7 +151,7 @@ impl<M: ChatModel> Summarizer for LlmSummarizer<M> {
         let Some(window) = self.learnt.within(self.window, request) else {
             return 1;
         };
-        let fits = window.fit(self.prompts.render(request), request).is_some();
+        let fits = window.prompt(&self.prompts, request).is_some();
         match window.overflow {
             Overflow::Parts if !fits => {
                 parts::calls_needed(&self.asker(&Unguarded), request, window)

@@ -3,12 +3,13 @@
 
 use extractive_summarizer::{Source, SummarySource, cut_to_tokens};
 use memory_model::{SeqRange, Timestamp};
-use model_client::{Failure, FailureKind, Stop};
+use model_client::{ChatPrompt, Failure, FailureKind, Stop};
 
 use super::asker::Asker;
 use super::window::{ModelWindow, answer_in, answer_room, input};
 use crate::error::Error;
-use crate::prompt::{Clip, piece_text};
+use crate::prompt::{Clip, Length, piece_texts};
+use crate::refusal::Reason;
 use crate::request::{Style, SummaryRequest};
 use crate::summarizer::SummarizerResponse;
 
@@ -95,6 +96,7 @@ impl PartSummary {
             tokens: self.tokens,
             earliest_at: self.earliest_at,
             latest_at: self.latest_at,
+            provisional: false,
         })
     }
 }
@@ -136,7 +138,7 @@ pub(super) async fn summarize(
         let pieces: Vec<Source<'_>> = made.iter().map(PartSummary::source).collect();
         let mut merge = request.with_source(&pieces);
         merge.target_tokens = division.target.min(merge.source_tokens());
-        if let Some(prompt) = window.fit(asker.prompts.render(&merge), &merge) {
+        if let Some(prompt) = window.prompt(asker.prompts, &merge) {
             return asker.ask(&prompt, &merge).await;
         }
         made = match pass(asker, &merge, window, division, &mut asked).await? {
@@ -168,8 +170,11 @@ fn divide(
 ) -> Result<Division, Error> {
     let mut empty = request.with_source(&[]);
     let mut fixed = 0;
-    for style in [Style::Normal, Style::Aggressive] {
+    // The prompt of a part may say why the answer before was refused.
+    let refused = [None, Some(&Reason::CutOff)];
+    for (style, refused) in [Style::Normal, Style::Aggressive].into_iter().zip(refused) {
         empty.style = style;
+        empty.refused = refused;
         fixed = fixed.max(input(&asker.prompts.render(&empty), request));
     }
     // The prompt of the merge may be longer than the prompt for messages.
@@ -184,6 +189,7 @@ fn divide(
         tokens: 0,
         earliest_at: Timestamp::default(),
         latest_at: Timestamp::default(),
+        provisional: false,
     };
     let merged = [Source::Summary(merged)];
     let merge = request.with_source(&merged);
@@ -220,13 +226,17 @@ async fn pass(
     for group in &groups {
         let pieces = request.source.get(group.first..group.end);
         let mut part = request.with_source(pieces.unwrap_or_default());
+        // What was refused is the summary of the whole source.
+        part.refused = None;
+        let before = made.last().map(|before: &PartSummary| before.text.clone());
+        part.previous = before.as_deref().or(part.previous);
         let target = match parts {
             1 => answer_in(division.room.saturating_sub(group.tokens)),
             _ => (group.tokens * share / 1_000).max(LEAST_TARGET),
         };
         let most = request.target_tokens.min(part.source_tokens());
         part.target_tokens = target.min(most).max(1);
-        let answer = ask_for_part(asker, &mut part, group, window).await?;
+        let answer = ask_for_part(asker, &mut part, request.previous, group, window).await?;
         if answer.stop != Stop::Complete {
             // Without the summary of one part, the whole summary is incomplete.
             return Ok(Pass::Stopped(SummarizerResponse {
@@ -244,18 +254,24 @@ async fn pass(
     Ok(Pass::Parts(made))
 }
 
-/// Requests the summary of a part. If the answer is cut off, requests a shorter summary once.
-async fn ask_for_part(
+/// Requests the summary of a part. If the answer is cut off, requests a shorter summary once. `previous` is what was
+/// before the whole source; the prompt shows it if there is no room for what was before the part.
+async fn ask_for_part<'a>(
     asker: &mut Asker<'_>,
-    part: &mut SummaryRequest<'_>,
+    part: &mut SummaryRequest<'a>,
+    previous: Option<&'a str>,
     group: &Group,
     window: ModelWindow,
 ) -> Result<SummarizerResponse, Error> {
+    if part_prompt(asker, part, group, window).is_none() {
+        part.previous = previous;
+    }
     let answer = ask_once(asker, part, group, window).await?;
     if answer.stop != Stop::CutOff {
         return Ok(answer);
     }
     part.style = Style::Aggressive;
+    part.refused = Some(&Reason::CutOff);
     part.target_tokens = (part.target_tokens / 2).max(1);
     ask_once(asker, part, group, window).await
 }
@@ -266,11 +282,23 @@ async fn ask_once(
     group: &Group,
     window: ModelWindow,
 ) -> Result<SummarizerResponse, Error> {
-    let prompt = asker.prompts.render_clipped(part, group.clip);
-    let Some(prompt) = window.fit(prompt, part) else {
+    let Some(prompt) = part_prompt(asker, part, group, window) else {
         return Err(asker.too_long(part, window));
     };
     asker.ask(&prompt, part).await
+}
+
+/// Returns the prompt for a part; `None` if it does not fit in the window.
+fn part_prompt(
+    asker: &Asker<'_>,
+    part: &SummaryRequest<'_>,
+    group: &Group,
+    window: ModelWindow,
+) -> Option<ChatPrompt> {
+    // The target already follows from what the prompt shows.
+    let length = Length::of(part.target_tokens, part);
+    let rendered = asker.prompts.render_clipped(part, group.clip, length);
+    window.fit(rendered, part)
 }
 
 /// Divides a source into groups of neighbouring pieces. Each group fits in the window together with its answer. The
@@ -281,10 +309,16 @@ fn group(
     window: ModelWindow,
     division: Division,
 ) -> Result<(Vec<Group>, u64), Error> {
-    let unclipped = asker.prompts.clip;
-    let pieces = request.source.iter();
+    let clip = request.prompts.unwrap_or(asker.prompts).clip;
+    let unclipped = clip.shortest(request.source.len());
+    // What a result shows may depend on its call, and a part may lack the call.
+    let whole = piece_texts(request.source, unclipped, request.conventions);
+    let pieces = request.source.iter().zip(&whole);
     let shown: Vec<u64> = pieces
-        .map(|piece| shown_tokens(piece, unclipped, request))
+        .map(|(piece, text)| {
+            let alone = shown_tokens(piece, unclipped, request);
+            alone.max(text_tokens(text, request))
+        })
         .collect();
     let total = shown.iter().sum::<u64>().max(1);
     let share = division.answer_share(request, total);
@@ -320,8 +354,13 @@ fn group(
 
 /// Returns the cost of a piece as a prompt shows it, in tokens.
 fn shown_tokens(piece: &Source<'_>, clip: Clip, request: &SummaryRequest<'_>) -> u64 {
-    let tokens = request.estimator.text(&piece_text(piece, clip));
-    tokens.saturating_add(1)
+    let piece = std::slice::from_ref(piece);
+    let texts = piece_texts(piece, clip, request.conventions);
+    texts.iter().map(|text| text_tokens(text, request)).sum()
+}
+
+fn text_tokens(text: &str, request: &SummaryRequest<'_>) -> u64 {
+    request.estimator.text(text).saturating_add(1)
 }
 
 /// Returns a limit on the shown characters under which a piece costs at most `room` tokens, and the cost of the piece

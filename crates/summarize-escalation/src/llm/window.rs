@@ -6,6 +6,7 @@ use model_client::{ChatPrompt, Failure};
 use serde::{Deserialize, Serialize};
 use token_estimate::SafetyFactor;
 
+use crate::prompt::{LEAST_ANSWER, PromptSet, Rendered};
 use crate::request::SummaryRequest;
 
 /// Size of a model's context window, and the rule for a source that does not fit in it.
@@ -43,8 +44,6 @@ pub enum Overflow {
 
 /// Maximum number of tokens that a chat format adds to a request of two messages.
 const FRAMING: u64 = 24;
-/// Minimum number of tokens that a prompt must leave for the answer.
-const LEAST_ANSWER: u64 = 64;
 
 impl ModelWindow {
     /// Creates a window of `tokens` tokens. A source that does not fit is summarized in parts.
@@ -63,17 +62,31 @@ impl ModelWindow {
         factor.divide(self.tokens.saturating_sub(FRAMING))
     }
 
-    /// Returns the prompt with the answer limited to the rest of the window. `None` if the rest is less than one and a
-    /// half times the request's target length.
-    pub(super) fn fit(
+    /// Returns the prompt for a request, with as much of the source as fits in the window together with the answer.
+    /// `None` if the shortest prompt does not fit.
+    pub(super) fn prompt(
         &self,
-        mut prompt: ChatPrompt,
+        prompts: &PromptSet,
         request: &SummaryRequest<'_>,
     ) -> Option<ChatPrompt> {
-        let room = self.usable(request).checked_sub(input(&prompt, request))?;
-        if room < answer_room(request.target_tokens) {
+        self.fit(
+            prompts.render_within(request, self.usable(request)),
+            request,
+        )
+    }
+
+    /// Returns the prompt with the answer limited to the rest of the window. `None` if the rest is less than the maximum
+    /// length that the prompt names.
+    pub(super) fn fit(
+        &self,
+        rendered: Rendered,
+        request: &SummaryRequest<'_>,
+    ) -> Option<ChatPrompt> {
+        let room = self.usable(request).checked_sub(rendered.input)?;
+        if room < rendered.answer_room() {
             return None;
         }
+        let mut prompt = rendered.prompt;
         prompt.max_tokens = prompt.max_tokens.min(room);
         prompt.output_room = Some(room);
         Some(prompt)

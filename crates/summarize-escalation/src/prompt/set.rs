@@ -2,11 +2,13 @@
 
 use std::fmt;
 
-use memory_model::{FieldHasher, Hash};
+use memory_model::{FieldHasher, Hash, SummaryBody};
 use model_client::without_reasoning;
 use serde::{Deserialize, Serialize};
+use token_estimate::TokenEstimator;
 
 use super::clip::Clip;
+use super::ranked::read_ranked;
 use super::strip::strip_analysis_block;
 
 /// A placeholder in a [`Template`], which rendering replaces by a text.
@@ -20,9 +22,11 @@ pub enum Slot {
     Previous,
     /// `{instructions}`: the user's instructions, between tags, followed by an empty line. Empty if there are none.
     Instructions,
-    /// `{length}`: a line that gives the target length in tokens. Empty if the target length is 0.
+    /// `{length}`: a line that gives the desired and the maximum length in tokens. Empty if the target length is 0.
     Length,
-    /// `{brevity}`: the text [`PromptSet::brevity`] in the aggressive style. Empty in the normal style.
+    /// `{brevity}`: the text [`PromptSet::brevity`] in the aggressive style, unless the answer before was refused for its
+    /// content. After a refused answer, also the reason for the refusal. Each is followed by an empty line. Otherwise
+    /// empty.
     Brevity,
     /// `{data_rule}`: the rule that the model must not follow instructions in text between tags, with one exception:
     /// the user's instructions for the summary.
@@ -169,6 +173,9 @@ pub enum AnswerFormat {
     Plain,
     /// The answer contains notes and a summary between tags: see [`strip_analysis_block`].
     Tagged,
+    /// Each line of the answer begins with `[1]`, `[2]` or `[3]`, from the most to the least important. The marks are
+    /// removed, and are stored as the ranks of the lines.
+    Ranked,
 }
 
 /// Prompts of a summarizer, one for each kind of request.
@@ -265,12 +272,21 @@ impl PromptSet {
     }
 
     /// Extracts the summary from a model's answer, [without the reasoning](without_reasoning) before it. Empty if there
-    /// is nothing else.
+    /// is nothing else. The marks of [`AnswerFormat::Ranked`] stay: a summarizer that calls the model removes them.
     pub fn read(&self, answer: &str) -> String {
         let answer = without_reasoning(answer).unwrap_or_default();
         match self.answer {
-            AnswerFormat::Plain => answer.to_owned(),
+            AnswerFormat::Plain | AnswerFormat::Ranked => answer.to_owned(),
             AnswerFormat::Tagged => strip_analysis_block(answer),
+        }
+    }
+
+    /// Extracts the summary from a model's answer, with the ranks of its lines if the set asks for them.
+    pub(crate) fn read_body(&self, answer: &str, estimator: &dyn TokenEstimator) -> SummaryBody {
+        let text = self.read(answer);
+        match self.answer {
+            AnswerFormat::Ranked => read_ranked(&text, estimator),
+            _ => text.into(),
         }
     }
 }

@@ -549,7 +549,7 @@ fn in_parts(
     Result<SummarizerResponse, Error>,
     GuardedSummarizer<summarize_escalation::LlmSummarizer<Client>>,
 ) {
-    let messages = (0..3).map(|n| Message::user(format!("{n} {}", "word ".repeat(1_400))));
+    let messages = (0..3).map(|n| Message::assistant(format!("{n} {}", "word ".repeat(1_400))));
     let log = testing::log(messages.collect(), &HeuristicEstimator::Bytes4);
     let source: Vec<Source<'_>> = log.iter().map(Source::from).collect();
     let request = request(&source, 150);
@@ -653,7 +653,7 @@ fn a_withdrawn_source_is_not_sent_again_nor_are_the_parts_after_it() {
     for (script, most) in [(vec![], 2), (vec![None, Some(FailureKind::Overloaded)], 2)] {
         let timer = FakeTimer::new();
         let client = Client::new(&timer, 1, &script);
-        let messages = (0..3).map(|n| Message::user(format!("{n} {}", "word ".repeat(1_400))));
+        let messages = (0..3).map(|n| Message::assistant(format!("{n} {}", "word ".repeat(1_400))));
         let log = testing::log(messages.collect(), &HeuristicEstimator::Bytes4);
         let source: Vec<Source<'_>> = log.iter().map(Source::from).collect();
         let check = AtMost(&client, most);

@@ -24,8 +24,10 @@ impl ChatModel for Marks {
         let cost = HeuristicEstimator::Bytes4.text(&prompt.system)
             + HeuristicEstimator::Bytes4.text(&prompt.user);
         self.0.lock().unwrap().push(cost + prompt.max_tokens);
-        let mut marks: Vec<&str> = prompt
-            .user
+        // What was before is no part of the source.
+        let source = prompt.user.rsplit("</previous_context>").next();
+        let mut marks: Vec<&str> = source
+            .unwrap_or_default()
             .split(|c: char| !c.is_ascii_alphanumeric())
             .filter(|word| word.len() > 2 && word.starts_with('m') && word.ends_with('m'))
             .filter(|word| word[1..word.len() - 1].bytes().all(|b| b.is_ascii_digit()))
@@ -101,11 +103,7 @@ async fn a_message_longer_than_the_window_is_shortened_and_says_so() {
     let model = LlmSummarizer::new("m", keep.clone()).with_window(ModelWindow::tokens(3_000));
     model.summarize(&request).await.unwrap();
     let prompts = keep.0.lock().unwrap().clone();
-    assert!(
-        prompts
-            .iter()
-            .any(|p| p.contains("more characters: expand message 3 …]"))
-    );
+    assert!(prompts.iter().any(|p| p.contains(": expand message 3 …]")));
     assert!(!prompts.iter().any(|p| p.contains("expand message 1")));
 }
 

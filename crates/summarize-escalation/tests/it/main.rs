@@ -11,6 +11,8 @@ mod laws;
 mod long;
 mod misbehaviour;
 mod observe;
+mod prompt_laws;
+mod prompt_page;
 mod prompts;
 mod providers;
 #[path = "../../../extractive-summarizer/tests/it/strategies.rs"]

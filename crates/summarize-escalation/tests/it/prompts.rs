@@ -1,8 +1,11 @@
-use memory_model::{LogEntry, Message, RawJson, Seq, SeqRange, Summary};
+use memory_model::{LogEntry, Message, Part, RawJson, Role, Seq, SeqRange, Summary};
+use message_formats::KnownAgents;
 use proptest::prelude::*;
-use summarize_escalation::prompt::{CLIP_CHARS, Clip, PromptSet, Slot, Template, render};
-use summarize_escalation::{ErrorKind, Purpose, Source, Style, SummaryRequest, testing};
-use token_estimate::HeuristicEstimator;
+use summarize_escalation::prompt::{
+    Clip, DOCUMENT_CHARS, LEAST_CHARS, PromptSet, Slot, Template, render,
+};
+use summarize_escalation::{ErrorKind, Purpose, Reason, Source, Style, SummaryRequest, testing};
+use token_estimate::{HeuristicEstimator, TokenEstimator as _};
 
 use crate::fixtures;
 
@@ -81,17 +84,21 @@ fn data_cannot_leave_its_fence() {
 
 #[test]
 fn payloads_are_clipped_and_images_named() {
-    let long = format!("HEAD{}TAIL", "日".repeat(9_992));
+    let long = format!("HEAD{}TAIL", "日".repeat(99_992));
     let mut messages = vec![Message::tool_result("c1", long)];
     messages.push(fixtures::planning()[0].message.clone());
     let log = log(messages);
     let source: Vec<Source<'_>> = log.iter().map(Source::from).collect();
-    let user = render(&request(&source, 0)).user;
+    let set = PromptSet {
+        clip: Clip {
+            results: Some(LEAST_CHARS),
+            ..Clip::default()
+        },
+        ..PromptSet::standard()
+    };
+    let user = set.render(&request(&source, 0)).user;
     assert!(user.contains("HEAD") && user.contains("TAIL"));
-    assert!(user.contains(&format!(
-        "[… {} more characters: expand message 1 …]",
-        10_000 - CLIP_CHARS
-    )));
+    assert!(user.contains("[… 98000 more characters of 100000: expand message 1 …]"));
     assert!(user.contains("[image image/png]"));
     assert!(!user.contains("QUJDQUJD"));
 }
@@ -105,9 +112,10 @@ fn log(messages: Vec<Message>) -> Vec<LogEntry> {
     testing::log(messages, &HeuristicEstimator::Bytes4)
 }
 
-fn sets() -> [PromptSet; 4] {
+fn sets() -> [PromptSet; 5] {
     [
         PromptSet::standard(),
+        PromptSet::ranked_lines(),
         PromptSet::handoff_sections(),
         PromptSet::checkpoint(),
         PromptSet::numbered_sections(),
@@ -270,13 +278,15 @@ fn speakers_are_named_and_a_name_cannot_leave_its_quotes() {
     }
 }
 
-/// What users and assistants said is whole, however long it is; results are cut.
+/// What users and assistants said is whole, however long it is; results and documents are cut.
 #[test]
 fn only_results_are_cut() {
     let long = "ж".repeat(10_000);
     let arguments = format!("{{\"a\":\"{}\"}}", "y".repeat(9_992));
+    let typed = "ж".repeat(1_400);
     let call = |arguments: &str| RawJson::parse(arguments).unwrap();
     let log = log(vec![
+        Message::user(typed),
         Message::user(long.clone()),
         Message::assistant(long.clone()),
         Message::tool_call("c1", "run", call(&arguments)),
@@ -292,28 +302,169 @@ fn only_results_are_cut() {
         };
         let user = set.render(&request(&source, 0)).user;
         assert!(user.contains("result: short\n"), "{clip:?}");
-        ["ж", "y", "z"].map(|letter| user.matches(letter).count())
+        ["ж", "yy", "z"].map(|letter| user.matches(letter).count())
     };
     let results = Clip {
         results: Some(2_000),
         ..Clip::NONE
     };
-    assert_eq!(shown(results), [20_000, 9_992, 2_000]);
-    // By default a call's arguments are cut too.
-    let [said, called, result] = shown(Clip::default());
-    assert_eq!((said, result), (20_000, 2_000));
-    assert!(called < 2_000, "{called}");
+    assert_eq!(shown(results), [21_400, 4_996, 2_000]);
+    // By default, there is room for the arguments and the result, and a document is cut.
+    let roomy = Clip {
+        room: None,
+        ..Clip::default()
+    };
+    assert_eq!(shown(roomy), [19_400, 4_996, 10_000]);
 }
 
 #[test]
 fn an_earlier_summary_is_never_cut() {
     let text = "s".repeat(6_000);
     let summary = summary(1, 40, 0, &text);
-    let log = log(vec![Message::user("m".repeat(6_000))]);
+    let log = log(vec![Message::assistant("m".repeat(6_000))]);
     let source = [Source::from(&summary), Source::from(&log[0])];
     for set in sets() {
         let user = set.render(&request(&source, 0)).user;
         assert!(user.contains(&text), "{}", set.id);
         assert!(user.contains(&"m".repeat(6_000)), "{}", set.id);
     }
+}
+
+/// As much of results is shown as the window has room for: the longest are shortened first, and none below 2,000
+/// characters.
+#[test]
+fn the_longest_results_are_shortened_first() {
+    let log = log(vec![
+        Message::user("Compare the tables."),
+        Message::tool_result("c1", "a".repeat(40_000)),
+        Message::tool_result("c2", "b".repeat(12_000)),
+        Message::tool_result("c3", "c".repeat(3_000)),
+    ]);
+    let source: Vec<Source<'_>> = log.iter().map(Source::from).collect();
+    let request = request(&source, 0);
+    let set = |room| PromptSet {
+        clip: Clip {
+            room,
+            ..Clip::default()
+        },
+        ..PromptSet::standard()
+    };
+    let shown = |tokens: u64| {
+        let seen = testing::prompt_within(&set(None), &request, tokens);
+        let cost = HeuristicEstimator::Bytes4.text(&seen.system)
+            + HeuristicEstimator::Bytes4.text(&seen.user);
+        (
+            cost,
+            ["aaaa", "bbbb", "cccc"].map(|text| 4 * seen.user.matches(text).count()),
+        )
+    };
+    assert_eq!(shown(20_000).1, [40_000, 12_000, 3_000]);
+    let (cost, [a, b, c]) = shown(9_000);
+    assert!((7_000..=9_000).contains(&cost), "{cost}");
+    assert!(a > 12_000 && b == 12_000 && c == 3_000, "{a} {b} {c}");
+    let (cost, [a, b, c]) = shown(5_000);
+    assert!((4_000..=5_000).contains(&cost), "{cost}");
+    assert!(a == b && b > 3_000 && c == 3_000, "{a} {b} {c}");
+    // A window with more room than there should be makes no difference.
+    let whole = set(Some(9_000)).render(&request).user;
+    let cost = HeuristicEstimator::Bytes4.text(&whole);
+    assert!((7_000..=9_000).contains(&cost), "{cost}");
+    let (_, [a, b, c]) = shown(1_000);
+    assert!(
+        [a, b, c].iter().all(|n| (1_900..=2_000).contains(n)),
+        "{a} {b} {c}"
+    );
+}
+
+/// A retry says what was wrong, in the style that mends it.
+#[test]
+fn a_retry_does_not_ask_for_less_where_more_was_missing() {
+    let log = fixtures::coding();
+    let source: Vec<Source<'_>> = log.iter().map(Source::from).collect();
+    let ask = |refused: Option<&Reason>| {
+        let request = SummaryRequest {
+            style: Style::Aggressive,
+            refused,
+            ..request(&source, 120)
+        };
+        render(&request).system
+    };
+    let long = Reason::TooLong {
+        tokens: 900,
+        limit: 180,
+    };
+    let long = ask(Some(&long));
+    assert!(long.contains("Keep only what will still matter much later:"));
+    assert!(long.contains("it had 900 tokens, and 180 are the most"));
+    let other = ask(Some(&Reason::Refused));
+    assert!(other.contains("was refused: it declined."));
+    assert!(!other.contains("much later") && !other.contains("Be brief"));
+    assert!(!ask(None).contains("earlier answer"));
+}
+
+/// In a long conversation of an agent, only what was said is shown, and what is not shown is counted.
+#[test]
+fn prompts_show_conversation_only() {
+    let mut reasoning = Message::assistant("");
+    reasoning.parts = vec![Part::Reasoning {
+        text: "Hm.".to_owned(),
+        signature: None,
+    }];
+    let reminder = "<system-reminder>\nMind the rules.\n</system-reminder>";
+    let template = format!("# Review\n{}", "Look at every file.\n".repeat(300));
+    let meta = |text: &str| Message {
+        meta: Some(RawJson::parse(r#"{"isMeta":true}"#).unwrap()),
+        ..Message::user(text)
+    };
+    let log = log(vec![
+        Message::note(
+            Role::System,
+            vec![Part::text(r#"{"parentUuid":"u1","subtype":"stop_hook"}"#)],
+        ),
+        Message::user(format!("{reminder}\nPaint the door green.")),
+        reasoning,
+        meta(reminder),
+        Message::user(
+            "<command-message>review</command-message>\n<command-name>/review</command-name>\n<command-args>the door</command-args>",
+        ),
+        meta(&template),
+        Message::tool_call(
+            "c1",
+            "Read",
+            RawJson::parse(r#"{"file_path":"door.txt"}"#).unwrap(),
+        ),
+        Message::tool_result("c1", format!("1\tblue\n\n{reminder}\n")),
+    ]);
+    let source: Vec<Source<'_>> = log.iter().map(Source::from).collect();
+    let request = SummaryRequest {
+        conventions: &KnownAgents,
+        ..request(&source, 60)
+    };
+    insta::assert_snapshot!("conversation_only", render(&request).user);
+}
+
+#[test]
+fn extracts_among_summaries_are_marked() {
+    let mut extract = summary(1, 40, 0, "The lexer was fixed.");
+    extract.provisional = true;
+    let written = summary(41, 80, 0, "The issue was written.");
+    let source = [Source::from(&extract), Source::from(&written)];
+    let user = render(&request(&source, 200)).user;
+    assert!(user.contains("<summary messages=\"1-40\" written=\"without a model\">"));
+    assert!(user.contains("<summary messages=\"41-80\">"));
+}
+
+/// A text of which nothing else is to be summarised is shown whole, however long it is.
+#[test]
+fn a_document_alone_is_whole_and_among_others_has_head_and_tail() {
+    let long = format!("HEAD{}TAIL", "ж".repeat(20_000));
+    let log = log(vec![Message::user(&*long), Message::assistant("Read.")]);
+    let source: Vec<Source<'_>> = log.iter().map(Source::from).collect();
+    let shown = |source: &[Source<'_>]| {
+        let user = render(&request(source, 0)).user;
+        assert!(user.contains("HEAD") && user.contains("TAIL"));
+        user.matches("ж").count()
+    };
+    assert_eq!(shown(&source[..1]), 20_000);
+    assert_eq!(shown(&source), DOCUMENT_CHARS - 8);
 }

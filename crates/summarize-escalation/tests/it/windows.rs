@@ -41,6 +41,8 @@ struct Seen {
     output: u64,
     /// The length that the prompt names, in tokens.
     asked: u64,
+    /// The maximum length that the prompt names, in tokens.
+    most: u64,
     /// Tokens of the text between the prompt's tags.
     source: u64,
     /// Whether the source are summaries.
@@ -69,8 +71,14 @@ impl HardWindow {
 
 /// The length that a prompt names.
 fn asked(prompt: &ChatPrompt) -> u64 {
-    let (_, rest) = prompt.system.split_once("At most ").unwrap();
+    let (_, rest) = prompt.system.split_once("- About ").unwrap();
     rest.split(' ').next().unwrap().parse().unwrap()
+}
+
+/// The maximum length that a prompt names.
+fn most(prompt: &ChatPrompt) -> u64 {
+    let (_, rest) = prompt.system.split_once("never more than ").unwrap();
+    rest.split('.').next().unwrap().parse().unwrap()
 }
 
 #[async_trait]
@@ -86,6 +94,7 @@ impl ChatModel for HardWindow {
             input: count(&prompt.system) + count(&prompt.user) + FRAMING,
             output: prompt.max_tokens,
             asked: asked(prompt),
+            most: most(prompt),
             source: default_estimator().text(&text.join("\n")),
             merge: prompt.user.contains("<summaries"),
         };
@@ -139,7 +148,10 @@ async fn climb(window: u64, source: &[Source<'_>]) -> Vec<Seen> {
     for call in &seen {
         assert!(call.input + call.output <= window, "{call:?} {about}");
         assert!(call.asked <= call.source, "{call:?} {about}");
-        assert!(call.output >= call.asked, "{call:?} {about}");
+        assert!(
+            call.asked <= call.most && call.most <= call.output,
+            "{call:?} {about}"
+        );
     }
     seen
 }
