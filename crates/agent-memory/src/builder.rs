@@ -43,7 +43,7 @@ pub(crate) fn default_extractive() -> ExtractiveSummarizer {
 
 /// Returns the conventions for reading messages. With the feature `import`, they are the conventions of the agents
 /// whose transcripts this crate imports.
-fn default_conventions() -> Arc<dyn memory_model::conventions::AgentConventions> {
+pub(crate) fn default_conventions() -> Arc<dyn memory_model::conventions::AgentConventions> {
     #[cfg(feature = "import")]
     let conventions = message_formats::KnownAgents;
     #[cfg(not(feature = "import"))]

@@ -176,6 +176,7 @@ impl Session {
             &*inner.clock,
         );
         compaction.extractive = &inner.extractive;
+        compaction.conventions = &*inner.conventions;
         compaction.policy = inner.runner.clone();
         // Either both summaries of a split turn are published or none of them.
         compaction.policy.whole_passes |= is_handoff;

@@ -10,7 +10,7 @@ use memory_model::{
 use summarize_escalation::prompt::PromptSet;
 use summarize_escalation::{Ladder, Source, Summarizer, SummaryRequest, escalate_with};
 
-use crate::builder::default_extractive;
+use crate::builder::{default_conventions, default_extractive};
 use crate::error::{Error, ErrorKind, Result};
 use crate::hand_over_options::EMPTY;
 use crate::handing_over::{joined, label};
@@ -60,6 +60,7 @@ pub async fn compact(
             .into_iter()
             .chain([Child::Messages { range }])
             .collect();
+        let conventions = default_conventions();
         let request = SummaryRequest {
             overhead_tokens: summary_overhead(accounting, all.unwrap_or(range), 0, &children),
             purpose,
@@ -67,6 +68,7 @@ pub async fn compact(
             max_tokens: asked.max_tokens,
             instructions,
             prompts: prompts.as_ref(),
+            conventions: &*conventions,
             ..SummaryRequest::new(&source, accounting.estimator())
         };
         let extractive = default_extractive();

@@ -1,6 +1,7 @@
 //! The settings of a compaction, used by all modules that carry out a plan.
 
 use compaction_plan::{Goal, Planner, Room};
+use memory_model::conventions::{AgentConventions, GenericConventions};
 use memory_model::{Accounting, Clock, ConversationId, ViewName};
 use memory_store::{Owner, Snapshot, Store};
 use summarize_escalation::{ExtractiveSummarizer, Ladder, Summarizer};
@@ -34,6 +35,9 @@ pub struct Compaction<'a> {
     /// view fit its maximum cost. The default summarizer knows the conventions of no particular agent: it interprets
     /// tool calls only by the names of their arguments.
     pub extractive: &'a dyn Summarizer,
+    /// Conventions of the agent that took part in the conversation. By them a prompt tells what the user typed from what
+    /// programs added. Default: the conventions of no particular agent.
+    pub conventions: &'a dyn AgentConventions,
     /// Methods (tiers) of summarizing that are tried in order for each summary, and the rules for accepting a summary.
     pub ladder: &'a Ladder,
     /// Counts the tokens of messages and summaries.
@@ -104,6 +108,7 @@ impl<'a> Compaction<'a> {
             planner,
             summarizer,
             extractive: &GENERIC_EXTRACTS,
+            conventions: &GenericConventions,
             ladder,
             accounting,
             clock,

@@ -133,6 +133,7 @@ pub(crate) fn summary_request<'r>(
         previous: asked.and_then(|asked| asked.previous.as_deref()),
         instructions: env.instructions.as_deref(),
         prompts,
+        conventions: env.conventions,
         ..SummaryRequest::new(pieces, estimator)
     }
 }

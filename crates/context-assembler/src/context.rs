@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use memory_model::{Message, Part, RawJson, Role, Seq, SeqRange, SummaryId, TrimPolicyId};
-#[cfg(feature = "providers")]
 use serde::Serialize;
 
 /// Messages to send to a model, with a receipt that records how they were chosen and changed.

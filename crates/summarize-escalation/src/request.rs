@@ -4,12 +4,15 @@ use std::fmt;
 
 use async_trait::async_trait;
 use extractive_summarizer::{Source, source};
+use memory_model::conventions::{AgentConventions, GenericConventions};
 use memory_model::{FieldHasher, Hash, Purpose, SeqRange, SourceHasher, Timestamp};
 use model_client::{CacheKey, Failure};
 use serde::{Deserialize, Serialize};
 use token_estimate::TokenEstimator;
 
+use crate::gate::Gate;
 use crate::prompt::PromptSet;
+use crate::refusal::Reason;
 
 /// Amount of detail that a summary keeps.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -59,6 +62,18 @@ pub struct SummaryRequest<'a> {
     pub instructions: Option<&'a str>,
     /// Prompts to use instead of the summarizer's own prompts; `None` keeps them.
     pub prompts: Option<&'a PromptSet>,
+    /// Conventions of the agent that took part in the conversation. By them a prompt tells what the user typed from what
+    /// programs added. Default: the conventions of no particular agent.
+    pub conventions: &'a dyn AgentConventions,
+    /// Reason for which the answer before this one was refused, so that a prompt can say it; `None` for the first
+    /// answer. The ladder sets it for each tier.
+    pub refused: Option<&'a Reason>,
+    /// Paths of the files that the source is known to have changed, so that a summary that denies it is refused. `None`
+    /// reads them from the tool calls of the source, by `conventions`.
+    pub changed_files: Option<&'a [String]>,
+    /// Gate of the ladder, for summarizers that choose between answers or merge them: by it they refuse an answer
+    /// before the ladder sees it. `None` checks nothing. The ladder sets it.
+    pub gate: Option<&'a Gate>,
     /// Check that runs before each call of a model, including each retry; `None` for no check.
     pub before_call: Option<&'a dyn BeforeCall>,
 }
@@ -101,6 +116,10 @@ impl<'a> SummaryRequest<'a> {
             previous: None,
             instructions: None,
             prompts: None,
+            conventions: &GenericConventions,
+            refused: None,
+            changed_files: None,
+            gate: None,
             before_call: None,
         }
     }
@@ -168,7 +187,7 @@ impl<'a> SummaryRequest<'a> {
         // The key covers positions and times, because prompts show them.
         let prompts = self.prompts.map(|prompts| prompts.hash().to_string());
         let how = format!(
-            "{:?} {:?} {:?} {} {} {} {}",
+            "{:?} {:?} {:?} {} {} {} {} {} {:?}",
             self.style,
             self.purpose,
             self.range(),
@@ -176,6 +195,8 @@ impl<'a> SummaryRequest<'a> {
             self.target_tokens,
             self.estimator.id().as_str(),
             prompts.as_deref().unwrap_or("-"),
+            self.conventions.id(),
+            self.refused,
         );
         let optional = |text: Option<&'a str>| match text {
             Some(text) => [&b"1"[..], text.as_bytes()],
