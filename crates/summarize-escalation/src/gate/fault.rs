@@ -199,10 +199,11 @@ fn unrelated(body: &str, known: &Known<'_>, conversation: &[&str]) -> Option<Fau
         Fault::Unrelated { known, words }
     };
     let lacks = |shared: &Shared, percent: u32| shared.found * 100 < shared.total * percent;
-    if let Some(pairs) = known.pairs(body) {
-        if pairs.total >= LEAST_PAIRS && lacks(&pairs, PAIRS_SHARE) {
-            return Some(fault(pairs));
-        }
+    if let Some(pairs) = known.pairs(body)
+        && pairs.total >= LEAST_PAIRS
+        && lacks(&pairs, PAIRS_SHARE)
+    {
+        return Some(fault(pairs));
     }
     let telling = known.telling(body);
     let (many, least) = TELLING_WORDS;

@@ -321,7 +321,7 @@ fn names(arguments: &str) -> String {
 
 /// Returns which of the given terms, by class, a text contains as whole words. A path is also contained by the name of
 /// its file, and an address by its host.
-pub(super) fn held<'t>(text: &str, terms: &[Vec<&'t str>; 5]) -> [Vec<bool>; 5] {
+pub(super) fn held(text: &str, terms: &[Vec<&str>; 5]) -> [Vec<bool>; 5] {
     let text = text.as_bytes();
     let whole = |term: &str| {
         let (finder, length) = (memmem::Finder::new(term.as_bytes()), term.len());
