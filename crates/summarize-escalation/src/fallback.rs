@@ -11,8 +11,8 @@ use crate::summarizer::{Summarizer, SummarizerResponse};
 /// Asks several summarizers in order until one writes a summary: a cheap model first, the main
 /// model when that fails.
 ///
-/// A blank answer counts as a failure, and so does an answer that the provider stopped early. If all summarizers fail,
-/// the last answer that was stopped early is returned. A summary records the name of the model that wrote it. The id of
+/// A blank answer counts as a failure, and so does an answer that the provider stopped early or that the request's gate
+/// refuses. If all summarizers fail, the last answer that was stopped early or refused is returned. A summary records the name of the model that wrote it. The id of
 /// this summarizer contains the ids of all its summarizers, and is part of the summary's recipe.
 ///
 /// Summarizers that need no model are skipped: the ladder has a tier for them and marks their
@@ -77,7 +77,7 @@ impl Summarizer for FallbackSummarizer {
                 continue;
             }
             let answer = link.summarize_guarded(request, guard).await;
-            if let Some(summary) = tries.add(&**link, answer) {
+            if let Some(summary) = tries.add(&**link, request, answer) {
                 return Ok(summary);
             }
         }
@@ -89,11 +89,19 @@ impl Summarizer for FallbackSummarizer {
 #[derive(Default)]
 struct Tries {
     calls: u32,
-    /// Last answer that a provider stopped early. A ladder decides whether to accept it.
+    /// Last answer that a provider stopped early, or that the gate refuses. A ladder decides whether to accept it.
     stopped: Option<SummarizerResponse>,
     /// Error texts of all failed summarizers.
     failures: Vec<String>,
     last: Option<Error>,
+}
+
+/// Returns whether the request's gate refuses an answer.
+fn is_refused(request: &SummaryRequest<'_>, answer: &SummarizerResponse) -> bool {
+    let refused = request
+        .gate
+        .and_then(|gate| gate.refuses(&answer.text, request));
+    answer.refused.is_some() || refused.is_some()
 }
 
 impl Tries {
@@ -101,6 +109,7 @@ impl Tries {
     fn add(
         &mut self,
         link: &dyn Summarizer,
+        request: &SummaryRequest<'_>,
         answer: Result<SummarizerResponse, Error>,
     ) -> Option<SummarizerResponse> {
         let calls = answer
@@ -116,7 +125,7 @@ impl Tries {
                         let failure = Failure::new(FailureKind::Empty, "it wrote nothing");
                         Error::provider(link.id(), failure)
                     }
-                    Stop::Complete => return Some(answer),
+                    Stop::Complete if !is_refused(request, &answer) => return Some(answer),
                     _ => {
                         self.stopped = Some(answer);
                         return None;

@@ -24,7 +24,7 @@ mod tier;
 pub use error::{Error, ErrorKind};
 pub use escalate::{escalate, escalate_with};
 pub use fallback::FallbackSummarizer;
-pub use gate::{Gate, GateFailure, Scores, Share, Term, TermCounts, measure};
+pub use gate::{Fault, Gate, GateFailure, Scores, Share, Term, TermCounts, measure};
 pub use guarded::GuardedSummarizer;
 pub use ladder::Ladder;
 pub use llm::{LlmSummarizer, ModelWindow, Overflow};

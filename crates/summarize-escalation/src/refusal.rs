@@ -57,6 +57,10 @@ pub enum Reason {
         failures: Vec<GateFailure>,
         /// Measurements of the summary.
         scores: Box<Scores>,
+        /// Most important terms that the summary lacks, if it was refused for these, so that the next answer can name
+        /// them.
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        missing: Vec<String>,
     },
     /// The summary was not shorter than its source.
     NotShorter {

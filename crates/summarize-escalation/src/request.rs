@@ -10,6 +10,7 @@ use model_client::{CacheKey, Failure};
 use serde::{Deserialize, Serialize};
 use token_estimate::TokenEstimator;
 
+use crate::gate::Gate;
 use crate::prompt::PromptSet;
 use crate::refusal::Reason;
 
@@ -67,6 +68,12 @@ pub struct SummaryRequest<'a> {
     /// Reason for which the answer before this one was refused, so that a prompt can say it; `None` for the first
     /// answer. The ladder sets it for each tier.
     pub refused: Option<&'a Reason>,
+    /// Paths of the files that the source is known to have changed, so that a summary that denies it is refused. `None`
+    /// reads them from the tool calls of the source, by `conventions`.
+    pub changed_files: Option<&'a [String]>,
+    /// Gate of the ladder, for summarizers that choose between answers or merge them: by it they refuse an answer
+    /// before the ladder sees it. `None` checks nothing. The ladder sets it.
+    pub gate: Option<&'a Gate>,
     /// Check that runs before each call of a model, including each retry; `None` for no check.
     pub before_call: Option<&'a dyn BeforeCall>,
 }
@@ -111,6 +118,8 @@ impl<'a> SummaryRequest<'a> {
             prompts: None,
             conventions: &GenericConventions,
             refused: None,
+            changed_files: None,
+            gate: None,
             before_call: None,
         }
     }

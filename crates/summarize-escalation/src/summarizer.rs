@@ -10,6 +10,7 @@ use model_client::{CallGuard, Completion, ModelCall, ModelUsage, Stop};
 use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
+use crate::refusal::Reason;
 use crate::request::SummaryRequest;
 
 /// Writes summaries. A [`Ladder`](crate::Ladder) accepts or refuses them.
@@ -108,6 +109,9 @@ pub struct SummarizerResponse {
     pub model: Option<String>,
     /// Tokens of the calls as the provider counted them; `None` if it did not report them.
     pub usage: Option<ModelUsage>,
+    /// Reason for which the summary of a part of the source was refused twice, so that the ladder refuses the whole;
+    /// `None` if it was not.
+    pub refused: Option<Reason>,
 }
 
 /// Messages and summaries of a source that no summary text covers, because the source was too long.
@@ -138,6 +142,7 @@ impl From<Completion> for SummarizerResponse {
             left_out: None,
             model: None,
             usage: answer.usage,
+            refused: None,
         }
     }
 }
@@ -151,7 +156,10 @@ impl SummarizerResponse {
             stop: self.stop,
             usage: self.usage,
             calls: self.calls,
-            no_store: self.left_out.is_some() || self.model.is_some() || self.ranks.is_some(),
+            no_store: self.left_out.is_some()
+                || self.model.is_some()
+                || self.ranks.is_some()
+                || self.refused.is_some(),
         }
     }
 
@@ -165,6 +173,7 @@ impl SummarizerResponse {
             left_out: None,
             model: None,
             usage: None,
+            refused: None,
         }
     }
 

@@ -40,7 +40,8 @@ pub enum Answer {
     Longer,
     /// Returns the source unchanged.
     Echo,
-    /// Returns the beginning of the source, cut to the target length. This is fast, and a ladder always accepts it.
+    /// Returns words of the beginning of the source, cut to the target length. This is fast, and a ladder always accepts
+    /// it.
     HeadCut,
     /// Never returns.
     Hang,
@@ -228,7 +229,8 @@ impl Summarizer for Scripted {
     }
 }
 
-/// Returns the beginning of the source, cut to the target length. Reads no more of the source than necessary.
+/// Returns five of six words of the beginning of the source, cut to the target length: a summary is no copy. Reads no
+/// more of the source than necessary.
 fn head_cut(request: &SummaryRequest<'_>) -> String {
     let bytes = usize::try_from(request.target_tokens)
         .unwrap_or(usize::MAX)
@@ -241,6 +243,15 @@ fn head_cut(request: &SummaryRequest<'_>) -> String {
             break;
         }
     }
+    let mut words = 0;
+    let mut kept = |word: &&str| {
+        words += usize::from(!word.trim().is_empty());
+        words % 6 != 0
+    };
+    let text: String = text
+        .split_inclusive(char::is_whitespace)
+        .filter(|word| kept(word))
+        .collect();
     cut_to_tokens(&text, request.target_tokens, request.estimator).unwrap_or_default()
 }
 

@@ -4,6 +4,7 @@
 mod density;
 mod files;
 mod flags;
+mod gate;
 #[path = "../../src/mode.rs"]
 mod mode;
 mod next;
@@ -21,6 +22,7 @@ fn main() -> anyhow::Result<()> {
         ["bench-density", rest @ ..] => density::run(&flags, rest),
         ["bench-recall", rest @ ..] => recall::run(&flags, rest),
         ["bench-next", rest @ ..] => next::run(&flags, rest),
+        ["bench-gate", rest @ ..] => gate::run(&flags, rest),
         ["bench-rules", rest @ ..] => rules::run(&flags, rest),
         ["static-table", rest @ ..] => static_table::run(&flags, rest),
         _ => anyhow::bail!("`cargo xtask` lists all tasks"),

@@ -86,6 +86,7 @@ impl Respond for Writer {
             text.push(' ');
             text.push_str(word);
         }
+        text.push('.');
         answered(request, &text)
     }
 }
@@ -235,7 +236,9 @@ async fn the_fallback_writes_when_the_cheap_model_fails() {
 /// Compacts with a model that always gives the same answer. Returns the result and the prompts.
 async fn vaguely(arguments: &[&str]) -> (Value, Vec<String>) {
     let home = Home::new();
-    let server = server(completion("Work went on, and well.", "stop")).await;
+    let vague = "Bugs were taken one by one, each with a failing test first and a small commit. The tests are green \
+                 again, nothing was deployed before they were, and the user was asked where a fix needed a decision.";
+    let server = server(completion(vague, "stop")).await;
     let url = format!("{}/v1", server.uri());
     let file = fixture("claude-code/release-week");
     let model = ["--summarizer", "openai:m", "--base-url", &url];

@@ -42,14 +42,34 @@ const REFUSALS: &[&str] = &[
     "к сожалению, я не",
 ];
 
-/// Maximum length of a text that can count as a refusal, in characters.
-const REFUSAL_CHARS: usize = 800;
+/// Words of refusals in languages that say them at the end of a sentence.
+const LATE_REFUSALS: &[&str] = &[
+    "対応できません",
+    "お手伝いできません",
+    "要約できません",
+    "要約することはできません",
+    "お答えできません",
+    "도와드릴 수 없",
+    "요약할 수 없",
+    "요약해 드릴 수 없",
+    "답변할 수 없",
+    "无法协助",
+    "无法总结",
+    "不能协助",
+];
+
+/// Maximum length of a text that can count as a refusal, in characters, and of one that ends with it.
+const REFUSAL_CHARS: (usize, usize) = (800, 120);
 
 /// Returns whether a text declines to write a summary.
 pub(super) fn is_refusal(text: &str) -> bool {
     let text = text.trim().trim_start_matches(['"', '*', '#', '-', ' ']);
-    if text.chars().nth(REFUSAL_CHARS).is_some() {
+    let (most, short) = REFUSAL_CHARS;
+    if text.chars().nth(most).is_some() {
         return false;
+    }
+    if text.chars().nth(short).is_none() && LATE_REFUSALS.iter().any(|words| text.contains(words)) {
+        return true;
     }
     let start: String = text.chars().take(80).collect::<String>().to_lowercase();
     REFUSALS.iter().any(|words| start.starts_with(words))
@@ -99,6 +119,7 @@ mod tests {
     fn refusals_are_distinguished_from_summaries() {
         assert!(is_refusal("I'm sorry, but I can't help with that."));
         assert!(is_refusal("申し訳ありませんが、この内容は要約できません。"));
+        assert!(is_refusal("この依頼には対応できません。"));
         assert!(!is_refusal(
             "The user said: I can't log in. The cause was a stale token."
         ));

@@ -147,6 +147,11 @@ pub(super) fn differs(said: &[&str], summary: &[&str]) -> bool {
     let Some((written, script)) = told.language() else {
         return false;
     };
+    // Users who write another script often have little to say among templates and output of tools.
+    let few = whatlang::detect(&all.other).map(|found| found.lang());
+    if all.other_letters >= FEWEST_OTHER && few == Some(written) {
+        return false;
+    }
     let whole = all.language();
     let is_written = |found: Option<(Lang, Script)>| found.is_some_and(|(lang, _)| lang == written);
     if is_written(whole) {
@@ -169,6 +174,29 @@ pub(super) fn differs(said: &[&str], summary: &[&str]) -> bool {
     }
     // A text with much code seems Latin, although its prose may be in the expected script.
     !(script == Script::Latin && other_script && told.other_letters >= FEWEST_OTHER)
+}
+
+/// Returns whether the Latin words of a summary should occur in its source: the summary is in English, like the code
+/// and the output of most tools, or in another script, where Latin words are names, or the conversation has at least
+/// twice as much text in the same language.
+pub(super) fn shares_words(summary: &str, said: &[&str]) -> bool {
+    let told = WordsByScript::of(summary);
+    if !told.is_latin() && told.telling().is_some() {
+        return true;
+    }
+    match told.language() {
+        None => summary.is_ascii(),
+        Some((Lang::Eng, _)) => true,
+        Some((written, _)) => {
+            let mut all = WordsByScript::default();
+            for text in said {
+                all.read(text);
+                all.read("\n");
+            }
+            all.latin_letters >= 2 * told.latin_letters
+                && all.language().is_some_and(|(lang, _)| lang == written)
+        }
+    }
 }
 
 #[cfg(test)]

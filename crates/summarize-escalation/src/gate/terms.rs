@@ -10,6 +10,8 @@ use memchr::memmem;
 use memory_model::{EntryKind, Part, Role};
 use serde::{Deserialize, Serialize};
 
+use crate::request::SummaryRequest;
+
 /// Class of terms that a summary should repeat verbatim.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -121,7 +123,10 @@ pub(super) fn visit<'a>(text: &'a str, f: &mut dyn FnMut(Term, &'a str)) {
                 continue;
             }
             if telling {
-                let word = part.get(start..at).unwrap_or_default();
+                let word = match is_placeholder(part.as_bytes(), start, at) {
+                    true => "",
+                    false => part.get(start..at).unwrap_or_default(),
+                };
                 let word = word.trim_matches(['.', ':', '*', '!', '?', '=', '\\', '#', '$']);
                 if let Some(class) = class(word) {
                     f(class, word);
@@ -130,6 +135,15 @@ pub(super) fn visit<'a>(text: &'a str, f: &mut dyn FnMut(Term, &'a str)) {
             (start, telling, before) = (at + 1, false, ENDS);
         }
     }
+}
+
+/// Returns whether the word from `start` to `end` is a placeholder: it stands alone between angle brackets or braces.
+fn is_placeholder(text: &[u8], start: usize, end: usize) -> bool {
+    let before = start.checked_sub(1).and_then(|at| text.get(at));
+    matches!(
+        (before, text.get(end)),
+        (Some(b'<'), Some(b'>')) | (Some(b'{'), Some(b'}'))
+    )
 }
 
 fn class(word: &str) -> Option<Term> {
@@ -177,20 +191,55 @@ fn class(word: &str) -> Option<Term> {
     (name && (hump || inner || commit)).then_some(Term::Identifiers)
 }
 
-/// Returns the most important terms of a source, at most `most` of each class. The terms with the largest sum of
-/// weights come first.
-pub(super) fn salient<'a>(texts: &'a [(Cow<'a, str>, u32)], most: usize) -> [Vec<&'a str>; 5] {
-    let mut weights: HashMap<(Term, &str), u32> = HashMap::new();
-    for (text, weight) in texts {
-        visit(text, &mut |class, term| {
-            *weights.entry((class, term)).or_default() += weight;
+/// Calls `f` with each word of a text that has the form of a file's name, such as `index.html`.
+pub(super) fn file_names(text: &str) -> impl Iterator<Item = &str> {
+    let words = text.split(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.')));
+    words
+        .map(|word| word.trim_matches(['.', '-']))
+        .filter(|word| {
+            word.rsplit_once('.').is_some_and(|(stem, ending)| {
+                stem.len() >= 3
+                    && stem.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+                    && (1..=5).contains(&ending.len())
+                    && ending.bytes().all(|b| b.is_ascii_lowercase())
+            })
+        })
+}
+
+/// Number of texts from which a term is important, if nobody named it in words of their own.
+const REPEATED: u32 = 2;
+
+/// What is known of a term: the sum of the weights of its places, the number of texts that have it, the last of them,
+/// and whether somebody named it.
+#[derive(Debug, Clone, Copy, Default)]
+struct Place {
+    weight: u32,
+    texts: u32,
+    last: usize,
+    named: bool,
+}
+
+/// Returns the terms of a source that a reader would miss, at most `most` of each class: those that the user or the
+/// assistant named, and those that occur in several texts. The terms with the largest sum of weights come first.
+pub(super) fn salient<'a>(texts: &'a [WeightedText<'a>], most: usize) -> [Vec<&'a str>; 5] {
+    let mut places: HashMap<(Term, &str), Place> = HashMap::new();
+    for (at, text) in (1..).zip(texts) {
+        visit(&text.text, &mut |class, term| {
+            let place = places.entry((class, term)).or_default();
+            place.weight += text.weight;
+            place.texts += u32::from(place.last != at);
+            place.last = at;
+            place.named |= text.named;
         });
     }
     let mut by_class: [Vec<(u32, &str)>; 5] = Default::default();
     #[expect(clippy::iter_over_hash_type, reason = "each class is sorted below")]
-    for ((class, term), weight) in weights {
+    for ((class, term), place) in places {
+        if !place.named && place.texts < REPEATED {
+            continue;
+        }
         if let Some(terms) = by_class.get_mut(class as usize) {
-            terms.push((weight, term));
+            terms.push((place.weight, term));
         }
     }
     by_class.map(|mut terms| {
@@ -204,27 +253,55 @@ pub(super) fn salient<'a>(texts: &'a [(Cow<'a, str>, u32)], most: usize) -> [Vec
     })
 }
 
-/// Returns the texts of a source that may contain terms, each with the weight of its terms.
-pub(super) fn weighted<'a>(source: &'a [Source<'a>]) -> Vec<(Cow<'a, str>, u32)> {
+/// A text of a source that may contain terms.
+pub(super) struct WeightedText<'a> {
+    text: Cow<'a, str>,
+    /// Weight of its terms.
+    weight: u32,
+    /// Whether a person or the assistant wrote it in words of their own.
+    named: bool,
+}
+
+/// Length above which a user's text was pasted, in bytes. A template or a document has many names that nobody misses.
+const PASTED_BYTES: usize = 2_000;
+
+/// Returns the texts of a source that may contain terms.
+pub(super) fn weighted<'a>(request: &SummaryRequest<'a>) -> Vec<WeightedText<'a>> {
     let mut texts = Vec::new();
-    for piece in source {
+    let mut add = |text: Cow<'a, str>, weight: u32, named: bool| {
+        texts.push(WeightedText {
+            text,
+            weight,
+            named,
+        });
+    };
+    for piece in request.source {
         match piece {
-            Source::Summary(summary) => texts.push((Cow::Borrowed(summary.text), 4)),
+            Source::Summary(summary) => add(Cow::Borrowed(summary.text), 4, true),
             Source::Message(entry) if entry.kind == EntryKind::Message => {
                 for part in &entry.parts {
                     match part {
+                        Part::Text { text } if entry.role == Role::User => {
+                            let said = request.conventions.user_text(text, entry.meta.as_ref());
+                            let pasted = said.is_document || said.typed.len() > PASTED_BYTES;
+                            let weight = if pasted { 1 } else { 8 };
+                            add(said.typed, weight, !pasted);
+                        }
                         Part::Text { text } => {
-                            let weight = if entry.role == Role::User { 8 } else { 3 };
-                            texts.push((Cow::Borrowed(text.as_str()), weight));
+                            add(
+                                Cow::Borrowed(text.as_str()),
+                                3,
+                                entry.role == Role::Assistant,
+                            );
                         }
                         Part::ToolCall { arguments, .. } => {
-                            texts.push((Cow::Owned(names(&arguments.decoded_strings())), 2));
+                            add(Cow::Owned(names(&arguments.decoded_strings())), 2, false);
                         }
                         Part::ToolResult {
                             content,
                             is_error: Some(true),
                             ..
-                        } => texts.push((content.text(), 2)),
+                        } => add(content.text(), 2, false),
                         _ => {}
                     }
                 }
@@ -242,10 +319,11 @@ fn names(arguments: &str) -> String {
     lines.join("\n")
 }
 
-/// Returns the number of the given terms, by class, that a text contains as whole words.
-pub(super) fn held(text: &str, terms: &[Vec<&str>; 5]) -> [usize; 5] {
+/// Returns which of the given terms, by class, a text contains as whole words. A path is also contained by the name of
+/// its file, and an address by its host.
+pub(super) fn held(text: &str, terms: &[Vec<&str>; 5]) -> [Vec<bool>; 5] {
     let text = text.as_bytes();
-    let whole = |term: &&&str| {
+    let whole = |term: &str| {
         let (finder, length) = (memmem::Finder::new(term.as_bytes()), term.len());
         let mut places = finder.find_iter(text);
         places.any(|at| {
@@ -256,7 +334,22 @@ pub(super) fn held(text: &str, terms: &[Vec<&str>; 5]) -> [usize; 5] {
     };
     terms
         .each_ref()
-        .map(|terms| terms.iter().filter(whole).count())
+        .map(|terms| terms.iter().map(|term| whole(told_as(term))).collect())
+}
+
+/// Returns the part of a term by which a summary may name it.
+fn told_as(term: &str) -> &str {
+    let host = term.split_once("://").map(|(_, rest)| rest);
+    match host {
+        Some(rest) => rest.split(['/', '?', '#']).next().unwrap_or(rest),
+        None => {
+            let path = term.trim_end_matches('/');
+            path.rsplit('/')
+                .next()
+                .filter(|name| name.len() > 1)
+                .unwrap_or(term)
+        }
+    }
 }
 
 fn is_inside(byte: u8) -> bool {
@@ -271,7 +364,7 @@ mod tests {
     fn terms_have_a_class() {
         let mut terms = Vec::new();
         visit(
-            "In src/lexer.rs (see https://a.b/c), `next_token` gave E0502 at 10:42, 1,200 of 98.5% \
+            "In <file_name> of {the_folder}: src/lexer.rs (see https://a.b/c), `next_token` gave E0502 at 10:42, 1,200 of 98.5% \
              and readAll in 4f2a91c; and/or nothing, a cafe, 7.",
             &mut |class, term| terms.push((class, term.to_owned())),
         );
@@ -289,7 +382,7 @@ mod tests {
     #[test]
     fn a_term_is_whole() {
         let holds = |text: &str, term: &str| {
-            held(text, &[vec![term], vec![], vec![], vec![], vec![]])[0] == 1
+            held(text, &[vec![term], vec![], vec![], vec![], vec![]])[0] == [true]
         };
         assert!(holds("at src/a.rs.", "src/a.rs"));
         assert!(!holds("12345", "234"));
@@ -297,7 +390,12 @@ mod tests {
         assert!(holds("/code/src/a.rs", "src/a.rs"));
         assert!(holds("を23", "23") && holds("23を", "23"));
         let terms = [vec!["bc", "b_c"], vec![], vec!["a.b", "cc"], vec![], vec![]];
-        assert_eq!(held("b_c bc a.b bc", &terms), [2, 0, 1, 0, 0]);
+        let counted =
+            held("b_c bc a.b bc", &terms).map(|held| held.iter().filter(|held| **held).count());
+        assert_eq!(counted, [2, 0, 1, 0, 0]);
+        assert!(holds("fixed in lexer.rs", "/code/src/lexer.rs"));
+        assert!(holds("see docs.rs", "https://docs.rs/memchr/latest"));
+        assert!(!holds("fixed in plexer.rs", "/code/src/lexer.rs"));
         assert!(!holds("", "23") && !holds("2", "23") && !holds("_23", "23"));
     }
 }

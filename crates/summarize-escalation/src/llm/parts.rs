@@ -8,6 +8,7 @@ use model_client::{ChatPrompt, Failure, FailureKind, Stop};
 use super::asker::Asker;
 use super::window::{ModelWindow, answer_in, answer_room, input};
 use crate::error::Error;
+use crate::gate::Gate;
 use crate::prompt::{Clip, Length, piece_texts};
 use crate::refusal::Reason;
 use crate::request::{Style, SummaryRequest};
@@ -236,7 +237,20 @@ async fn pass(
         };
         let most = request.target_tokens.min(part.source_tokens());
         part.target_tokens = target.min(most).max(1);
-        let answer = ask_for_part(asker, &mut part, request.previous, group, window).await?;
+        let mut answer = ask_for_part(asker, &mut part, request.previous, group, window).await?;
+        if let Some(reason) = refused(&part, &answer) {
+            // A part that is no summary would vanish in the merge without a word.
+            *asked = asked.saturating_add(1);
+            let again = SummaryRequest {
+                refused: Some(&reason),
+                ..part
+            };
+            answer = ask_once(asker, &again, group, window).await?;
+            answer.refused = refused(&part, &answer);
+            if answer.refused.is_some() {
+                return Ok(Pass::Stopped(answer));
+            }
+        }
         if answer.stop != Stop::Complete {
             // Without the summary of one part, the whole summary is incomplete.
             return Ok(Pass::Stopped(SummarizerResponse {
@@ -252,6 +266,13 @@ async fn pass(
         made.push(part);
     }
     Ok(Pass::Parts(made))
+}
+
+/// Returns the reason for which a complete answer is no summary of its part.
+fn refused(part: &SummaryRequest<'_>, answer: &SummarizerResponse) -> Option<Reason> {
+    let gate = part.gate.map(Gate::of_parts)?;
+    let judged = answer.stop == Stop::Complete && !answer.text.trim().is_empty();
+    gate.refuses(&answer.text, part).filter(|_| judged)
 }
 
 /// Requests the summary of a part. If the answer is cut off, requests a shorter summary once. `previous` is what was

@@ -39,7 +39,7 @@ async fn climb(log: &[LogEntry], ladder: &Ladder, answers: Vec<Answer>) -> Ladde
 fn terms_that_the_summary_retains_are_counted() {
     let good = scores(GOOD);
     assert!(
-        good.paths.found >= 3 && good.paths.found <= good.paths.total,
+        good.paths.found >= 2 && good.paths.found <= good.paths.total,
         "{good:?}"
     );
     assert!(good.codes.found >= 1, "{good:?}");
@@ -67,7 +67,7 @@ fn no_more_terms_are_checked_than_the_target_could_hold() {
         .map(|n| format!("/src/module_{n}/file.rs"))
         .collect();
     let log = testing::log(
-        vec![Message::user(paths.join(" "))],
+        vec![Message::assistant(paths.join(" "))],
         &HeuristicEstimator::Bytes4,
     );
     let source = [Source::from(&log[0])];
@@ -144,9 +144,12 @@ async fn a_summary_that_fails_the_gate_goes_to_the_next_tier() {
         outcome
             .scores
             .as_ref()
-            .is_some_and(|scores| scores.paths.found >= 3)
+            .is_some_and(|scores| scores.paths.found >= 2)
     );
-    let Reason::Gate { failures, scores } = &outcome.refused[0].reason else {
+    let Reason::Gate {
+        failures, scores, ..
+    } = &outcome.refused[0].reason
+    else {
         panic!("{:?}", outcome.refused);
     };
     assert!(!failures.is_empty() && scores.paths.found == 0);

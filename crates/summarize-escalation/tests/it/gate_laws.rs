@@ -142,7 +142,7 @@ proptest! {
 
     #[test]
     fn repetitions_of_the_source_pass(entries in entries(said()), target in 0_u64..4_000) {
-        let strict = Gate { at_least: 1, terms: Term::ALL.into(), min_retained: Share::new(1.0), ..Gate::default() };
+        let strict = Gate { at_least: 1, terms: Term::ALL.into(), min_retained: Share::new(1.0), floor: false, ..Gate::default() };
         let scores = scores(&all(&entries), &entries, target);
         let failures = strict.failures(&scores);
         prop_assert!(failures.is_empty(), "{:?} {:?}", failures, scores);
@@ -151,7 +151,7 @@ proptest! {
     /// What tools say may be in another language than what is spoken.
     #[test]
     fn the_terms_of_a_summary_are_all_of_the_source(entries in entries(message())) {
-        let strict = Gate { at_least: 1, terms: Term::ALL.into(), min_retained: Share::new(1.0), ..Gate::default() };
+        let strict = Gate { at_least: 1, terms: Term::ALL.into(), min_retained: Share::new(1.0), floor: false, ..Gate::default() };
         let strict = Gate { language: false, ..strict };
         let scores = scores(&all(&entries), &entries, 2_000);
         let failures = strict.failures(&scores);

@@ -2,6 +2,7 @@
 
 #[path = "../../../extractive-summarizer/tests/it/fixtures.rs"]
 mod fixtures;
+mod floor;
 mod gate;
 mod gate_laws;
 mod guards;

@@ -1,0 +1,220 @@
+//! The floor of the gate: what no summary of its source has, whatever its style.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use super::changed;
+use super::form::{self, Form};
+use super::known::{Known, Shared};
+use super::language;
+use crate::request::SummaryRequest;
+
+/// Minimum cost of a source whose summary is held against the floor, in tokens, and minimum number of its distinct
+/// words. A shorter or poorer source says too little to compare with.
+const LEAST_SOURCE: (u64, usize) = (256, 64);
+/// A summary is too short below a fiftieth of its target length. Summaries by strong models are at least a twentieth.
+const SHORT: u64 = 50;
+/// Length from which a summary of any source is long enough, in tokens: the source may be one file that was read.
+const LONG_ENOUGH: u64 = 40;
+/// Number of names that a good summary may have although its source does not: names that its writer put together, or
+/// knew from elsewhere.
+const FREE_NAMES: u32 = 2;
+/// A summary may have a third of its names from elsewhere. Summaries by strong models have at most a fifth.
+const NAMES_SHARE: u32 = 3;
+/// Share of the telling words of a summary that its source must have, of many words and of a few, in hundredths.
+/// Summaries by strong models have at least 43 of 100, and summaries of other conversations 10 to 60, so that their
+/// names are looked at as well.
+const TELLING_SHARE: (u32, u32) = (30, 20);
+/// Number of words from which they are many, and minimum number of words that are compared at all.
+const TELLING_WORDS: (u32, u32) = (12, 4);
+/// Share of the pairs of characters of a summary that its source must have, in hundredths. Summaries by strong models
+/// have at least 52 of 100 where the source has much text in the same script.
+const PAIRS_SHARE: u32 = 15;
+/// Minimum number of pairs of characters that are compared.
+const LEAST_PAIRS: u32 = 12;
+
+/// A fault of a summary that shows that it is none: it breaks the floor of the [`Gate`](crate::Gate).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Fault {
+    /// No line beside headings and the lines of the form is long enough for a sentence.
+    NoSentence,
+    /// The text talks to its reader instead of telling what was said.
+    Remark,
+    /// The text is far below its target length.
+    Short {
+        /// Cost of the text without the lines of the form, in tokens.
+        tokens: u64,
+        /// Minimum cost, in tokens.
+        least: u64,
+    },
+    /// A sentence occurs more than twice, or the text goes round in circles.
+    Repetition,
+    /// Reasoning or marks of a chat's template are left in the text.
+    Reasoning,
+    /// The text ends in the middle of a sentence, a list, or a block of code.
+    Unfinished,
+    /// Many names in the text are nowhere in the source.
+    Invented {
+        /// Number of names that the source does not have.
+        unknown: u32,
+        /// Number of names in the text.
+        names: u32,
+    },
+    /// The text is about something else than the source.
+    Unrelated {
+        /// Number of telling words that the source has.
+        known: u32,
+        /// Number of telling words in the text.
+        words: u32,
+    },
+    /// More than half of the text was copied from the source.
+    Copied,
+    /// The line of files names none, although files were changed.
+    NoFiles {
+        /// Number of files that were changed.
+        changed: u32,
+    },
+}
+
+impl Fault {
+    /// Returns the name of the rule that the text breaks, such as `no_sentence`.
+    pub fn rule(self) -> &'static str {
+        match self {
+            Fault::NoSentence => "no_sentence",
+            Fault::Remark => "remark",
+            Fault::Short { .. } => "short",
+            Fault::Repetition => "repetition",
+            Fault::Reasoning => "reasoning",
+            Fault::Unfinished => "unfinished",
+            Fault::Invented { .. } => "invented",
+            Fault::Unrelated { .. } => "unrelated",
+            Fault::Copied => "copied",
+            Fault::NoFiles { .. } => "no_files",
+        }
+    }
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Fault::NoSentence => {
+                f.write_str("the summary has no sentence beside the lines of its form")
+            }
+            Fault::Remark => f.write_str("the summary is a remark to its reader"),
+            Fault::Short { tokens, least } => {
+                write!(
+                    f,
+                    "the summary has {tokens} tokens, far below its target (at least {least})"
+                )
+            }
+            Fault::Repetition => f.write_str("the summary repeats itself"),
+            Fault::Reasoning => f.write_str("the summary has reasoning or marks of a chat in it"),
+            Fault::Unfinished => f.write_str("the summary ends in the middle"),
+            Fault::Invented { unknown, names } => {
+                write!(
+                    f,
+                    "{unknown} of {names} names in the summary are nowhere in the conversation"
+                )
+            }
+            Fault::Unrelated { known, words } => write!(
+                f,
+                "the summary is about something else: the conversation has {known} of its {words} telling words"
+            ),
+            Fault::Copied => f.write_str("the summary is a copy of the conversation"),
+            Fault::NoFiles { changed } => {
+                let plural = if *changed == 1 { "" } else { "s" };
+                write!(
+                    f,
+                    "the summary names no file, but {changed} file{plural} changed"
+                )
+            }
+        }
+    }
+}
+
+/// Returns the faults of a text. Empty if the source is too short to tell.
+pub(super) fn faults(
+    text: &str,
+    request: &SummaryRequest<'_>,
+    conversation: &[&str],
+) -> Vec<Fault> {
+    let mut faults = Vec::new();
+    let (tokens, words) = LEAST_SOURCE;
+    if request.source_tokens() < tokens {
+        return faults;
+    }
+    let known = Known::of(request);
+    if known.vocabulary() < words {
+        return faults;
+    }
+    let form = Form::of(text);
+    let body = form.body();
+    if !form.has_sentence() {
+        faults.push(Fault::NoSentence);
+    }
+    let tokens = request.estimator.text(&body);
+    let least = (request.target_tokens / SHORT).min(LONG_ENOUGH);
+    if tokens < least {
+        faults.push(Fault::Short { tokens, least });
+    }
+    if form.repeats() {
+        faults.push(Fault::Repetition);
+    }
+    if form::has_reasoning(text, |tag| known.says(tag)) {
+        faults.push(Fault::Reasoning);
+    }
+    if form.is_unfinished(|word| known.is_cut_name(word)) {
+        faults.push(Fault::Unfinished);
+    }
+    let names = known.names(text);
+    let unknown = names.total - names.found;
+    if form.is_remark(names.found > 0) {
+        faults.push(Fault::Remark);
+    }
+    if unknown > FREE_NAMES && unknown * NAMES_SHARE > names.total {
+        faults.push(Fault::Invented {
+            unknown,
+            names: names.total,
+        });
+    }
+    faults.extend(unrelated(&body, &known, conversation));
+    if known.is_copied(&body) {
+        faults.push(Fault::Copied);
+    }
+    let changed = changed::names(request);
+    if changed::denies(&form, &changed) {
+        let changed = u32::try_from(changed.len()).unwrap_or(u32::MAX);
+        faults.push(Fault::NoFiles { changed });
+    }
+    faults
+}
+
+/// Returns the fault of a text that shares hardly any telling words with its source.
+fn unrelated(body: &str, known: &Known<'_>, conversation: &[&str]) -> Option<Fault> {
+    let fault = |shared: Shared| {
+        let (known, words) = (shared.found, shared.total);
+        Fault::Unrelated { known, words }
+    };
+    let lacks = |shared: &Shared, percent: u32| shared.found * 100 < shared.total * percent;
+    if let Some(pairs) = known.pairs(body)
+        && pairs.total >= LEAST_PAIRS
+        && lacks(&pairs, PAIRS_SHARE)
+    {
+        return Some(fault(pairs));
+    }
+    let telling = known.telling(body);
+    let (many, least) = TELLING_WORDS;
+    let percent = match telling.total >= many {
+        true => TELLING_SHARE.0,
+        false => TELLING_SHARE.1,
+    };
+    // Code and commands are English in every conversation, so a summary in another language of Latin letters shares few
+    // words with a source that is mostly code.
+    (telling.total >= least
+        && lacks(&telling, percent)
+        && language::shares_words(body, conversation))
+    .then(|| fault(telling))
+}

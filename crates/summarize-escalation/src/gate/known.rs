@@ -1,0 +1,219 @@
+//! Comparison of an answer with what its source says.
+
+use std::borrow::Cow;
+use std::collections::HashSet;
+
+use extractive_summarizer::Source;
+use extractive_summarizer::text::{head, tail};
+use memory_model::Part;
+
+use super::terms::{self, Term};
+use super::words::{self, Word};
+use crate::request::SummaryRequest;
+
+/// Number of bytes that are read of a long text of the source: at its start, and at its end. Prompts show far less.
+const TEXT_BYTES: (usize, usize) = (48 * 1024, 16 * 1024);
+/// Number of consecutive words that are compared to find text that was copied.
+const COPY_WORDS: usize = 8;
+/// Minimum number of runs of words in a text that is compared with its source.
+const COPY_RUNS: usize = 24;
+/// Minimum length of the parts of a name that are looked up, in characters.
+const NAME_CHARS: usize = 3;
+/// Minimum length of a word that tells what a text is about, in characters. Shorter words are in most texts.
+const TELLING_CHARS: usize = 5;
+
+/// Words of the texts from which a summary may be written: the source, and the previous summary and instructions.
+pub(super) struct Known<'a> {
+    texts: Vec<Cow<'a, str>>,
+    words: HashSet<u64>,
+    pairs: HashSet<u64>,
+    runs: HashSet<u64>,
+}
+
+/// How many words of an answer its source has.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Shared {
+    pub(super) found: u32,
+    pub(super) total: u32,
+}
+
+impl<'a> Known<'a> {
+    pub(super) fn of(request: &SummaryRequest<'a>) -> Self {
+        let texts = texts(request.source);
+        let mut known = Self {
+            texts: Vec::new(),
+            words: HashSet::new(),
+            pairs: HashSet::new(),
+            runs: HashSet::new(),
+        };
+        for text in &texts {
+            for text in ends(text) {
+                let all = words::words(text);
+                known.runs.extend(words::runs(&all, COPY_WORDS));
+                known.add(text, &all);
+            }
+        }
+        for text in [request.previous, request.instructions]
+            .into_iter()
+            .flatten()
+        {
+            known.add(text, &words::words(text));
+        }
+        known.texts = texts;
+        known
+    }
+
+    fn add(&mut self, text: &str, words: &[Word]) {
+        self.words.extend(
+            words
+                .iter()
+                .filter(|word| !word.single)
+                .map(|word| word.hash),
+        );
+        self.pairs.extend(words::pairs(text));
+    }
+
+    /// Returns the number of distinct words.
+    pub(super) fn vocabulary(&self) -> usize {
+        self.words.len() + self.pairs.len()
+    }
+
+    /// Returns whether the source has a text verbatim.
+    pub(super) fn says(&self, text: &str) -> bool {
+        self.texts.iter().any(|said| said.contains(text))
+    }
+
+    /// Returns whether a word is not in the source, but is the beginning of one of its words.
+    pub(super) fn is_cut_name(&self, word: &str) -> bool {
+        let cut = || {
+            self.texts.iter().flat_map(|text| ends(text)).any(|text| {
+                text.match_indices(word).any(|(at, _)| {
+                    let inside = |c: char| c == '_' || c.is_alphanumeric();
+                    let before = text.get(..at).and_then(|text| text.chars().next_back());
+                    let after = text
+                        .get(at + word.len()..)
+                        .and_then(|text| text.chars().next());
+                    !before.is_some_and(inside) && after.is_some_and(inside)
+                })
+            })
+        };
+        let whole = words::words(word);
+        word.is_ascii()
+            && word.len() >= NAME_CHARS
+            && whole.iter().all(|word| !self.words.contains(&word.hash))
+            && cut()
+    }
+
+    /// Counts the names of an answer, such as identifiers, paths and codes, and how many of them the source has. A name
+    /// that is put together from parts that the source has counts as found.
+    pub(super) fn names(&self, text: &str) -> Shared {
+        let mut names: HashSet<&str> = HashSet::new();
+        terms::visit(text, &mut |class, name| {
+            // Times and dates are told by the prompt, not by the messages.
+            let of_source = match class {
+                Term::Numbers => false,
+                Term::Codes => !name.contains(':'),
+                _ => true,
+            };
+            if of_source {
+                names.insert(name);
+            }
+        });
+        names.extend(terms::file_names(text));
+        let is_found = |name: &&str| {
+            let parts = name.split(|c: char| !(c == '_' || c.is_ascii_alphanumeric()));
+            parts
+                .filter(|part| {
+                    part.len() >= NAME_CHARS && part.contains(|c: char| !c.is_ascii_digit())
+                })
+                .all(|part| {
+                    words::words(part)
+                        .iter()
+                        .all(|word| self.words.contains(&word.hash))
+                })
+        };
+        Shared {
+            found: count(names.iter().filter(|name| is_found(name)).count()),
+            total: count(names.len()),
+        }
+    }
+
+    /// Counts the distinct words of Latin letters in a text that tell what it is about, and how many of them the source
+    /// has.
+    pub(super) fn telling(&self, text: &str) -> Shared {
+        let mut telling = HashSet::new();
+        let is_other = |c: char| !matches!(c, '!'..='~' | '\u{c0}'..='\u{24f}');
+        for part in text.split(is_other) {
+            let words = words::words(part).into_iter();
+            let long = words.filter(|word| word.letters && word.chars >= TELLING_CHARS);
+            telling.extend(long.map(|word| word.hash));
+        }
+        Shared {
+            found: count(telling.intersection(&self.words).count()),
+            total: count(telling.len()),
+        }
+    }
+
+    /// Counts the pairs of characters in a text without spaces between words, and how many of them the source has.
+    /// `None` if the source has not at least four times as many: then it says little in such a script.
+    pub(super) fn pairs(&self, text: &str) -> Option<Shared> {
+        let pairs = words::pairs(text);
+        (self.pairs.len() >= 4 * pairs.len()).then(|| Shared {
+            found: count(pairs.intersection(&self.pairs).count()),
+            total: count(pairs.len()),
+        })
+    }
+
+    /// Returns whether more than half of a text was copied from the source word by word.
+    pub(super) fn is_copied(&self, text: &str) -> bool {
+        let all = words::words(text);
+        let runs = all.len().saturating_sub(COPY_WORDS - 1);
+        let copied = words::runs(&all, COPY_WORDS)
+            .filter(|run| self.runs.contains(run))
+            .count();
+        runs >= COPY_RUNS && copied * 2 > runs
+    }
+}
+
+fn count(number: usize) -> u32 {
+    u32::try_from(number).unwrap_or(u32::MAX)
+}
+
+/// Returns the start and the end of a long text, or the whole of a shorter one.
+fn ends(text: &str) -> impl Iterator<Item = &str> {
+    let (start, end) = TEXT_BYTES;
+    let parts = match text.len() > start + end {
+        true => [head(text, start), tail(text, end)],
+        false => [text, ""],
+    };
+    parts.into_iter().filter(|part| !part.is_empty())
+}
+
+/// Returns the texts of a source. The strings of JSON arguments are decoded.
+fn texts<'a>(source: &'a [Source<'a>]) -> Vec<Cow<'a, str>> {
+    let mut texts = Vec::new();
+    for piece in source {
+        match piece {
+            Source::Summary(summary) => texts.push(Cow::Borrowed(summary.text)),
+            Source::Message(entry) => {
+                if let Some(name) = &entry.name {
+                    texts.push(Cow::Borrowed(name.as_str()));
+                }
+                for part in &entry.parts {
+                    match part {
+                        Part::ToolCall {
+                            name, arguments, ..
+                        } => {
+                            texts.push(Cow::Borrowed(name.as_str()));
+                            // As prompts show them, and as a summary tells them.
+                            texts.push(Cow::Borrowed(arguments.as_str()));
+                            texts.push(Cow::Owned(arguments.decoded_strings()));
+                        }
+                        part => part.visit_texts(&mut |text| texts.push(text)),
+                    }
+                }
+            }
+        }
+    }
+    texts
+}
