@@ -90,6 +90,7 @@ impl Log<'_> {
                 depth: 0,
                 text: &summary.text,
                 ranks: None,
+                provisional: false,
                 tokens: self.estimator.text(&summary.text),
                 earliest_at: Timestamp::default(),
                 latest_at: Timestamp::default(),
