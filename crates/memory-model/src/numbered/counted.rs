@@ -144,9 +144,9 @@ impl Reader<'_> {
                     !LEXICON.empty_chars.contains(&c) && !"，。有没不也还再最已现分".contains(c)
                 });
                 if is_noun
-                    && !LEXICON
+                    && LEXICON
                         .han_phrase(next)
-                        .is_some_and(|(_, cue)| cue & cue::MOVES != 0)
+                        .is_none_or(|(_, cue)| cue & cue::MOVES == 0)
                     && label.is_none()
                     && self.kind(n.wrapping_sub(1)) != Some(Kind::Han)
                 {
