@@ -322,13 +322,17 @@ impl Reader<'_> {
                     let side = side.or_else(|| LEXICON.opposite.get(text)).copied();
                     let side = side.filter(|_| !self.is_cue(n));
                     clause.sides.extend(side);
-                    let is_unit = LEXICON.units.contains_key(text);
+                    // `C files` and `prices in JPY`: capitals name a thing, whatever they stand for behind a number.
+                    let written = self.tokens.get(n).map(|token| &token.range);
+                    let written = written.and_then(|range| self.text.get(range.clone()));
+                    let is_code = written.is_some_and(|word| word.chars().all(char::is_uppercase));
+                    let is_unit = LEXICON.units.contains_key(text) && !is_code;
                     if !keys.contains(&stem(text))
                         && (self.is_content(n) || side.is_some())
                         && !self.is_cue(n)
                         && (!is_unit || side.is_some())
                         && !LEXICON.weekdays.contains_key(text)
-                        && text.chars().count() > 1
+                        && (text.chars().count() > 1 || is_code)
                         && !self.has_cue(n, cue::NEGATES)
                     {
                         // Words for one property are one word.

@@ -43,6 +43,11 @@ const ENOUGH: usize = 4;
 /// other is mostly about one thing.
 const ENOUGH_NEXT: usize = 3;
 
+/// Maximum number of words that are in one sentence only: this many, and [`FOR_SHARED`] for each word of both. Long
+/// sentences share words by chance, and what they tell of cannot be compared.
+const MOST_APART: usize = 6;
+const FOR_SHARED: usize = 3;
+
 /// Evidence of one numbered thing in both sentences.
 const SAME_NAME: usize = 2;
 
@@ -396,6 +401,9 @@ impl<'s> Comparison<'s> {
             };
         }
         let is_same = self.names == Names::Same;
+        if self.own + self.others > MOST_APART + FOR_SHARED * self.shared {
+            return no;
+        }
         let Some(new) = new else {
             return match is_same && self.says_otherwise() {
                 true => Changed {
