@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use agent_memory::context::{AssembleRequest, AssemblyPolicy, Context, MessageOrigin};
+use agent_memory::context::{AssembleRequest, AssemblyPolicy, MessageOrigin};
 use agent_memory::testing::memory;
 use agent_memory::{
-    Budget, DagPolicy, Message, Mode, Part, Session, Summarizer,
+    Budget, Context, DagPolicy, Message, Mode, Part, Seq, Session, Summarizer,
     compaction::FreshTail,
-    model::{Seq, SummaryId},
+    model::SummaryId,
     summaries::{Ladder, SummarizerResponse, SummaryRequest},
 };
 use context_assembler::render_summary;
@@ -73,7 +73,7 @@ async fn wells() -> Session {
     for n in 0..150 {
         let words = "The meter of the well was read again, and its figure was written down. ";
         let _ = session
-            .ingest_batch([
+            .ingest_batch(vec![
                 Message::user(format!("Read meter {n}, and say what it shows.")),
                 Message::assistant(format!("Meter {n}: {}", words.repeat(12 + n % 7))),
             ])
