@@ -77,11 +77,9 @@ impl Connection {
     }
 }
 
-/// Returns whether a request names this machine as its only host, with the port of its connection or none, and does not
-/// come from a web page.
+/// Returns whether a request names this machine as its only host, with any port, and does not come from a web page. The
+/// port may be one that is forwarded to this machine's.
 pub fn is_local<B>(request: &Request<B>) -> bool {
-    let connection = request.extensions().get::<Connection>();
-    let port = connection.and_then(|connection| connection.0.places.port);
     let is_own = |host: &str| {
         let names = ["127.0.0.1", "localhost", "[::1]"];
         let mut rest = names.iter().filter_map(|name| {
@@ -90,10 +88,7 @@ pub fn is_local<B>(request: &Request<B>) -> bool {
         });
         rest.any(|rest| match rest.strip_prefix(':') {
             None => rest.is_empty(),
-            Some(named) => port.map_or_else(
-                || named.parse::<u16>().is_ok(),
-                |port| named == port.to_string(),
-            ),
+            Some(port) => port.bytes().all(|c| c.is_ascii_digit()) && port.parse::<u16>().is_ok(),
         })
     };
     let headers = request.headers();
@@ -126,8 +121,7 @@ pub async fn accept(
     stop: impl Future<Output = ()>,
     grace: Duration,
 ) {
-    let port = listener.local_addr().ok().map(|address| address.port());
-    let places = Arc::new(Places::new(LIMITS, port));
+    let places = Arc::new(Places::new(LIMITS));
     let (stopping, stopped) = watch::channel(false);
     let (open, mut closed) = mpsc::channel::<()>(1);
     let accepting = async {
@@ -162,18 +156,15 @@ pub async fn accept(
 #[derive(Debug)]
 struct Places {
     limits: Limits,
-    /// The port at which the server listens, if it is known.
-    port: Option<u16>,
     /// The oldest first.
     strangers: Mutex<VecDeque<Arc<Client>>>,
     admitted: Arc<Semaphore>,
 }
 
 impl Places {
-    fn new(limits: Limits, port: Option<u16>) -> Self {
+    fn new(limits: Limits) -> Self {
         Self {
             limits,
-            port,
             strangers: Mutex::default(),
             admitted: Arc::new(Semaphore::new(limits.admitted)),
         }
@@ -396,7 +387,7 @@ mod tests {
     impl World {
         fn new(limits: Limits) -> Self {
             Self {
-                places: Arc::new(Places::new(limits, None)),
+                places: Arc::new(Places::new(limits)),
                 stop: watch::channel(false).0,
             }
         }
@@ -544,16 +535,12 @@ mod tests {
 
     #[test]
     fn only_this_machine_is_local() {
-        let places = Arc::new(Places::new(LIMITS, Some(80)));
         let request = |uri: &str, lines: &[(&str, &str)]| {
             let mut request = Request::builder().uri(uri);
             for (name, value) in lines {
                 request = request.header(*name, *value);
             }
-            request
-                .extension(Connection(places.enter()))
-                .body(())
-                .unwrap()
+            request.body(()).unwrap()
         };
         for host in [
             "127.0.0.1:80",
@@ -561,6 +548,7 @@ mod tests {
             "LOCALHOST:80",
             "LocalHost",
             "[::1]:80",
+            "localhost:9999",
         ] {
             assert!(is_local(&request("/", &[("host", host)])), "{host}");
         }
@@ -581,8 +569,6 @@ mod tests {
             "127.0.0.1:80x",
             "127.0.0.1:+80",
             "127.0.0.1:",
-            "127.0.0.1:81",
-            "localhost:1",
             "localhost.",
         ] {
             assert!(!is_local(&request("/", &[("host", host)])), "{host}");
