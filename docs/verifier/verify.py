@@ -306,6 +306,9 @@ class Export:
             self.say(f'{key}: an erasure is missing')
 
     def check_certificate(self, certificate, signer):
+        known = ('format log estimator view version history spans partition budget replay public_key signature').split()
+        if others := sorted(certificate.keys() - set(known)):
+            raise ValueError(f'unknown fields {others}')
         receipt, key = certificate['log'], certificate['log']['session']
         self.check_receipt(receipt)
         signature, public = certificate.get('signature'), certificate.get('public_key')

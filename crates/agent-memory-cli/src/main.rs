@@ -29,7 +29,7 @@ mod token;
 mod writer;
 
 use std::ffi::OsString;
-use std::io;
+use std::io::{self, Write as _};
 use std::process::ExitCode;
 
 use clap::{CommandFactory as _, FromArgMatches as _};
@@ -37,7 +37,7 @@ use clap::{CommandFactory as _, FromArgMatches as _};
 use crate::app::App;
 use crate::args::{Cli, Command};
 use crate::error::{Failure, Kind};
-use crate::output::note;
+use crate::output::{note, safe};
 
 fn main() -> ExitCode {
     let command = args::examples::add(Cli::command());
@@ -102,11 +102,13 @@ fn run_in(app: &mut App, command: Command) -> anyhow::Result<()> {
 
 /// Prints the help text, the version, or an error of the command line. Returns the exit code.
 fn usage(error: &clap::Error) -> ExitCode {
-    // Printing fails if the reader has closed the pipe.
-    let _ = error.print();
     if !error.use_stderr() {
+        // Printing fails if the reader has closed the pipe.
+        let _ = error.print();
         return ExitCode::SUCCESS;
     }
+    // Arguments may have anything in them.
+    let _ = write!(io::stderr(), "{}", safe(&error.render().to_string()));
     if std::env::args_os().any(|argument| argument == "--json") {
         let text = error.render().to_string();
         let text = text.trim_start_matches("error: ").lines().next();

@@ -157,6 +157,18 @@ impl Redactor {
         }
     }
 
+    /// Returns the words of a text that are in none of the values that were found so far or are in it.
+    pub(crate) fn words(&self, text: &str) -> Vec<String> {
+        let text = signs::without(text);
+        let changed = self.changed(&text);
+        let shown = changed.as_deref().unwrap_or(&text);
+        let shown = signs::with_marks(shown, " ", |_| " ".to_owned());
+        let all = &self.values.borrow().all;
+        let words = shown.split(|c: char| !c.is_alphanumeric());
+        let words = words.filter(|word| !all.iter().any(|value| value.text.contains(*word)));
+        words.map(str::to_owned).collect()
+    }
+
     /// Returns the number of different values of each kind that were replaced.
     pub(crate) fn counts(&self) -> BTreeMap<&'static str, usize> {
         self.values.borrow().counts.clone()
@@ -524,6 +536,58 @@ mod tests {
     }
 
     #[test]
+    fn a_known_value_is_replaced_where_it_is_cut() {
+        let redactor = Redactor::new().unwrap();
+        let token = format!("gh{}", "p_Zk4WmXpLtVbNcJdHsGfYaUeIoPqA7SxDc2Rv");
+        redactor.learn(&format!(
+            "{token} DB_PASSWORD=Mayflower-1620 /home/bartholomew"
+        ));
+        for (text, shown) in [
+            (
+                "Error: mcp__a__b: gh_TOK…",
+                "Error: mcp__a__b: [redacted:github-token 1]…",
+            ),
+            (
+                "x=gh_TOK… and gh_TOK",
+                "x=[redacted:github-token 1]… and [redacted:github-token 1]",
+            ),
+            (
+                "…JdHsGfYaUeIoPqA7SxDc2Rv is",
+                "…[redacted:github-token 1] is",
+            ),
+            ("… IoPqA7SxDc2Rv", "… [redacted:github-token 1]"),
+            ("echo Mayflower-16…", "echo [redacted:password 1]…"),
+            (
+                "{\"a\":\"Mayflower-16…\"}",
+                "{\"a\":\"[redacted:password 1]…\"}",
+            ),
+            ("owner: bartholom…", "owner: [redacted:user 1]…"),
+            ("Mayflow…, gh_TOK next", "Mayflow…, gh_TOK next"),
+            ("xbartholom…", "xbartholom…"),
+        ] {
+            let [text, shown] = [text, shown].map(|text| text.replace("gh_TOK", &token[..24]));
+            let redacted = redactor.text(&text).into_owned();
+            let numbers = |text: &str| text.replace([char::from(b'1'), '2'], "1");
+            assert_eq!(numbers(&redacted), numbers(&shown), "{text}");
+        }
+    }
+
+    #[test]
+    fn words_of_values_are_no_words() {
+        let redactor = Redactor::new().unwrap();
+        redactor.learn("smtp_pass: Zeppelin-77");
+        let text = "Please set DB_PASSWORD=Mayflower1620! for the Zeppelin box.";
+        assert_eq!(
+            redactor
+                .words(text)
+                .join(" ")
+                .split_whitespace()
+                .collect::<Vec<_>>(),
+            ["Please", "set", "DB", "PASSWORD", "for", "the", "box"]
+        );
+    }
+
+    #[test]
     fn a_short_value_is_replaced_only_where_it_was_found() {
         let redactor = Redactor::new().unwrap();
         redactor.learn("curl -u ada:c4t http://a.org; /home/ada");
@@ -612,6 +676,29 @@ mod tests {
             ("host=db user=app password=VALUE dbname=shop", "kitten77"),
             ("Server=db;User Id=app;Password=VALUE;", "Kitten77"),
             ("smtp_pass: VALUE # for mails", "kitten77"),
+            ("pw: VALUE", "Mayflower1620!"),
+            ("password => VALUE", "Mayflower1620!"),
+            ("password\tVALUE", "Mayflower1620!"),
+            ("ENV DB_PASSWORD VALUE", "Mayflower1620!"),
+            (r#""pass\u0077ord":"VALUE""#, "Mayflower1620!"),
+            (r#"{"db_p\u0061sswd":"VALUE"}"#, "Mayflower1620!"),
+            ("ALTER USER ada WITH PASSWORD 'VALUE'", "Mayflower1620!"),
+            ("create user ada identified by 'VALUE'", "Mayflower1620!"),
+            ("password=\"VALUE\"", "mnbvcxyqwe"),
+            (r#"{"password":"VALUE"}"#, "mnbvcxyqwe"),
+            ("Authorization: Bearer VALUE", "kLm94PQrs7"),
+            ("Authorization: Bearer VALUE", "Mayflower1620!"),
+            (
+                "curl -H 'Authorization: token VALUE' https://a.org",
+                "Mayflower1620!",
+            ),
+            ("Bearer VALUE", "Mayflower1620!"),
+            (r#"{"authorization":"Bearer VALUE"}"#, "Mayflower1620!"),
+            ("HF_TOKEN=VALUE", "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"),
+            ("see VALUE", "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"),
+            ("see VALUE", "sq0atp-Zk4WmXpLtVbNcJdHsGfYaU"),
+            ("see VALUE", "EAACZk4WmXpLtVbNcJdHsGfYaUeIoPqA7SxDc2Rv"),
+            ("xVALUE", "lin_api_Zk4WmXpLtVbNcJdHsGfYaUeIoPqA7SxDc2Rvmn93"),
             ("pass=VALUE", "kitten77"),
             ("client_secret: VALUE", "kqzvwxjhbmplrtsd7f"),
             ("DATADOG_KEY=VALUE", "3f9c0b7d5e8a1c2f4b6d8e0a9c7f5b3d"),
@@ -729,6 +816,14 @@ mod tests {
             "password = rows[12]",
             "char passwd[64]; passwd = buf64 + 12;",
             "PASS: tests/a2.rs, --- PASS: TestParse2 (0.01s)",
+            "authorization: required, Authorization: Bearer token, Authorization: Bearer $TOKEN, OAuth Bearer RFC6750",
+            "the bearer of this letter, Authorization: Bearer <token>, authorization: the token is needed",
+            "pw = sync_playwright2; pw: page.width2, import playwright as pw",
+            "password => hash2(password), password => value2, password\tusername2\temail",
+            "{\"password\": \"required\", \"type\": \"password\", \"label\": \"newPassword\"}",
+            "errors.password = \"incorrect\"; identified by 'column_name', password 'required'",
+            "ENV PATH /usr/local/bin2, desk-9fceb02d0ae598e95dc970b74767f19372d61af8",
+            "hf_ModelForSequenceClassificationWithHead",
             "pass: 12 of 14, first pass: 3ms",
             "primary_key=users_2024_01_id_77",
             "cache_key: linux-x64-node20-9fceb02d0ae598e95dc970b74767f19372d61af8",

@@ -269,6 +269,8 @@ pub mod transcripts {
     pub use crate::import::{ImportReport, KnownRun, SessionImport, StoredSession, SummaryImport};
     #[cfg(feature = "opencode")]
     pub use crate::opencode::OpenCodeDatabase;
+    #[cfg(feature = "import")]
+    pub use crate::placement::take_reserved;
 }
 
 /// Versions of a session's view, and the tree of its summaries.

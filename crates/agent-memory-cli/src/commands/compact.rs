@@ -24,6 +24,7 @@ use crate::config::Config;
 use crate::error::{self, Failure, Kind};
 use crate::output::{count, note, number, percent, table};
 use crate::progress::Progress;
+use crate::redact::Redactor;
 use crate::writer::{Writers, model_failures, redo_command};
 
 /// Maximum size of the state, in tokens.
@@ -483,7 +484,9 @@ async fn print(
     app.out.line("To go on:")?;
     let context = context_command(app, key, args);
     app.out.line(&format!("  {context}"))?;
-    for (command, about) in show::next_commands(&session.current_view().await?).await? {
+    let redactor = Redactor::of_secrets()?;
+    let view = session.current_view().await?;
+    for (command, about) in show::next_commands(&view, &redactor).await? {
         let command = app.command(&[command], &[key, &about]);
         app.out.line(&format!("  {command}"))?;
     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use agent_memory::model::{EntryKind, Zone};
 use agent_memory::transcripts::{
-    AgentHome, Formats, OpenCodeDatabase, ReadOptions, SessionLog, Transcript,
+    AgentHome, Formats, OpenCodeDatabase, ReadOptions, SessionLog, Transcript, take_reserved,
 };
 use agent_memory::{
     Memory, Message, Role, SessionKey,
@@ -374,7 +374,21 @@ pub(crate) fn read(path: &Path, options: &ReadOptions) -> Result<Transcript, Fai
         }
         false => formats().read_path(path, options),
     };
-    let transcript = transcript.map_err(|error| from_format(&name, &error))?;
+    let mut transcript = transcript.map_err(|error| from_format(&name, &error))?;
+    for key in take_reserved(&mut transcript) {
+        let begin = SessionKey::RESERVED;
+        let text =
+            format!("the session {key}, because keys that begin with {begin} are the memory's own");
+        if transcript.sessions.is_empty() {
+            let text = format!("{name} has nothing but {text}");
+            return Err(Failure::new(Kind::Invalid, text).hint("give it another name"));
+        }
+        note(&format!("warning: {name} has {text}: it is skipped"));
+        transcript
+            .report
+            .skipped
+            .insert(format!("session {key}"), 1);
+    }
     if transcript.sessions.is_empty() {
         let text = format!("{name} holds no message that says which session it belongs to");
         return Err(Failure::new(Kind::Empty, text).hint("try again when it has grown"));

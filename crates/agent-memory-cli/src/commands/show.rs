@@ -11,6 +11,7 @@ use agent_memory::{
 };
 
 use crate::output::{count, number};
+use crate::redact::Redactor;
 
 /// Maximum number of spans in the tree. The latest are shown.
 const SPANS: usize = 16;
@@ -98,11 +99,13 @@ pub(crate) fn context(context: &Context) -> String {
 }
 
 /// Returns commands to continue with, each with arguments from this session: ids, or a word to search for.
+/// No word is of a secret that the redactor found so far, or finds in the message.
 pub(crate) async fn next_commands(
     view: &ViewAtVersion,
+    redactor: &Redactor,
 ) -> anyhow::Result<Vec<(&'static str, String)>> {
     let mut out = Vec::new();
-    if let Some(word) = search_word(view.session()).await? {
+    if let Some(word) = search_word(view.session(), redactor).await? {
         out.push(("grep", word));
     }
     let spans = view.spans().await?;
@@ -116,7 +119,7 @@ pub(crate) async fn next_commands(
 }
 
 /// Returns a word to search for: the longest word of the user's first message; `None` if there is no word.
-async fn search_word(session: &Session) -> anyhow::Result<Option<String>> {
+async fn search_word(session: &Session, redactor: &Redactor) -> anyhow::Result<Option<String>> {
     let Some(range) = SeqRange::new(Seq::FIRST, Seq(50)) else {
         return Ok(None);
     };
@@ -127,16 +130,15 @@ async fn search_word(session: &Session) -> anyhow::Result<Option<String>> {
     let Some(message) = user_messages.next() else {
         return Ok(None);
     };
-    let text = message.text();
-    let words = text.split(|c: char| !c.is_alphanumeric());
-    let words = words.filter(|word| (2..=20).contains(&word.chars().count()));
+    let words = redactor.words(&message.text());
+    let words = words
+        .into_iter()
+        .filter(|word| (2..=20).contains(&word.chars().count()));
     // If several words are longest, the first of them is used.
-    let longest = words.fold("", |longest, word| {
-        if word.chars().count() > longest.chars().count() {
-            word
-        } else {
-            longest
-        }
-    });
-    Ok((!longest.is_empty()).then(|| longest.to_owned()))
+    Ok(words.reduce(
+        |longest, word| match word.chars().count() > longest.chars().count() {
+            true => word,
+            false => longest,
+        },
+    ))
 }

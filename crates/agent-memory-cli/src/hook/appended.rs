@@ -3,12 +3,14 @@
 use std::fs::File;
 use std::io::{Read as _, Seek as _, SeekFrom};
 use std::path::Path;
+use std::time::Duration;
 
 use agent_memory::transcripts::{ReadOptions, Transcript};
 use agent_memory::{Memory, SessionKey};
 
 use super::door::{Checkpoint, Door};
 use super::event::Event;
+use super::log::{Log, Outcome};
 use crate::app::App;
 use crate::commands::import;
 use crate::error::Kind;
@@ -62,7 +64,7 @@ pub(super) async fn import(
     event: &Event,
     path: &Path,
 ) -> anyhow::Result<Option<SessionKey>> {
-    let key = import_new(app, memory, &event.session_id, path).await?;
+    let key = import_new(app, memory, event, path).await?;
     if let (Some(key), Some(folder)) = (&key, &event.cwd) {
         let session = memory.get_session(key.clone()).await?;
         scope::set_folder(&session, folder).await?;
@@ -73,14 +75,14 @@ pub(super) async fn import(
 async fn import_new(
     app: &App,
     memory: &Memory,
-    session: &str,
+    event: &Event,
     path: &Path,
 ) -> anyhow::Result<Option<SessionKey>> {
     // The transcript may grow while it is read.
     let size = std::fs::metadata(path)?.len();
     let bytes = whole_lines(path, size)?;
     let options = import::options(app, None);
-    if let Some(session) = memory.find_session(session).await?
+    if let Some(session) = memory.find_session(event.session_id.as_str()).await?
         && let Some(known) = Door::of(&session).await?.source()
         && known.bytes <= bytes
         && known.holds(path)
@@ -111,6 +113,14 @@ async fn import_new(
         Err(failure) if failure.kind == Kind::Empty => return Ok(None),
         read => read?,
     };
+    let own = format!("session {}", SessionKey::RESERVED);
+    let left_out = transcript.report.skipped.keys();
+    for what in left_out.filter(|what| what.starts_with(&own)) {
+        if let Some(log) = Log::of(app) {
+            let detail = format!("left out the {what}, which is the memory's own");
+            log.add(Some(event), Duration::ZERO, &Outcome::Done(detail));
+        }
+    }
     let key = memory.import(&transcript).await?.main;
     if let Some(key) = &key {
         record(memory, key, path, bytes, last(&transcript)).await?;

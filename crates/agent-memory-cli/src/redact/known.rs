@@ -11,6 +11,10 @@ use super::signs;
 const LEAST: usize = 6;
 /// Minimum length of a line of a private key that is replaced without the others, in characters.
 const LEAST_LINE: usize = 16;
+/// Minimum length of the beginning or the end of a value that was cut, in characters.
+const LEAST_CUT: usize = 8;
+/// Stands where an extract left something out.
+const CUT: char = '…';
 
 /// Kinds with values that may be words of a text, so they are replaced only where they are whole words.
 pub(super) const WORDS: [&str; 4] = ["email", "id", "ip", "user"];
@@ -32,28 +36,22 @@ pub(super) struct Known {
 
 struct Forms {
     search: AhoCorasick,
-    /// Number of the value of each form.
-    numbers: Vec<usize>,
+    /// The forms of values, each with the number of the value.
+    texts: Vec<(String, usize)>,
+    /// Finds the first characters of values, and the last ones.
+    firsts: AhoCorasick,
+    lasts: AhoCorasick,
 }
 
 impl Known {
     pub(super) fn of(secrets: &[Secret]) -> Self {
         let forms = |words: bool| {
-            let mut texts = Vec::new();
-            let mut numbers = Vec::new();
-            for (number, secret) in secrets.iter().enumerate() {
-                if WORDS.contains(&secret.kind) == words {
-                    for form in forms(secret) {
-                        texts.push(form);
-                        numbers.push(number);
-                    }
-                }
-            }
-            let mut search = AhoCorasick::builder();
-            // It fails only for more than 2 GB of values.
-            let search = search.match_kind(MatchKind::LeftmostLongest).build(texts);
-            let search = search.ok().filter(|_| !numbers.is_empty());
-            search.map(|search| Forms { search, numbers })
+            let of_kind = |(_, secret): &(usize, &Secret)| WORDS.contains(&secret.kind) == words;
+            let secrets = secrets.iter().enumerate().filter(of_kind);
+            let texts = secrets.flat_map(|(number, secret)| {
+                forms(secret).into_iter().map(move |form| (form, number))
+            });
+            Forms::of(texts.collect())
         };
         Self {
             anywhere: forms(false),
@@ -64,36 +62,112 @@ impl Known {
     /// Replaces the values in a text by their signs; `None` if it has none.
     pub(super) fn replaced(&self, text: &str) -> Option<String> {
         let secrets = self.anywhere.as_ref();
-        let secrets = secrets.and_then(|forms| forms.replaced(text, |_, _| true));
+        let secrets = secrets.and_then(|forms| forms.replaced(text, |_| true));
         let text = secrets.as_deref().unwrap_or(text);
         let words = self.words.as_ref();
-        let words = words.and_then(|forms| {
-            forms.replaced(text, |before, after| {
-                !before.ends_with(char::is_alphanumeric)
-                    && !after.starts_with(char::is_alphanumeric)
-            })
-        });
+        let words = words.and_then(|forms| forms.replaced(text, |c| !c.is_alphanumeric()));
         words.or(secrets)
     }
 }
 
 impl Forms {
-    fn replaced(&self, text: &str, is_one: impl Fn(&str, &str) -> bool) -> Option<String> {
+    /// Returns `None` without texts, and if they have more than 2 GB.
+    fn of(texts: Vec<(String, usize)>) -> Option<Self> {
+        let all = || texts.iter().map(|(text, _)| text.as_str());
+        let search = |kind, texts: Vec<&str>| AhoCorasick::builder().match_kind(kind).build(texts);
+        let firsts = all().map(|text| split(text, LEAST_CUT).0).collect();
+        let lasts = all().map(|text| {
+            let rest = text.chars().count().saturating_sub(LEAST_CUT);
+            split(text, rest).1
+        });
+        let firsts = search(MatchKind::Standard, firsts).ok()?;
+        let lasts = search(MatchKind::Standard, lasts.collect()).ok()?;
+        let search = search(MatchKind::LeftmostLongest, all().collect()).ok()?;
+        (!texts.is_empty()).then_some(Self {
+            search,
+            texts,
+            firsts,
+            lasts,
+        })
+    }
+
+    /// Replaces the values between characters that may be next to them.
+    fn replaced(&self, text: &str, is_gap: impl Fn(char) -> bool) -> Option<String> {
+        let mut found: Vec<(usize, usize, usize)> = Vec::new();
+        for whole in self.search.find_iter(text) {
+            let (_, number) = self.texts.get(whole.pattern().as_usize())?;
+            found.push((whole.start(), whole.end(), *number));
+        }
+        found.extend(self.cut(text));
+        // The longest of those that begin at the same place.
+        found.sort_by_key(|(start, end, _)| (*start, usize::MAX - end));
         let mut out = String::new();
         let mut copied = 0;
-        for found in self.search.find_iter(text) {
-            let (before, after) = (text.get(..found.start()), text.get(found.end()..));
-            let number = self.numbers.get(found.pattern().as_usize());
-            if let (Some(before), Some(after), Some(number)) = (before, after, number)
-                && is_one(before, after)
+        for (start, end, number) in found {
+            let (before, after) = (text.get(..start), text.get(end..));
+            if let (Some(before), Some(after)) = (before, after)
+                && start >= copied
+                && before.chars().next_back().is_none_or(&is_gap)
+                && after.chars().next().is_none_or(&is_gap)
             {
                 out.push_str(before.get(copied..).unwrap_or_default());
-                out.push_str(&signs::of(*number));
-                copied = found.end();
+                out.push_str(&signs::of(number));
+                copied = end;
             }
         }
         (copied > 0).then(|| out + text.get(copied..).unwrap_or_default())
     }
+
+    /// Returns the places of beginnings of values before a cut or the end of the text, and of ends of values after a cut.
+    fn cut(&self, text: &str) -> Vec<(usize, usize, usize)> {
+        let mut found = Vec::new();
+        for first in self.firsts.find_overlapping_iter(text) {
+            let rest = text.get(first.start()..).unwrap_or_default();
+            let Some((value, number)) = self.texts.get(first.pattern().as_usize()) else {
+                continue;
+            };
+            let part = rest.get(..rest.floor_char_boundary(value.len()));
+            let part = part
+                .unwrap_or_default()
+                .split(CUT)
+                .next()
+                .unwrap_or_default();
+            let is_last = part.len() == rest.len();
+            // A whole word at the end of a text is a word.
+            let is_word = is_last && part.bytes().all(|byte| byte.is_ascii_lowercase());
+            let is_cut = is_last
+                || rest
+                    .get(part.len()..)
+                    .is_some_and(|rest| rest.starts_with(CUT));
+            if is_cut && !is_word && part.len() < value.len() && value.starts_with(part) {
+                found.push((first.start(), first.start() + part.len(), *number));
+            }
+        }
+        for last in self.lasts.find_overlapping_iter(text) {
+            let before = text.get(..last.end()).unwrap_or_default();
+            let Some((value, number)) = self.texts.get(last.pattern().as_usize()) else {
+                continue;
+            };
+            let window = before.ceil_char_boundary(before.len().saturating_sub(value.len() + 8));
+            let window = before.get(window..).unwrap_or_default();
+            if let Some((_, part)) = window.rsplit_once(CUT) {
+                let part = part.trim_start();
+                if part.chars().count() >= LEAST_CUT && value.ends_with(part) {
+                    found.push((last.end() - part.len(), last.end(), *number));
+                }
+            }
+        }
+        found
+    }
+}
+
+/// Splits a text after so many characters.
+fn split(text: &str, chars: usize) -> (&str, &str) {
+    let at = text
+        .char_indices()
+        .nth(chars)
+        .map_or(text.len(), |(at, _)| at);
+    text.split_at_checked(at).unwrap_or((text, ""))
 }
 
 /// Returns the forms of a value: as it is, in JSON, in JSON inside of JSON, and in an address.

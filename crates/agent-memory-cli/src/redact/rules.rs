@@ -17,6 +17,7 @@ const SECRETS: &str = "(?:secret|token|credentials?|(?:api|access|account|app|ap
 const PASS: &str = r"(?-u:\b)pass";
 const KEYS: &str = "(?:[_-]key|(?-i:[a-z0-9]Key))";
 const AUTH: &str = r"(?-u:\b)_?auth";
+const PW: &str = r"(?-u:\b)pw";
 
 /// Ids that are hashes of contents, after a word, and those that name a session.
 pub(super) const IDS: &str =
@@ -80,12 +81,13 @@ impl Rule {
 }
 
 /// Kinds of values by the names that they are assigned to.
-const NAMED: [(&str, &str, Test); 5] = [
+const NAMED: [(&str, &str, Test); 6] = [
     ("password", PASSWORDS, is_password),
     ("secret", SECRETS, is_secret),
     ("password", PASS, is_password_of_pass),
     ("secret", KEYS, is_key),
     ("authorization", AUTH, is_basic),
+    ("password", PW, is_password_of_pw),
 ];
 
 /// Returns the rules for texts, in the order in which they are applied. The first one finds private keys.
@@ -94,9 +96,10 @@ pub(super) fn of_texts() -> Result<Vec<Rule>, regex::Error> {
     let of_form =
         |(kind, pattern, test): &(&'static str, &str, Test)| Rule::new(kind, pattern, *test);
     let assigned = NAMED.map(|(kind, names, test)| {
-        // A name before `=` or `:`, of an option, of an element of XML, or of a pair of a name and a value.
+        // A name before `=`, `:` or a tab, of an option, of a variable of an image, of an element of XML, or of a pair of
+        // a name and a value.
         let named = format!(
-            r#"--[a-z0-9-]*{names}[ \t]+|{names}\\*["']?\]?(?:[ \t]*:[ \t]*&?(?:str|string))?[ \t%C]*(?:=>|[:=]=?)[ \t%C]*|<[^<>\s]*{names}>\s*|{names}\\*["']?,?\s+\\*["']?value\\*["']?[ \t]*[:=][ \t]*"#
+            r#"--[a-z0-9-]*{names}[ \t]+|(?-i:ENV|setx)[ \t]+[a-z0-9_]*{names}[ \t]+|{names}\t+|{names}\\*["']?\]?(?:[ \t]*:[ \t]*&?(?:str|string))?[ \t%C]*(?:=>|[:=]=?)[ \t%C]*|<[^<>\s]*{names}>\s*|{names}\\*["']?,?\s+\\*["']?value\\*["']?[ \t]*[:=][ \t]*"#
         );
         let quoted = r#"\\*["'`][%C]*(?P<q>[^\s"'`\\%S]{6,})[%C]*\\*["'`]"#;
         let other = r#"\s"'`\\,;(){}<>\[\]|%S"#;
@@ -119,7 +122,7 @@ const COOKIE: &str = r"=(?P<v>[^\s;,=%S]{8,}=*)";
 
 /// The kinds with a form of their own, in the order in which they are looked for. The value is the pattern's group `q` in
 /// quotes, its group `v`, or all that it matches.
-const FORMS: [(&str, &str, Test); 26] = [
+const FORMS: [(&str, &str, Test); 28] = [
     (
         "private-key",
         r#"-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----[A-Za-z0-9\s+/=\\:;,.()<>#*|│→"'%C-]*?-----END [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----"#,
@@ -149,7 +152,7 @@ const FORMS: [(&str, &str, Test); 26] = [
     (
         "github-token",
         r"gh[pousr]_[A-Za-z0-9]{36,255}|github_pat_[A-Za-z0-9_]{50,255}",
-        |found| is_random(found.value, 3.5),
+        |found| is_drawn(found.value, 3.5),
     ),
     (
         "gitlab-token",
@@ -180,12 +183,12 @@ const FORMS: [(&str, &str, Test); 26] = [
         |found| begins_there(found) && is_random(found.value, 3.5),
     ),
     ("npm-token", r"npm_[A-Za-z0-9]{36}", |found| {
-        is_random(found.value, 3.5)
+        is_drawn(found.value, 3.5)
     }),
     (
         "api-key",
-        r"sk-or-v1-[0-9a-f]{64}|gsk_[A-Za-z0-9]{40,}|xai-[A-Za-z0-9]{60,}|hf_[A-Za-z0-9]{30,}|pplx-[A-Za-z0-9]{40,}|SG\.[A-Za-z0-9_-]{22}\.[A-Za-z0-9_-]{43}|do[opr]_v1_[0-9a-f]{64}|pypi-AgE[A-Za-z0-9_-]{50,}|dckr_pat_[A-Za-z0-9_-]{27}|shp(?:at|ca|pa|ss)_[0-9a-fA-F]{32}|dapi[0-9a-f]{32}|hv[sb]\.[A-Za-z0-9_-]{24,}|lin_api_[A-Za-z0-9]{40}|AGE-SECRET-KEY-1[0-9A-Z]{58}|[0-9]{8,10}:AA[A-Za-z0-9_-]{33}|gl(?:sa|c)_[A-Za-z0-9+/=_]{30,}|sntry[su]_[A-Za-z0-9+/=_]{40,}|NRAK-[A-Z0-9]{27}|dp\.(?:pt|st|ct)\.[A-Za-z0-9._-]{40,}|tskey-[a-z]+-[A-Za-z0-9-]{20,}|rubygems_[0-9a-f]{48}|ATATT3x[A-Za-z0-9_=-]{50,}|fig[du]_[A-Za-z0-9_-]{40,}|PMAK-[0-9a-f]{24}-[0-9a-f]{34}|r8_[A-Za-z0-9]{37}|ntn_[A-Za-z0-9]{40,}|sbp_[0-9a-f]{40}|ph[cx]_[A-Za-z0-9]{40,}|pul-[0-9a-f]{40}|[A-Za-z0-9]{14}\.atlasv1\.[A-Za-z0-9_-]{60,}",
-        |found| begins_there(found) && is_random(found.value, 3.0),
+        r"sk-or-v1-[0-9a-f]{64}|gsk_[A-Za-z0-9]{40,}|xai-[A-Za-z0-9]{60,}|hf_[A-Za-z0-9]{30,}|sq0(?:atp|csp|idp)-[A-Za-z0-9_-]{22,}|EAA[A-Z][A-Za-z0-9]{30,}|pplx-[A-Za-z0-9]{40,}|SG\.[A-Za-z0-9_-]{22}\.[A-Za-z0-9_-]{43}|do[opr]_v1_[0-9a-f]{64}|pypi-AgE[A-Za-z0-9_-]{50,}|dckr_pat_[A-Za-z0-9_-]{27}|shp(?:at|ca|pa|ss)_[0-9a-fA-F]{32}|dapi[0-9a-f]{32}|hv[sb]\.[A-Za-z0-9_-]{24,}|lin_api_[A-Za-z0-9]{40}|AGE-SECRET-KEY-1[0-9A-Z]{58}|[0-9]{8,10}:AA[A-Za-z0-9_-]{33}|gl(?:sa|c)_[A-Za-z0-9+/=_]{30,}|sntry[su]_[A-Za-z0-9+/=_]{40,}|NRAK-[A-Z0-9]{27}|dp\.(?:pt|st|ct)\.[A-Za-z0-9._-]{40,}|tskey-[a-z]+-[A-Za-z0-9-]{20,}|rubygems_[0-9a-f]{48}|ATATT3x[A-Za-z0-9_=-]{50,}|fig[du]_[A-Za-z0-9_-]{40,}|PMAK-[0-9a-f]{24}-[0-9a-f]{34}|r8_[A-Za-z0-9]{37}|ntn_[A-Za-z0-9]{40,}|sbp_[0-9a-f]{40}|ph[cx]_[A-Za-z0-9]{40,}|pul-[0-9a-f]{40}|[A-Za-z0-9]{14}\.atlasv1\.[A-Za-z0-9_-]{60,}",
+        |found| begins_there(found) && is_drawn(found.value, 3.0),
     ),
     (
         "jwt",
@@ -221,8 +224,19 @@ const FORMS: [(&str, &str, Test); 26] = [
     ),
     (
         "authorization",
-        r#"(?i)(?:authorization\\*["']?[ \t]*[=:][ \t]*\\*["'`]?(?:[a-z]+[ \t]+)?|(?-u:\b)bearer[ \t]+)(?P<v>[A-Za-z0-9._~+/-]{12,}=*)"#,
+        r#"(?i)(?:authorization\\*["']?[ \t%C]*[=:][ \t%C]*\\*["'`]?(?:[a-z]+[ \t]+)?|(?-u:\b)bearer[ \t]+)(?P<v>[A-Za-z0-9._~+/-][^\s"'`\\,;<>(){}\[\]%S]{5,})"#,
         is_credential,
+    ),
+    // A statement of SQL, and a key of JSON that is cut off and has escapes in it.
+    (
+        "password",
+        r#"(?i)(?-u:\b)(?:identified[ \t]+(?:with[ \t]+\S+[ \t]+)?by|password)[ \t]+(?:password[ \t]+)?\\*["'](?P<q>[^\s"'`\\%S]{6,})\\*["']"#,
+        is_password,
+    ),
+    (
+        "password",
+        r#"(?i)"[a-z0-9_-]*\\+u00[2-7][0-9a-f](?:[a-z0-9_-]|\\+u00[2-7][0-9a-f])*\\*"[ \t]*:[ \t]*\\*"(?P<q>[^\s"'`\\%S]{6,})\\*""#,
+        |found| has_escaped_name(found) && is_password(found),
     ),
     (
         "email",
@@ -354,7 +368,16 @@ fn begins_there(found: &Found<'_>) -> bool {
             .strip_suffix('-')
             .is_some_and(|before| !before.ends_with(|c: char| c.is_ascii_alphanumeric()))
     };
-    word.is_empty() || word == "bot" || (word.len() == 1 && (before.ends_with('\\') || is_option()))
+    // Nothing else has a beginning of so many fixed characters.
+    let is_unmistakable = found.value.len() >= 24
+        && found
+            .value
+            .get(5..10)
+            .is_some_and(|first| first.contains(['_', '-', '.']));
+    is_unmistakable
+        || word.is_empty()
+        || word == "bot"
+        || (word.len() == 1 && (before.ends_with('\\') || is_option()))
 }
 
 /// Returns whether a character ends a word: white space, and signs, because the marks in their places have spaces.
@@ -489,6 +512,15 @@ fn is_random(text: &str, bits: f64) -> bool {
         && entropy(text) >= bits
 }
 
+/// The same for a long text after the beginning of a token, which may have letters alone, of both cases in equal shares.
+fn is_drawn(text: &str, bits: f64) -> bool {
+    let letters = text.chars().filter(char::is_ascii_alphabetic).count();
+    let capitals = text.chars().filter(char::is_ascii_uppercase).count();
+    let is_mixed = (letters * 3..=letters * 7).contains(&(capitals * 10));
+    is_random(text, bits)
+        || (text.len() >= 36 && is_mixed && !is_placeholder(text) && entropy(text) >= 4.0)
+}
+
 /// Returns whether a text is a name or an expression of a programming language, such as `config.token2`.
 fn is_code(text: &str) -> bool {
     let text = text.trim_end_matches(['!', '?', ':', '.']);
@@ -511,11 +543,44 @@ fn is_uuid(text: &str) -> bool {
             .all(|byte| byte == b'-' || byte.is_ascii_hexdigit())
 }
 
-/// Returns whether the value of a header is a token, or a user and a password in Base64.
+/// Returns whether the value of a header is a token, or a user and a password in Base64. After the name of a scheme, and
+/// that of the header or in ten characters, it needs not look random.
 fn is_credential(found: &Found<'_>) -> bool {
     let before = found.before.trim_end().to_ascii_lowercase();
+    let length = found.value.len();
     let is_base64 = before.ends_with("basic") && !is_placeholder(found.value);
-    is_random(found.value, 3.0) || (is_base64 && entropy(found.value) >= 3.0)
+    let is_named = ["apikey", "bearer", "key", "token"]
+        .into_iter()
+        .any(|scheme| {
+            let rest = before.strip_suffix(scheme);
+            let is_sign = |c: char| c.is_whitespace() || "\"'`\\".contains(c) || signs::is_sign(c);
+            rest.is_some_and(|rest| {
+                length >= 10 || rest.trim_end_matches(is_sign).ends_with([':', '='])
+            })
+        });
+    let is_other = is_code(found.value) && is_name(found.value);
+    (length >= 12 && is_random(found.value, 3.0))
+        || (length >= 12 && is_base64 && entropy(found.value) >= 3.0)
+        || (is_named && has_password(found.value) && !is_reference(found.value) && !is_other)
+}
+
+/// Returns whether the key before a value is that of a secret, with escapes of JSON.
+fn has_escaped_name(found: &Found<'_>) -> bool {
+    let key = found.before.trim_end_matches(['"', '\\', ' ', '\t', ':']);
+    let key = key.rsplit('"').next().unwrap_or_default();
+    let mut name = String::new();
+    for (number, piece) in key.split("\\u00").enumerate() {
+        let (code, rest) = match number {
+            0 => ("", piece),
+            _ => piece.split_at_checked(2).unwrap_or_default(),
+        };
+        name.extend(u8::from_str_radix(code, 16).ok().map(char::from));
+        name.push_str(rest.trim_end_matches('\\'));
+    }
+    let name = name.to_ascii_lowercase();
+    ["password", "passwd", "passphrase", "pwd", "secret", "token"]
+        .iter()
+        .any(|end| name.ends_with(end))
 }
 
 /// Words of the names that programs give to values. Those with at most three letters are whole words.
@@ -578,18 +643,74 @@ fn is_literal(found: &Found<'_>) -> bool {
         return true;
     }
     let before = found.before.trim_end();
-    let is_setting = !["==", ":=", "=>"].iter().any(|sign| before.ends_with(sign));
+    let is_setting = !["==", ":="].iter().any(|sign| before.ends_with(sign))
+        && (!before.ends_with("=>") || is_clear(found));
     is_setting && !goes_on(found) && !is_name(found.value)
+}
+
+/// Returns whether a text has letters and what else passwords are made of, and is no placeholder.
+fn has_password(text: &str) -> bool {
+    text.contains(|c: char| c.is_ascii_alphabetic())
+        && text.contains(|c: char| c.is_ascii_digit() || "!@#$%^&*?~+".contains(c))
+        && !is_placeholder(text)
+        && !text.starts_with(['*', '&', '@'])
 }
 
 /// Returns whether the value of a password's name is a password.
 fn is_password(found: &Found<'_>) -> bool {
-    let has = |kind: fn(char) -> bool| found.value.contains(kind);
-    has(|c| c.is_ascii_alphabetic())
-        && has(|c| c.is_ascii_digit() || "!@#$%^&*?~+".contains(c))
+    let before = found.before.trim_end_matches(' ');
+    let is_clear = !before.ends_with('\t') || is_clear(found);
+    (has_password(found.value) && is_clear && is_literal(found)) || is_of_letters(found)
+}
+
+/// Returns whether a value in quotes has letters alone, but is no word about passwords.
+fn is_of_letters(found: &Found<'_>) -> bool {
+    let words = [
+        "ciphertext",
+        "compromised",
+        "configured",
+        "description",
+        "documented",
+        "duplicates",
+        "encoding",
+        "encrypted",
+        "expiration",
+        "forgotten",
+        "generated",
+        "important",
+        "incorrect",
+        "mandatory",
+        "mismatched",
+        "plaintext",
+        "prohibited",
+        "protected",
+        "sensitive",
+        "unchanged",
+        "unencrypted",
+    ];
+    let lower = found.value.to_ascii_lowercase();
+    found.is_quoted
+        && found.value.len() >= 8
+        && found.value.bytes().all(|byte| byte.is_ascii_alphabetic())
+        && entropy(&lower) >= 3.0
+        && !is_name(found.value)
         && !is_placeholder(found.value)
-        && !found.value.starts_with(['*', '&', '@'])
-        && is_literal(found)
+        && !is_common_word(found.value)
+        && !words.contains(&lower.as_str())
+}
+
+/// Returns whether a value cannot be a name of a program: in quotes, with other characters, or with a number as a year.
+fn is_clear(found: &Found<'_>) -> bool {
+    let mut numbers = found.value.split(|c: char| !c.is_ascii_digit());
+    found.is_quoted
+        || !is_code(found.value)
+        || found.value.ends_with('!')
+        || numbers.any(|number| number.len() > 2)
+}
+
+/// The same for a name that other things have as well, such as a module.
+fn is_password_of_pw(found: &Found<'_>) -> bool {
+    is_clear(found) && is_password(found)
 }
 
 /// The same for a name that reports of tests have as well, such as `PASS: tests/a2.rs`.

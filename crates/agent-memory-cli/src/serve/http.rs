@@ -7,7 +7,7 @@ use agent_memory::compaction::CancellationToken;
 use agent_memory::retrieval::mcp::connections::{self, Connection, is_local};
 use axum::Router;
 use axum::extract::{MatchedPath, Request, State};
-use axum::http::{HeaderMap, StatusCode, header};
+use axum::http::{StatusCode, header};
 use axum::middleware::{Next, from_fn, from_fn_with_state};
 use axum::response::{IntoResponse as _, Response};
 use tokio::net::TcpListener;
@@ -70,7 +70,7 @@ pub(crate) async fn serve_openly(
 }
 
 async fn admitted_openly(request: Request, next: Next) -> Response {
-    match local(request.headers()) {
+    match local(&request) {
         Ok(()) => pass(request, next).await,
         Err(refusal) => refusal.into_response(),
     }
@@ -93,7 +93,7 @@ async fn admitted(State(server): State<Arc<Server>>, request: Request, next: Nex
         .unwrap_or("other");
     let span = tracing::info_span!(target: TARGET, "request", route, status = field::Empty);
     let answered = async {
-        match admission(&server, request.headers()) {
+        match admission(&server, &request) {
             Ok(()) => pass(request, next).await,
             Err(refusal) => refusal.into_response(),
         }
@@ -107,19 +107,19 @@ async fn admitted(State(server): State<Arc<Server>>, request: Request, next: Nex
 }
 
 /// Returns whether a request has the token, and comes neither from a web page nor by another host name.
-fn admission(server: &Server, headers: &HeaderMap) -> Result<(), Refusal> {
-    let shown = headers.get(header::AUTHORIZATION);
+fn admission(server: &Server, request: &Request) -> Result<(), Refusal> {
+    let shown = request.headers().get(header::AUTHORIZATION);
     let shown = shown.and_then(|value| value.to_str().ok());
     if !shown.is_some_and(|shown| server.token.admits(shown)) {
         let text = "Unauthorized: send the server's token as `Authorization: Bearer TOKEN`";
         return Err(Refusal::new(StatusCode::UNAUTHORIZED, "unauthorized", text));
     }
-    local(headers)
+    local(request)
 }
 
 /// Refuses a request that comes from a web page, or by another host name.
-fn local(headers: &HeaderMap) -> Result<(), Refusal> {
-    if is_local(headers) {
+fn local(request: &Request) -> Result<(), Refusal> {
+    if is_local(request) {
         return Ok(());
     }
     let text = "Forbidden: the server answers neither web pages nor other host names";

@@ -506,3 +506,32 @@ fn a_thread_of_codex_goes_on_where_its_last_edit_did_in_any_order_of_import() {
         home.ok(&["verify"]);
     }
 }
+
+/// A session with a name of the memory's own costs itself alone: the other sessions of its file and of a folder are stored.
+#[test]
+fn a_session_of_the_memory_itself_is_skipped_by_name() {
+    let home = Home::new();
+    let line = |key: &str, text: &str| {
+        format!(
+            "{}\n",
+            json!({"session": key, "role": "user", "content": text, "external_id": text})
+        )
+    };
+    let own = line("agent-memory:notes /x", "n1");
+    home.file("all/a.jsonl", &own);
+    home.file("all/b.jsonl", line("later", "l1") + &own);
+    home.file("all/c.jsonl", line("last", "z1"));
+    let ran = home.run(&["import", home.path().join("all").to_str().unwrap()]);
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    assert!(
+        ran.out.contains("skipped file: ") && ran.out.contains("agent-memory:notes /x"),
+        "{}",
+        ran.out
+    );
+    let sessions = home.json(&["sessions"]).to_string();
+    assert!(
+        sessions.contains("later") && sessions.contains("last"),
+        "{sessions}"
+    );
+    assert!(!sessions.contains("agent-memory:"), "{sessions}");
+}

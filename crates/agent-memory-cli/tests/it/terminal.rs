@@ -4,7 +4,7 @@ use std::io::Read as _;
 
 use crate::support::{Home, fixture, program, tells};
 
-const EVIL: &str = "\u{1b}]0;owned\u{7}\u{1b}[2J\u{9b}31mred";
+const EVIL: &str = "\u{1b}]0;owned\u{7}\u{1b}[2J\u{9b}31mred\r\u{202e}";
 
 #[test]
 fn a_transcript_cannot_control_the_terminal() {
@@ -42,12 +42,15 @@ fn a_transcript_cannot_control_the_terminal() {
         &["context", "bad", "--budget", "0"],
         &["context", EVIL],
         &["import", "missing\u{1b}[2J"],
+        &["sessions", EVIL],
+        &["--lock-timeout", EVIL, "sessions"],
+        &[EVIL],
     ] {
         let ran = home.run(arguments);
         for text in [&ran.out, &ran.err] {
             let control = text
                 .chars()
-                .find(|c| c.is_control() && *c != '\n' && *c != '\t');
+                .find(|c| (c.is_control() && *c != '\n' && *c != '\t') || *c == '\u{202e}');
             assert_eq!(control, None, "{arguments:?}: {text:?}");
         }
         assert!(!ran.out.is_empty() || !ran.err.is_empty());

@@ -18,7 +18,7 @@ use axum::Router;
 use axum::body::Body;
 use axum::http::header::{CONNECTION, HOST, HeaderValue, ORIGIN};
 use axum::http::uri::Authority;
-use axum::http::{HeaderMap, Request, Response};
+use axum::http::{Request, Response};
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::{Service as _, service_fn};
@@ -77,18 +77,28 @@ impl Connection {
     }
 }
 
-/// Returns whether a request names this machine as its only host, and does not come from a web page.
-pub fn is_local(headers: &HeaderMap) -> bool {
+/// Returns whether a request names this machine as its only host, with any port, and does not come from a web page. The
+/// port may be one that is forwarded to this machine's.
+pub fn is_local<B>(request: &Request<B>) -> bool {
+    let is_own = |host: &str| {
+        let names = ["127.0.0.1", "localhost", "[::1]"];
+        let mut rest = names.iter().filter_map(|name| {
+            let (found, rest) = host.split_at_checked(name.len())?;
+            found.eq_ignore_ascii_case(name).then_some(rest)
+        });
+        rest.any(|rest| match rest.strip_prefix(':') {
+            None => rest.is_empty(),
+            Some(port) => port.bytes().all(|c| c.is_ascii_digit()) && port.parse::<u16>().is_ok(),
+        })
+    };
+    let headers = request.headers();
     let mut hosts = headers.get_all(HOST).iter();
     let host = hosts.next().and_then(|host| host.to_str().ok());
-    let host = host.and_then(|host| host.parse::<Authority>().ok());
-    let is_own = host.is_some_and(|host| {
-        let names = ["127.0.0.1", "localhost", "[::1]"];
-        names
-            .iter()
-            .any(|name| host.host().eq_ignore_ascii_case(name))
-    });
-    is_own && hosts.next().is_none() && !headers.contains_key(ORIGIN)
+    let authority = request.uri().authority().map(Authority::as_str);
+    host.is_some_and(is_own)
+        && authority.is_none_or(is_own)
+        && hosts.next().is_none()
+        && !headers.contains_key(ORIGIN)
 }
 
 /// Listens at a port of the loopback address, or at a free one for 0.
@@ -525,12 +535,12 @@ mod tests {
 
     #[test]
     fn only_this_machine_is_local() {
-        let headers = |lines: &[(&'static str, &'static str)]| {
-            let mut headers = HeaderMap::new();
+        let request = |uri: &str, lines: &[(&str, &str)]| {
+            let mut request = Request::builder().uri(uri);
             for (name, value) in lines {
-                headers.append(*name, HeaderValue::from_static(value));
+                request = request.header(*name, *value);
             }
-            headers
+            request.body(()).unwrap()
         };
         for host in [
             "127.0.0.1:80",
@@ -538,8 +548,9 @@ mod tests {
             "LOCALHOST:80",
             "LocalHost",
             "[::1]:80",
+            "localhost:9999",
         ] {
-            assert!(is_local(&headers(&[("host", host)])), "{host}");
+            assert!(is_local(&request("/", &[("host", host)])), "{host}");
         }
         for lines in [
             &[][..],
@@ -549,7 +560,21 @@ mod tests {
             &[("host", "localhost"), ("host", "evil.example")],
             &[("host", "localhost"), ("origin", "http://localhost")],
         ] {
-            assert!(!is_local(&headers(lines)), "{lines:?}");
+            assert!(!is_local(&request("/", lines)), "{lines:?}");
         }
+        for host in [
+            "[::1].evil.example",
+            "user@127.0.0.1",
+            "evil.example@localhost:80",
+            "127.0.0.1:80x",
+            "127.0.0.1:+80",
+            "127.0.0.1:",
+            "localhost.",
+        ] {
+            assert!(!is_local(&request("/", &[("host", host)])), "{host}");
+        }
+        let local = [("host", "127.0.0.1:80")];
+        assert!(is_local(&request("http://localhost:80/", &local)));
+        assert!(!is_local(&request("http://evil.example/", &local)));
     }
 }

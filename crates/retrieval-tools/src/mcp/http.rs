@@ -98,7 +98,7 @@ async fn admitted(State(token): State<Arc<AccessToken>>, request: Request, next:
     let shown = request.headers().get(header::AUTHORIZATION);
     let shown = shown.and_then(|value| value.to_str().ok());
     if shown.is_some_and(|shown| token.admits(shown)) {
-        if !is_local(request.headers()) {
+        if !is_local(&request) {
             return StatusCode::FORBIDDEN.into_response();
         }
         if let Some(connection) = request.extensions().get::<Connection>() {
