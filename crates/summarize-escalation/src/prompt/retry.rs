@@ -27,12 +27,15 @@ pub(super) fn retry(reason: &Reason) -> String {
             "a filter withheld it".to_owned(),
             "Describe in general words what may have caused this.",
         ),
-        Reason::Gate { failures, .. } => {
+        Reason::Gate {
+            failures, missing, ..
+        } => {
             let failures: Vec<String> = failures.iter().map(ToString::to_string).collect();
-            (
-                failures.join("; "),
-                "Keep the rest of the task in mind, and mend this.",
-            )
+            let mut what = failures.join("; ");
+            if !missing.is_empty() {
+                what.push_str(&format!("; it lacked {}", missing.join(", ")));
+            }
+            (what, "Keep the rest of the task in mind, and mend this.")
         }
     };
     format!(
@@ -57,8 +60,10 @@ mod tests {
         assert!(long.contains("it had 900 tokens, and 600 are the most. Write a shorter one"));
         let language = retry(&Reason::Gate {
             failures: vec![GateFailure::Language, GateFailure::Echo],
+            missing: vec!["notes/pond.md".to_owned()],
             scores: Box::new(Scores::default()),
         });
+        assert!(language.contains("it lacked notes/pond.md"), "{language}");
         assert!(
             language.contains("in another language than the conversation; "),
             "{language}"
