@@ -57,6 +57,8 @@ const LEFT_OUT: &[&str] = &[
     "schema.md",
     // Tables of test names.
     "parity.md",
+    // Has the texts of prompts.
+    "prompts.md",
     "measurements",
 ];
 

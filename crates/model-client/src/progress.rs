@@ -14,7 +14,7 @@ pub trait AnswerObserver: Send + Sync + Debug {
     fn received(&self, progress: &AnswerProgress);
 }
 
-/// What a client has received of one answer so far.
+/// The part of one answer that a client has received so far.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct AnswerProgress {

@@ -62,7 +62,7 @@ pub struct SummaryRequest<'a> {
     pub instructions: Option<&'a str>,
     /// Prompts to use instead of the summarizer's own prompts; `None` keeps them.
     pub prompts: Option<&'a PromptSet>,
-    /// Conventions of the agent that took part in the conversation. By them a prompt tells what the user typed from what
+    /// Conventions of the agent that took part in the conversation. By them a prompt tells the user's own words from those that
     /// programs added. Default: the conventions of no particular agent.
     pub conventions: &'a dyn AgentConventions,
     /// Reason for which the answer before this one was refused, so that a prompt can say it; `None` for the first

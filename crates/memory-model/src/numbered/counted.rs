@@ -101,7 +101,7 @@ impl Reader<'_> {
             return Some((n..end, form, number.to_owned()));
         }
         if next.starts_with(is_han) {
-            // What follows directly may be counted or named.
+            // The next word may be counted or named.
             let label = self.before_label(n);
             if next.starts_with('号') {
                 let after: String = next.chars().skip(1).collect();
@@ -256,7 +256,7 @@ impl Reader<'_> {
             return true;
         }
         let word = before.text.as_str();
-        // `Two dashboards` counts, and so does what somebody does.
+        // `Two dashboards` counts, and so does an action.
         let is_word = !self.at(n).starts_with(|c: char| c.is_ascii_digit());
         if is_word && follows && !LEXICON.has("numbered", word)
             || LEXICON.has("subject", self.before(n, 2))

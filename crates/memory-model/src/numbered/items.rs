@@ -133,7 +133,7 @@ impl Reader<'_> {
             if counts || !follows || self.is_cue(n + 1) {
                 return None;
             }
-            // `the second quarter` is what `Q2` is.
+            // `the second quarter` is `Q2`.
             let key = stem(self.at(n + 1));
             return Some((n..n + 2, Form::Name { key }, number.to_string()));
         }
@@ -211,7 +211,7 @@ impl Reader<'_> {
         self.counted(n, n + 1, &number, None)
     }
 
-    /// Returns the Han characters at the beginning of a token that name what is numbered.
+    /// Returns the Han characters at the beginning of a token that name the numbered thing.
     pub(super) fn han_key(&self, n: usize) -> String {
         let text = self.at(n);
         let first: String = text.chars().take(1).collect();

@@ -44,7 +44,7 @@ const ENOUGH: usize = 4;
 const ENOUGH_NEXT: usize = 3;
 
 /// Maximum number of words that are in one sentence only: this many, and [`FOR_SHARED`] for each word of both. Long
-/// sentences share words by chance, and what they tell of cannot be compared.
+/// sentences share words by chance, and tell of several things.
 const MOST_APART: usize = 6;
 const FOR_SHARED: usize = 3;
 
@@ -419,7 +419,7 @@ impl<'s> Comparison<'s> {
         if is_other || self.are_apart() {
             return Unchanged;
         }
-        // What is counted is a unit, and says nothing of the property.
+        // The counted noun is a unit, and does not tell the property.
         let unit = new.dimension.strip_prefix("count ").unwrap_or_default();
         let is_unit = is_same && [after, before].iter().all(|one| one.terms.contains(unit));
         let evidence = self.evidence().saturating_sub(usize::from(is_unit));

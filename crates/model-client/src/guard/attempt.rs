@@ -315,7 +315,7 @@ mod tests {
             let tokens = guarded.session().spent().tokens;
             assert!(tokens.abs_diff(input + 10) <= 3, "{tokens}");
         }
-        // Nothing has arrived: what it costs is not known, so all of it stays reserved.
+        // No part has arrived: the cost is not known, so all of it stays reserved.
         let model = streams(90, false, true);
         let (timer, guarded) = (model.timer.clone(), guarded(model));
         let prompt = prompt();

@@ -61,7 +61,7 @@ pub enum AttemptKind<'a> {
     },
     /// A piece of the answer has arrived. Only clients that read the answer in pieces report this.
     Receiving {
-        /// What has arrived so far.
+        /// The part of the answer that has arrived.
         progress: AnswerProgress,
     },
     /// The attempt ended with an answer of the model.
@@ -117,7 +117,7 @@ pub(super) struct Watched<'a> {
     attempts: u32,
 }
 
-/// What one attempt has received of its answer. Passes the progress on to the observer of the guards.
+/// The part of an answer that one attempt has received. Passes the progress on to the observer of the guards.
 #[derive(Debug)]
 pub(super) struct Received {
     observer: Option<Arc<dyn CallObserver>>,
@@ -129,7 +129,7 @@ pub(super) struct Received {
 }
 
 impl Received {
-    /// Returns the latest progress; `None` if nothing has arrived.
+    /// Returns the latest progress; `None` if no part has arrived.
     pub(super) fn last(&self) -> Option<AnswerProgress> {
         *self.last.lock().unwrap_or_else(PoisonError::into_inner)
     }

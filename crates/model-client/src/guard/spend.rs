@@ -68,7 +68,7 @@ impl Ledger {
 }
 
 /// Tokens of a running call that are reserved in two ledgers. A call that is dropped has spent what its answer had so
-/// far; if nothing of the answer has arrived, the whole reservation is spent, because the real cost is not known.
+/// far; if no part of the answer has arrived, the whole reservation is spent, because the real cost is not known.
 #[derive(Debug)]
 pub(super) struct Reservation<'a> {
     pub(super) ledgers: [&'a Ledger; 2],
@@ -80,7 +80,7 @@ pub(super) struct Reservation<'a> {
 }
 
 impl Reservation<'_> {
-    /// Returns the number of tokens that the answer has cost so far; `None` if nothing of it has arrived.
+    /// Returns the number of tokens that the answer has cost so far; `None` if no part of it has arrived.
     fn received(&self) -> Option<u64> {
         let progress = self.received.last()?;
         let input = progress.input.unwrap_or(self.input);

@@ -10,7 +10,7 @@ use crate::{
     AnswerProgress, Completion, Failure, FailureKind, ModelUsage, Stop, without_reasoning,
 };
 
-/// What has been heard of a chat model's answer.
+/// The part of a chat model's answer that has arrived.
 #[derive(Debug)]
 pub(super) struct Heard {
     /// The text, with reasoning that the model writes into it.
@@ -80,7 +80,7 @@ impl Heard {
     }
 
     pub(super) fn progress(&self) -> AnswerProgress {
-        // A provider that counts at the beginning of an answer has not counted what comes later.
+        // A provider that counts at the beginning of an answer has not counted the rest of it.
         let output = self.output.unwrap_or_default().max(self.estimated);
         AnswerProgress::new(self.bytes, output).with_input(self.input)
     }

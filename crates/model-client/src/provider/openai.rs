@@ -44,7 +44,7 @@ pub struct OpenAiCompatible {
     learnt: Arc<Learnt>,
 }
 
-/// What earlier answers have shown of the server and the model.
+/// Properties of the server and the model that earlier answers have shown.
 #[derive(Debug, Default)]
 struct Learnt {
     /// Whether the server rejects requests for a stream.

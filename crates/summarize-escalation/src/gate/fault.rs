@@ -1,4 +1,4 @@
-//! The floor of the gate: what no summary of its source has, whatever its style.
+//! The floor of the gate: faults that no summary of its source has, in any style.
 
 use std::fmt;
 
@@ -10,7 +10,7 @@ use super::known::{Known, Shared};
 use super::language;
 use crate::request::SummaryRequest;
 
-/// Minimum cost of a source whose summary is held against the floor, in tokens, and minimum number of its distinct
+/// Minimum cost of a source that holds its summary to the floor, in tokens, and minimum number of its distinct
 /// words. A shorter or poorer source says too little to compare with.
 const LEAST_SOURCE: (u64, usize) = (256, 64);
 /// A summary is too short below a fiftieth of its target length. Summaries by strong models are at least a twentieth.

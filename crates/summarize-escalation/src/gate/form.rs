@@ -4,10 +4,10 @@ use std::collections::{HashMap, HashSet};
 
 use super::words::{self, Word};
 
-/// Beginnings of the lines that the prompts ask for beside the summary's text.
+/// Beginnings of the lines that the prompts ask for besides the summary's text.
 const FILES: &str = "files:";
 const EXPAND: &str = "expand for details about:";
-/// Names of tags between which models write what is not the answer.
+/// Names of tags between which models write text that is not the answer.
 const REASONING_TAGS: [&str; 7] = [
     "think",
     "thinking",
@@ -40,7 +40,7 @@ const CIRCLE_SHARE: (usize, usize) = (2, 5);
 /// Kind of a line of an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Line {
-    /// A line that the prompts ask for beside the text, or an item of its list.
+    /// A line that the prompts ask for besides the text, or an item of its list.
     Form,
     Heading,
     Item,
@@ -79,7 +79,7 @@ impl<'a> Form<'a> {
         Self { lines, open_code }
     }
 
-    /// Returns the text without the lines that the prompts ask for beside it.
+    /// Returns the text without the lines that the prompts ask for besides it.
     pub(super) fn body(&self) -> String {
         let lines = self.lines.iter().filter(|(kind, _)| *kind != Line::Form);
         lines.map(|(_, line)| *line).collect::<Vec<_>>().join("\n")
@@ -207,7 +207,7 @@ fn again(times: &mut HashMap<u64, usize>, words: &[Word]) -> usize {
     *times
 }
 
-/// Returns the label of a line that the prompts ask for beside the text.
+/// Returns the label of a line that the prompts ask for besides the text.
 fn label(line: &str) -> Option<&'static str> {
     let line = line.trim_start_matches(['*', '_', '-', '#', '`', '>', ' ']);
     [FILES, EXPAND].into_iter().find(|label| {

@@ -1,4 +1,4 @@
-//! Comparison of an answer with what its source says.
+//! Comparison of an answer with its source.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -19,7 +19,7 @@ const COPY_WORDS: usize = 8;
 const COPY_RUNS: usize = 24;
 /// Minimum length of the parts of a name that are looked up, in characters.
 const NAME_CHARS: usize = 3;
-/// Minimum length of a word that tells what a text is about, in characters. Shorter words are in most texts.
+/// Minimum length of a word that tells the subject of a text, in characters. Shorter words are in most texts.
 const TELLING_CHARS: usize = 5;
 
 /// Words of the texts from which a summary may be written: the source, and the previous summary and instructions.
@@ -138,7 +138,7 @@ impl<'a> Known<'a> {
         }
     }
 
-    /// Counts the distinct words of Latin letters in a text that tell what it is about, and how many of them the source
+    /// Counts the distinct words of Latin letters in a text that tell its subject, and how many of them the source
     /// has.
     pub(super) fn telling(&self, text: &str) -> Shared {
         let mut telling = HashSet::new();

@@ -209,7 +209,7 @@ pub(super) fn file_names(text: &str) -> impl Iterator<Item = &str> {
 /// Number of texts from which a term is important, if nobody named it in words of their own.
 const REPEATED: u32 = 2;
 
-/// What is known of a term: the sum of the weights of its places, the number of texts that have it, the last of them,
+/// Facts about a term: the sum of the weights of its places, the number of texts that have it, the last of them,
 /// and whether somebody named it.
 #[derive(Debug, Clone, Copy, Default)]
 struct Place {

@@ -227,7 +227,7 @@ async fn pass(
     for group in &groups {
         let pieces = request.source.get(group.first..group.end);
         let mut part = request.with_source(pieces.unwrap_or_default());
-        // What was refused is the summary of the whole source.
+        // The refused summary is that of the whole source.
         part.refused = None;
         let before = made.last().map(|before: &PartSummary| before.text.clone());
         part.previous = before.as_deref().or(part.previous);
@@ -316,7 +316,7 @@ fn part_prompt(
     group: &Group,
     window: ModelWindow,
 ) -> Option<ChatPrompt> {
-    // The target already follows from what the prompt shows.
+    // The target already follows from the shown source.
     let length = Length::of(part.target_tokens, part);
     let rendered = asker.prompts.render_clipped(part, group.clip, length);
     window.fit(rendered, part)
@@ -332,7 +332,7 @@ fn group(
 ) -> Result<(Vec<Group>, u64), Error> {
     let clip = request.prompts.unwrap_or(asker.prompts).clip;
     let unclipped = clip.shortest(request.source.len());
-    // What a result shows may depend on its call, and a part may lack the call.
+    // The shown text of a result may depend on its call, and a part may lack the call.
     let whole = piece_texts(request.source, unclipped, request.conventions);
     let pieces = request.source.iter().zip(&whole);
     let shown: Vec<u64> = pieces

@@ -93,7 +93,7 @@ impl ModelWindow {
     }
 }
 
-/// What a server's answers have shown of its model: the size of the window, and how its tokens compare with estimates.
+/// Properties of a model that its server's answers have shown: the size of the window, and how its tokens compare with estimates.
 #[derive(Debug, Default)]
 pub(super) struct LearntWindow {
     /// Size of the window, in tokens of the model; 0 if it is unknown.
@@ -118,7 +118,7 @@ impl LearntWindow {
         }
     }
 
-    /// Records what a failure says about the window. `estimated` is the estimated cost of the prompt.
+    /// Records the window that a failure names. `estimated` is the estimated cost of the prompt.
     pub(super) fn failed(&self, failure: &Failure, estimated: u64) {
         if let Some(window) = failure.window() {
             // A server that is started again may have another window.

@@ -84,7 +84,7 @@ impl Clip {
     }
 
     /// Returns these maximums for a source of so many messages and summaries: of a message alone, as much is shown as the
-    /// model's window has room for, because there is nothing else to summarize.
+    /// model's window has room for, because the source has no other part to summarize.
     pub(crate) fn for_pieces(self, pieces: usize) -> Self {
         match pieces {
             1 => Self {

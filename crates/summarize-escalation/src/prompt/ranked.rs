@@ -1,4 +1,4 @@
-//! Answers whose lines begin with a rank.
+//! Answers with ranked lines.
 
 use extractive_summarizer::rank_of;
 use memory_model::{RankedLine, SummaryBody};
@@ -9,7 +9,7 @@ const MIDDLE: u8 = 2;
 /// The marks of a line, with the most important one first.
 const MARKS: [(&str, u8); 3] = [("[1]", 1), ("[2]", 2), ("[3]", 3)];
 
-/// Reads an answer whose lines begin with `[1]`, `[2]` or `[3]`. Removes the marks, and ranks the lines: a shorter form
+/// Reads an answer with lines that begin with `[1]`, `[2]` or `[3]`. Removes the marks, and ranks the lines: a shorter form
 /// of the summary has the lines with `[1]` first, then those with `[2]`, each in their order. A line without a mark
 /// has the mark of the line before it.
 ///
@@ -77,7 +77,7 @@ mod tests {
         assert_eq!(body.text(), text);
         let ranks = body.ranks().unwrap();
         assert!(ranks[1] >= ranks[3] && ranks[3] > ranks[0] && ranks[0] > ranks[2]);
-        // What is less important costs the lines with `[1]` nothing, wherever it stands.
+        // A less important line costs the lines with `[1]` nothing, wherever it stands.
         assert_eq!(ranks[1], u8::MAX);
         // A citation, and a text without marks, are no marks.
         assert_eq!(read("[12] said so.\nIt works.").ranks(), None);

@@ -22,7 +22,7 @@ const PREVIOUS_RULE: &str = " <previous_context> tells what was before: it is th
 
 /// Minimum number of tokens that a prompt must leave for the answer.
 pub(crate) const LEAST_ANSWER: u64 = 64;
-/// Minimum desired length of a summary whose source is shown in part, in tokens, unless the request wants less.
+/// Minimum desired length of a summary of a source that is shown in part, in tokens, unless the request wants less.
 const LEAST_GOAL: u64 = 64;
 /// Ratio between two tried limits on the shown characters of a text: numerator and denominator.
 const STEP: (usize, usize) = (5, 6);
@@ -168,7 +168,7 @@ impl PromptSet {
     }
 }
 
-/// A request whose source is read, with the chosen template.
+/// A request with its source, as it was read, and the chosen template.
 struct Plan<'p, 'a> {
     set: &'p PromptSet,
     request: &'p SummaryRequest<'a>,

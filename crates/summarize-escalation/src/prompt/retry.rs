@@ -2,7 +2,7 @@
 
 use crate::refusal::Reason;
 
-/// Returns what the model should know about its refused answer, which it does not see; empty if no answer came.
+/// Returns the facts that the model should know about its refused answer, which it does not see; empty if no answer came.
 pub(super) fn retry(reason: &Reason) -> String {
     let (what, advice) = match reason {
         Reason::Failed { .. } => return String::new(),

@@ -1,4 +1,4 @@
-//! What a message says, as a prompt shows it: who speaks, and the words without those that are no conversation.
+//! The words of a message, as a prompt shows them: who speaks, and the words without those that are no conversation.
 //!
 //! Notes, reasoning and programs' reminders are no conversation. Of a text that a program put into a user's message, such
 //! as the template of a slash command, one line remains.
@@ -73,7 +73,7 @@ pub(super) fn calls<'a>(
     calls
 }
 
-/// Returns what a message says; `None` for a note, and for a message without words.
+/// Returns the words of a message; `None` for a note, and for a message without words.
 pub(super) fn said<'a>(
     entry: &'a LogEntry,
     calls: &BTreeMap<&str, ToolUse>,
