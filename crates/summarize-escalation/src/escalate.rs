@@ -3,8 +3,9 @@
 use extractive_summarizer::{ExtractiveSummarizer, cut_to_tokens};
 use model_client::{Failure, Stop};
 
+use crate::criteria::Scores;
 use crate::error::{Error, ErrorKind};
-use crate::gate::{Scores, measure, measure_terms, missing};
+use crate::gate::{measure, measure_terms, missing};
 use crate::ladder::Ladder;
 use crate::outcome::LadderOutcome;
 use crate::prompt;

@@ -5,6 +5,7 @@ use async_trait::async_trait;
 use model_client::{CallGuard, Failure, FailureKind, Stop, Unguarded};
 
 use crate::error::Error;
+use crate::gate;
 use crate::request::SummaryRequest;
 use crate::summarizer::{Summarizer, SummarizerResponse};
 
@@ -100,7 +101,7 @@ struct Tries {
 fn is_refused(request: &SummaryRequest<'_>, answer: &SummarizerResponse) -> bool {
     let refused = request
         .gate
-        .and_then(|gate| gate.refuses(&answer.text, request));
+        .and_then(|criteria| gate::refuses(criteria, &answer.text, request));
     answer.refused.is_some() || refused.is_some()
 }
 

@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use memory_model::FieldHasher;
 use serde::{Deserialize, Serialize};
 
+use crate::criteria::Gate;
 use crate::error::{Error, ErrorKind};
-use crate::gate::Gate;
 use crate::request::SummaryKind;
 use crate::rules::{OnEmpty, OnError};
 use crate::target::{TargetRule, Tolerance};

@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+mod criteria;
 mod error;
 mod escalate;
 mod extractive;
@@ -14,6 +15,7 @@ mod recipe;
 mod refusal;
 mod request;
 mod rules;
+mod share;
 mod summarizer;
 mod target;
 #[cfg(any(test, feature = "testing"))]
@@ -21,10 +23,11 @@ pub mod testing;
 mod text;
 mod tier;
 
+pub use criteria::{Fault, Gate, GateFailure, Scores, Term, TermCounts};
 pub use error::{Error, ErrorKind};
 pub use escalate::{escalate, escalate_with};
 pub use fallback::FallbackSummarizer;
-pub use gate::{Fault, Gate, GateFailure, Scores, Share, Term, TermCounts, measure};
+pub use gate::measure;
 pub use guarded::GuardedSummarizer;
 pub use ladder::Ladder;
 pub use llm::{LlmSummarizer, ModelWindow, Overflow};
@@ -34,6 +37,7 @@ pub use recipe::recipe;
 pub use refusal::{Reason, Refusal};
 pub use request::{BeforeCall, Style, SummaryKind, SummaryRequest};
 pub use rules::{OnEmpty, OnError};
+pub use share::Share;
 pub use summarizer::{OmittedSource, Summarizer, SummarizerResponse};
 pub use target::{TargetRule, Tolerance};
 pub use text::summarize_text;

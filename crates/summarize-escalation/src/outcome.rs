@@ -3,7 +3,7 @@
 use memory_model::{RawJson, Recipe, SummaryBody};
 use serde::Serialize;
 
-use crate::gate::Scores;
+use crate::criteria::Scores;
 use crate::refusal::Refusal;
 use crate::summarizer::OmittedSource;
 use crate::tier::Tier;

@@ -5,7 +5,7 @@ use std::fmt;
 use model_client::FailureKind;
 use serde::Serialize;
 
-use crate::gate::{GateFailure, Scores};
+use crate::criteria::{GateFailure, Scores};
 use crate::tier::Tier;
 
 /// A tier (method) of a ladder whose summary was refused, and the reason for the refusal.

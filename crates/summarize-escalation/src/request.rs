@@ -10,7 +10,7 @@ use model_client::{CacheKey, Failure};
 use serde::{Deserialize, Serialize};
 use token_estimate::TokenEstimator;
 
-use crate::gate::Gate;
+use crate::criteria::Gate;
 use crate::prompt::PromptSet;
 use crate::refusal::Reason;
 

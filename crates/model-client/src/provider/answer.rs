@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use token_estimate::{TokenEstimator, default_estimator};
 
-use super::endpoint::Endpoint;
 use super::http::shown;
+use super::key::Secrets;
 use crate::{
     AnswerProgress, Completion, Failure, FailureKind, ModelUsage, Stop, without_reasoning,
 };
@@ -86,16 +86,16 @@ impl Heard {
     }
 
     /// Returns the answer of the model named `model`.
-    pub(super) fn finish(self, endpoint: &Endpoint, model: &str) -> Result<Completion, Failure> {
+    pub(super) fn finish(self, secrets: &Secrets, model: &str) -> Result<Completion, Failure> {
         let whom = format!("model {model}");
         let stop = match self.stop {
             Some(stop) => stop,
             None => {
-                let reason = self.reason.map(|reason| endpoint.secrets.redact(&reason));
+                let reason = self.reason.map(|reason| secrets.redact(&reason));
                 stop(&whom, reason.as_deref())?
             }
         };
-        let text = endpoint.secrets.redact_summary(&self.text);
+        let text = secrets.redact_summary(&self.text);
         let usage = match (self.input, self.output) {
             (None, None) => None,
             (input, output) => Some(ModelUsage {

@@ -255,7 +255,10 @@ impl Endpoint {
         hear: impl Fn(&mut Heard, &Value) -> Result<(), &'static str>,
     ) -> Result<Completion, Failure> {
         match self.open(request).await? {
-            Reply::Accepted(response) => self.hear(response, hear).await?.finish(self, model),
+            Reply::Accepted(response) => self
+                .hear(response, hear)
+                .await?
+                .finish(&self.secrets, model),
             Reply::Rejected(answer) => self.rejected(&answer),
         }
     }

@@ -200,7 +200,7 @@ impl OpenAiCompatible {
         if heard.reasoned || without_reasoning(&heard.text) != Some(heard.text.trim()) {
             self.learnt.reasons.store(true, Ordering::Relaxed);
         }
-        heard.finish(&self.endpoint, &self.model)
+        heard.finish(&self.endpoint.secrets, &self.model)
     }
 }
 

@@ -1,13 +1,10 @@
 //! The floor of the gate: faults that no summary of its source has, in any style.
 
-use std::fmt;
-
-use serde::{Deserialize, Serialize};
-
 use super::changed;
 use super::form::{self, Form};
 use super::known::{Known, Shared};
 use super::language;
+use crate::criteria::Fault;
 use crate::request::SummaryRequest;
 
 /// Minimum cost of a source that holds its summary to the floor, in tokens, and minimum number of its distinct
@@ -33,107 +30,6 @@ const TELLING_WORDS: (u32, u32) = (12, 4);
 const PAIRS_SHARE: u32 = 15;
 /// Minimum number of pairs of characters that are compared.
 const LEAST_PAIRS: u32 = 12;
-
-/// A fault of a summary that shows that it is none: it breaks the floor of the [`Gate`](crate::Gate).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-#[non_exhaustive]
-pub enum Fault {
-    /// No line beside headings and the lines of the form is long enough for a sentence.
-    NoSentence,
-    /// The text talks to its reader instead of telling what was said.
-    Remark,
-    /// The text is far below its target length.
-    Short {
-        /// Cost of the text without the lines of the form, in tokens.
-        tokens: u64,
-        /// Minimum cost, in tokens.
-        least: u64,
-    },
-    /// A sentence occurs more than twice, or the text goes round in circles.
-    Repetition,
-    /// Reasoning or marks of a chat's template are left in the text.
-    Reasoning,
-    /// The text ends in the middle of a sentence, a list, or a block of code.
-    Unfinished,
-    /// Many names in the text are nowhere in the source.
-    Invented {
-        /// Number of names that the source does not have.
-        unknown: u32,
-        /// Number of names in the text.
-        names: u32,
-    },
-    /// The text is about something else than the source.
-    Unrelated {
-        /// Number of telling words that the source has.
-        known: u32,
-        /// Number of telling words in the text.
-        words: u32,
-    },
-    /// More than half of the text was copied from the source.
-    Copied,
-    /// The line of files names none, although files were changed.
-    NoFiles {
-        /// Number of files that were changed.
-        changed: u32,
-    },
-}
-
-impl Fault {
-    /// Returns the name of the rule that the text breaks, such as `no_sentence`.
-    pub fn rule(self) -> &'static str {
-        match self {
-            Fault::NoSentence => "no_sentence",
-            Fault::Remark => "remark",
-            Fault::Short { .. } => "short",
-            Fault::Repetition => "repetition",
-            Fault::Reasoning => "reasoning",
-            Fault::Unfinished => "unfinished",
-            Fault::Invented { .. } => "invented",
-            Fault::Unrelated { .. } => "unrelated",
-            Fault::Copied => "copied",
-            Fault::NoFiles { .. } => "no_files",
-        }
-    }
-}
-
-impl fmt::Display for Fault {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Fault::NoSentence => {
-                f.write_str("the summary has no sentence beside the lines of its form")
-            }
-            Fault::Remark => f.write_str("the summary is a remark to its reader"),
-            Fault::Short { tokens, least } => {
-                write!(
-                    f,
-                    "the summary has {tokens} tokens, far below its target (at least {least})"
-                )
-            }
-            Fault::Repetition => f.write_str("the summary repeats itself"),
-            Fault::Reasoning => f.write_str("the summary has reasoning or marks of a chat in it"),
-            Fault::Unfinished => f.write_str("the summary ends in the middle"),
-            Fault::Invented { unknown, names } => {
-                write!(
-                    f,
-                    "{unknown} of {names} names in the summary are nowhere in the conversation"
-                )
-            }
-            Fault::Unrelated { known, words } => write!(
-                f,
-                "the summary is about something else: the conversation has {known} of its {words} telling words"
-            ),
-            Fault::Copied => f.write_str("the summary is a copy of the conversation"),
-            Fault::NoFiles { changed } => {
-                let plural = if *changed == 1 { "" } else { "s" };
-                write!(
-                    f,
-                    "the summary names no file, but {changed} file{plural} changed"
-                )
-            }
-        }
-    }
-}
 
 /// Returns the faults of a text. Empty if the source is too short to tell.
 pub(super) fn faults(

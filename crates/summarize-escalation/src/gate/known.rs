@@ -7,8 +7,9 @@ use extractive_summarizer::Source;
 use extractive_summarizer::text::{head, tail};
 use memory_model::Part;
 
-use super::terms::{self, Term};
+use super::terms;
 use super::words::{self, Word};
+use crate::criteria::Term;
 use crate::request::SummaryRequest;
 
 /// Number of bytes that are read of a long text of the source: at its start, and at its end. Prompts show far less.

@@ -2,60 +2,14 @@
 
 use std::borrow::Cow;
 use std::collections::HashMap;
-use std::fmt;
 
 use extractive_summarizer::Source;
 use extractive_summarizer::text::{head as first_bytes, tail as last_bytes};
 use memchr::memmem;
 use memory_model::{EntryKind, Part, Role};
-use serde::{Deserialize, Serialize};
 
+use crate::criteria::Term;
 use crate::request::SummaryRequest;
-
-/// Class of terms that a summary should repeat verbatim.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-#[non_exhaustive]
-pub enum Term {
-    /// Names in code, and commit ids.
-    Identifiers,
-    /// Numbers with two or more digits.
-    Numbers,
-    /// Paths of files.
-    Paths,
-    /// Addresses (URLs).
-    Urls,
-    /// Codes, such as error codes and ticket numbers.
-    Codes,
-}
-
-impl Term {
-    /// All classes of terms.
-    pub const ALL: [Self; 5] = [
-        Self::Identifiers,
-        Self::Numbers,
-        Self::Paths,
-        Self::Urls,
-        Self::Codes,
-    ];
-
-    /// Returns the name of the class in the plural, such as `identifiers`.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Term::Identifiers => "identifiers",
-            Term::Numbers => "numbers",
-            Term::Paths => "paths",
-            Term::Urls => "addresses",
-            Term::Codes => "codes",
-        }
-    }
-}
-
-impl fmt::Display for Term {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.as_str())
-    }
-}
 
 /// Number of bytes that are read of a long text: at its start, and at its end.
 const WINDOW: (usize, usize) = (16 * 1024, 4 * 1024);

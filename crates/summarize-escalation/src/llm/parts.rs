@@ -7,8 +7,9 @@ use model_client::{ChatPrompt, Failure, FailureKind, Stop};
 
 use super::asker::Asker;
 use super::window::{ModelWindow, answer_in, answer_room, input};
+use crate::criteria::Gate;
 use crate::error::Error;
-use crate::gate::Gate;
+use crate::gate;
 use crate::prompt::{Clip, Length, piece_texts};
 use crate::refusal::Reason;
 use crate::request::{Style, SummaryRequest};
@@ -270,9 +271,9 @@ async fn pass(
 
 /// Returns the reason for which a complete answer is no summary of its part.
 fn refused(part: &SummaryRequest<'_>, answer: &SummarizerResponse) -> Option<Reason> {
-    let gate = part.gate.map(Gate::of_parts)?;
+    let criteria = part.gate.map(Gate::of_parts)?;
     let judged = answer.stop == Stop::Complete && !answer.text.trim().is_empty();
-    gate.refuses(&answer.text, part).filter(|_| judged)
+    gate::refuses(&criteria, &answer.text, part).filter(|_| judged)
 }
 
 /// Requests the summary of a part. If the answer is cut off, requests a shorter summary once. `previous` is what was

@@ -49,7 +49,7 @@ const SHORTER: &str = "Write a shorter one: give up explanations and finished st
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::gate::{GateFailure, Scores};
+    use crate::criteria::{GateFailure, Scores};
 
     #[test]
     fn a_retry_says_what_was_wrong_and_what_to_do() {
