@@ -65,8 +65,10 @@ pub fn completion(text: &str) -> String {
     .to_string()
 }
 
-const SUMMARY: &str =
-    "They talked about the weather, the boat and the garden, and what the neighbours said.";
+const SUMMARY: &str = "A storm shut the harbour and kept the ferry on the far side. The boat will get its paint before \
+                       summer. An open window blew letters over the floor, the bread came out better, the kitchen clock \
+                       has no key, the choir did without its organ, and the harvest was poor, so corn costs more. The \
+                       old map still shows the bridge that the river took.";
 
 impl Endpoint {
     /// Starts an endpoint. `answer` chooses its reaction to each request.

@@ -13,7 +13,7 @@ use agent_memory::{
     compaction::{RedoPolicy, RedoStop},
     model::{Summary, SummaryId},
     models::GuardPolicy,
-    summaries::{ExtractiveSummarizer, Ladder, SummarizerResponse, SummaryRequest},
+    summaries::{ExtractiveSummarizer, SummarizerResponse, SummaryRequest},
 };
 use memory_model::Accounting as _;
 use message_formats::{KnownAgents, Transcript};
@@ -22,7 +22,7 @@ use summarize_escalation::{Error, Source};
 
 use crate::corpus::{corpus, is_deep, parse, transcripts};
 use crate::redo::{assert_sound_by, provisional, reached};
-use crate::support::Inspect as _;
+use crate::support::{Inspect as _, lenient};
 
 /// Number of failing calls out of a hundred.
 const FAILING: u64 = 60;
@@ -172,7 +172,7 @@ async fn open(model: &Unreliable, policy: DagPolicy, timer: &Arc<FakeTimer>) -> 
     memory()
         .dag(policy)
         .summarizer(Arc::new(model.clone()))
-        .ladder(Ladder::default())
+        .ladder(lenient())
         .guards(agent_memory::models::Guards::new(guards, timer.clone()))
         .open()
         .await
@@ -220,7 +220,7 @@ fn nothing_is_lost_and_redo_makes_it_good() {
                 );
                 model.healthy.store(true, Ordering::SeqCst);
                 redo(&session).await;
-                assert_sound_by(&session, &model, &Ladder::default()).await;
+                assert_sound_by(&session, &model, &lenient()).await;
                 assert!(session.verify().await.unwrap().is_ok());
             }
         };

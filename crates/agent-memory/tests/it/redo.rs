@@ -18,7 +18,7 @@ use summarize_escalation::testing::FakeTimer;
 use summarize_escalation::{Error, FailureKind, Source, escalate};
 
 use crate::support::Inspect as _;
-use crate::support::{both, dump, talk};
+use crate::support::{both, dump, lenient, talk};
 
 /// A model that fails in random calls. It has the same id as a model that never fails.
 #[derive(Debug, Clone)]
@@ -78,7 +78,10 @@ fn small() -> DagPolicy {
 }
 
 fn with(summarizer: impl Summarizer + 'static) -> Builder {
-    memory().dag(small()).summarizer(Arc::new(summarizer))
+    memory()
+        .dag(small())
+        .ladder(lenient())
+        .summarizer(Arc::new(summarizer))
 }
 
 /// Returns all summaries that are reachable from the session's view.

@@ -17,7 +17,7 @@ use sqlx::{ConnectOptions as _, Connection as _, Row as _};
 use summarize_escalation::FailureKind;
 
 use crate::support::Inspect as _;
-use crate::support::{both, made, say, talk};
+use crate::support::{both, lenient, made, say, talk};
 
 /// Size of a window, in tokens. 40 messages of `talk` use more than half of it.
 const WINDOW: u64 = 4_000;
@@ -490,6 +490,7 @@ async fn what_is_ready_is_published_before_anything_is_extracted() {
     };
     let build = || {
         memory()
+            .ladder(lenient())
             .summarizer(Arc::new(model.clone()))
             .turns(turns.clone())
             .runner(small())
@@ -585,6 +586,7 @@ async fn an_action_can_compact_before_a_call_and_wait_for_the_model() {
     let build = || {
         memory()
             .dag(DagPolicy::for_window(WINDOW))
+            .ladder(lenient())
             .summarizer(Arc::new(model.clone()))
             .turns(turns.clone())
     };

@@ -44,7 +44,9 @@ impl Summarizer for Author {
                  and the second figure is the one that the table keeps."
             );
             let more = format!("{text}{paragraph}");
-            if request.estimator.text(&format!("{more}{rest}")) > request.target_tokens * 3 / 4 {
+            if request.estimator.text(&format!("{more}{rest}"))
+                > request.target_tokens.min(1_200) * 3 / 4
+            {
                 break;
             }
             text = more;
