@@ -261,7 +261,7 @@ async fn vaguely(arguments: &[&str]) -> (Value, Vec<String>) {
 
 #[tokio::test]
 async fn retention_prompts_and_window_are_settings() {
-    // A summary that names nothing of its source is not taken, unless nothing is asked for.
+    // A summary that names nothing of its source is not taken, unless no terms are asked for.
     let (strict, asked) = vaguely(&[]).await;
     assert!(strict["provisional"].as_u64().unwrap() > 0, "{strict}");
     assert!(asked.iter().all(|body| !body.contains("Primary Request")));
@@ -272,7 +272,9 @@ async fn retention_prompts_and_window_are_settings() {
         "--min-retained 0 --prompts numbered-sections --model-window 16000",
     ))
     .await;
-    assert_eq!(open["provisional"], 0, "{open}");
+    // The floor holds all the same.
+    let made = |report: &Value| report["provisional"].as_u64();
+    assert!(made(&open) < made(&strict), "{open} {strict}");
     assert!(
         asked
             .iter()
