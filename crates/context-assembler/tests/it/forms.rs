@@ -260,8 +260,9 @@ fn said(context: &Context) -> Said {
     said
 }
 
-/// Asserts that the context with the larger budget contains everything of the smaller one.
-fn says_no_less(small: &Context, large: &Context) {
+/// Asserts that the context with the larger budget contains everything of the smaller one. In a view with summaries
+/// without ranks (`written`), digests fill the room that these leave, so the beginnings in digests are not compared.
+fn says_no_less(small: &Context, large: &Context, written: bool) {
     let (before, after) = (said(small), said(large));
     for line in &before.lines {
         assert!(
@@ -280,10 +281,7 @@ fn says_no_less(small: &Context, large: &Context) {
             large.receipt
         );
     }
-    // Digests fill the room that a summary without ranks leaves until it fits whole.
-    let is_left_out = |part: &Part| matches!(part, Part::Text { text } if text.contains(" tokens left out; expand sum_"));
-    let mut parts = small.messages.iter().flat_map(|message| &message.parts);
-    if parts.any(is_left_out) {
+    if written {
         return;
     }
     for (author, (beginning, end)) in &before.beginnings {
@@ -377,13 +375,14 @@ proptest! {
             let entries = log(messages(&events), &accounting);
             let input = input(&entries, &stretches, &accounting);
             let policy = AssemblyPolicy { steps: u64::MAX, ..AssemblyPolicy::default() };
+            let written = input.items.iter().any(|item| matches!(item, Item::Summary(summary) if !is_ranked(summary)));
             let mut before: Option<Context> = None;
             for budget in budgets(input.view_tokens) {
                 let Ok(context) = assemble(&input, &Preamble::default(), Budget::tokens(budget), &policy, &accounting) else {
                     continue;
                 };
                 if let Some(before) = &before {
-                    says_no_less(before, &context);
+                    says_no_less(before, &context, written);
                 }
                 before = Some(context);
             }
@@ -409,7 +408,7 @@ fn large_groups_leave_the_room_of_small_ones() {
     });
     let contexts: Vec<Context> = contexts.collect();
     for pair in contexts.windows(2) {
-        says_no_less(&pair[0], &pair[1]);
+        says_no_less(&pair[0], &pair[1], false);
     }
 }
 
