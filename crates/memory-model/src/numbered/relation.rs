@@ -325,14 +325,13 @@ impl<'s> Comparison<'s> {
         let contrasts = after.pairs.iter().any(|(part, whole)| {
             let mut others = before.pairs.iter();
             others.any(|(other, same)| {
-                (same == whole && apart(part, other))
-                    || (other == part && apart(whole, same) && !self.moves())
+                (same == whole && apart(part, other)) || (other == part && apart(whole, same))
             })
         });
-        // A longer compound that both have is the same thing.
+        // A longer compound that both have is the same thing, if the sentence says that it changed.
         let has_both = |word: &String| {
             let mut both = after.pairs.intersection(&before.pairs);
-            both.any(|(one, other)| one == word || other == word)
+            both.any(|(one, other)| other == word || one == word && !self.has(cue::NOW))
         };
         let narrows = after.pairs.iter().any(|(part, whole)| {
             before.terms.contains(whole) && !before.terms.contains(part) && !has_both(whole)
@@ -410,6 +409,8 @@ impl<'s> Comparison<'s> {
                     value: None,
                     in_part,
                 },
+                // Where only one names a thing, and no value is comparable, numbers do not decide.
+                false if self.names == Names::OneSided => NumberedRelation::Undecided,
                 false => no,
             };
         };
@@ -432,8 +433,11 @@ impl<'s> Comparison<'s> {
             .filter(|word| word.contains('/'));
         let is_thing = self.shared > properties.count().min(1);
         let is_about = is_same || (self.shared > 0 && self.names != Names::OneSided);
+        // `now` alone does not make parallel sentences about two things a change.
+        let is_parallel = self.own > 0 && self.others > 0;
+        let is_told = told > usize::from(is_parallel);
         match () {
-            () if is_about && (is_same || is_thing && told > 0) && evidence >= ENOUGH => Changed {
+            () if is_about && (is_same || is_thing && is_told) && evidence >= ENOUGH => Changed {
                 value: Some(value),
                 in_part,
             },
