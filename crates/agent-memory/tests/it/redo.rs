@@ -78,10 +78,7 @@ fn small() -> DagPolicy {
 }
 
 fn with(summarizer: impl Summarizer + 'static) -> Builder {
-    memory()
-        .dag(small())
-        .ladder(lenient())
-        .summarizer(Arc::new(summarizer))
+    memory().dag(small()).summarizer(Arc::new(summarizer))
 }
 
 /// Returns all summaries that are reachable from the session's view.
@@ -238,7 +235,7 @@ async fn one_bad_leaf_changes_only_itself_and_what_is_above() {
         Answer::HeadCut,
     ];
     let flawed = Scripted::new(script);
-    let memory = with(flawed).open().await.unwrap();
+    let memory = with(flawed).ladder(lenient()).open().await.unwrap();
     let session = memory.session("s").await.unwrap();
     talk(&session, 60).await;
     session.compact(Mode::Full).await.unwrap();

@@ -45,7 +45,7 @@ impl Summarizer for Author {
             );
             let more = format!("{text}{paragraph}");
             if request.estimator.text(&format!("{more}{rest}"))
-                > request.target_tokens.min(1_200) * 3 / 4
+                > request.target_tokens.min(400) * 3 / 4
             {
                 break;
             }
