@@ -161,7 +161,7 @@ impl Forms {
     }
 }
 
-/// Splits a text after so many characters.
+/// Splits a text behind its first `chars` characters.
 fn split(text: &str, chars: usize) -> (&str, &str) {
     let at = text
         .char_indices()

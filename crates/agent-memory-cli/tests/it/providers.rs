@@ -1,5 +1,7 @@
 //! Summaries by a model, requested on the command line, with a local server.
 
+use std::collections::BTreeMap;
+
 use serde_json::{Value, json};
 use wiremock::matchers::{body_partial_json, header, method, path};
 use wiremock::{Mock, MockServer, Request, Respond, ResponseTemplate};
@@ -233,12 +235,44 @@ async fn the_fallback_writes_when_the_cheap_model_fails() {
     assert_eq!(described["model"], "large");
 }
 
-/// Compacts with a model that always gives the same answer. Returns the result and the prompts.
+/// A model that tells of its source in plain words, and names no file, identifier or code.
+struct Vague;
+
+impl Respond for Vague {
+    fn respond(&self, request: &Request) -> ResponseTemplate {
+        let body: Value = serde_json::from_slice(&request.body).unwrap();
+        let source = longest(&body);
+        let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+        for word in source.split(|c: char| c.is_whitespace() || ".,".contains(c)) {
+            if word.len() > 5 && word.bytes().all(|c| c.is_ascii_lowercase()) {
+                *counts.entry(word).or_default() += 1;
+            }
+        }
+        let mut words: Vec<(&str, usize)> = counts.into_iter().collect();
+        words.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+        let words: Vec<&str> = words.into_iter().map(|(word, _)| word).take(24).collect();
+        let (first, rest) = words.split_at(words.len() / 2);
+        // A merge is in other words than the summaries before it.
+        let text = match source.contains("The work went on") {
+            true => format!(
+                "Attention was given to {} at first. Later there was {} to think of.",
+                first.join(" or "),
+                rest.join(" or ")
+            ),
+            false => format!(
+                "The work went on with {}. It came to {} in the end.",
+                first.join(" and "),
+                rest.join(" and ")
+            ),
+        };
+        answered(request, &text)
+    }
+}
+
+/// Compacts with a vague model. Returns the result and the prompts.
 async fn vaguely(arguments: &[&str]) -> (Value, Vec<String>) {
     let home = Home::new();
-    let vague = "Bugs were taken one by one, each with a failing test first and a small commit. The tests are green \
-                 again, nothing was deployed before they were, and the user was asked where a fix needed a decision.";
-    let server = server(completion(vague, "stop")).await;
+    let server = server(Vague).await;
     let url = format!("{}/v1", server.uri());
     let file = fixture("claude-code/release-week");
     let model = ["--summarizer", "openai:m", "--base-url", &url];
@@ -272,9 +306,7 @@ async fn retention_prompts_and_window_are_settings() {
         "--min-retained 0 --prompts numbered-sections --model-window 16000",
     ))
     .await;
-    // The floor holds all the same.
-    let made = |report: &Value| report["provisional"].as_u64();
-    assert!(made(&open) < made(&strict), "{open} {strict}");
+    assert_eq!(open["provisional"], 0, "{open}");
     assert!(
         asked
             .iter()

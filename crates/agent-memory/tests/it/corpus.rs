@@ -29,7 +29,7 @@ pub(crate) fn corpus() -> Option<PathBuf> {
 }
 
 /// Bytes of the largest transcript that the tests read in their short form.
-const SHORT: u64 = 1_000_000;
+const SHORT: u64 = 1_200_000;
 
 /// Returns whether the tests take their long form: more cases, and the largest transcripts too.
 pub(crate) fn is_deep() -> bool {

@@ -306,7 +306,7 @@ fn after_redo_the_tree_is_that_of_a_model_that_never_failed() {
         different += others;
         refused += left;
     }
-    let least = if is_deep() { 300 } else { 80 };
+    let least = if is_deep() { 300 } else { 100 };
     assert!(nodes >= least, "{nodes}");
     // What this gate takes of a failing model is what a sound one writes, and of a sound one
     // it takes all.

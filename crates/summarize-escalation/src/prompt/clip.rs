@@ -83,8 +83,8 @@ impl Clip {
         }
     }
 
-    /// Returns these maximums for a source of so many messages and summaries: of a message alone, as much is shown as the
-    /// model's window has room for, because the source has no other part to summarize.
+    /// Returns these maximums for a source with this number of messages and summaries. A source of one message has no limit
+    /// but the model's window.
     pub(crate) fn for_pieces(self, pieces: usize) -> Self {
         match pieces {
             1 => Self {
@@ -96,8 +96,8 @@ impl Clip {
         }
     }
 
-    /// Returns these maximums with the shortest texts that a lack of room may lead to, for a source of so many messages
-    /// and summaries. A part of a message alone is as long as the room.
+    /// Returns the smallest maximums to which a lack of room may lead, for a source with this number of messages and
+    /// summaries. A source of one message keeps its maximums.
     pub(crate) fn shortest(self, pieces: usize) -> Self {
         match self.least {
             Some(chars) if pieces != 1 => self.tools_at_most(chars),
