@@ -241,7 +241,8 @@ struct Vague;
 impl Respond for Vague {
     fn respond(&self, request: &Request) -> ResponseTemplate {
         let body: Value = serde_json::from_slice(&request.body).unwrap();
-        let source = longest(&body);
+        // The instructions may be longer than the summaries to merge.
+        let source = longest(body["messages"].as_array().unwrap().last().unwrap());
         let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
         for word in source.split(|c: char| c.is_whitespace() || ".,".contains(c)) {
             if word.len() > 5 && word.bytes().all(|c| c.is_ascii_lowercase()) {
