@@ -34,9 +34,9 @@ class SlowServer:
                 if silent:
                     time.sleep(LAST + IDLE * 20)
                     return
-                words = body["messages"][1]["content"].replace("<", " ").split()
-                names = sorted({word for word in words if any(sign in word for sign in "/_.0123456789")})
-                said = ["They went on with the work that is listed. ", " ".join(names)[:400], "."]
+                # Every third long word of the material.
+                words = sorted({word for word in body["messages"][1]["content"].split() if word.isalpha() and len(word) > 8})
+                said = ["They went on with the work that is listed. ", "They spoke of " + ", ".join(words[::3])[:400], "."]
                 time.sleep(FIRST)
                 self.send_response(200)
                 self.send_header("Content-Type", "text/event-stream")
