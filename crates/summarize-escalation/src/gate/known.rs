@@ -58,12 +58,14 @@ impl<'a> Known<'a> {
             pairs: HashSet::new(),
             runs: HashSet::new(),
         };
-        for text in &texts {
-            for text in ends(text) {
-                let all = words::words(text);
-                known.runs.extend(words::runs(&all, COPY_WORDS));
-                known.add(text, &all);
-            }
+        // A copy may go on from one message to the next.
+        let mut before: Vec<Word> = Vec::new();
+        for text in texts.iter().flat_map(|text| ends(text)) {
+            let own = words::words(text);
+            known.add(text, &own);
+            before.extend(own);
+            known.runs.extend(words::runs(&before, COPY_WORDS));
+            before.drain(..before.len().saturating_sub(COPY_WORDS - 1));
         }
         for text in [request.previous, request.instructions]
             .into_iter()

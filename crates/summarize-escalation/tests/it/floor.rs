@@ -91,6 +91,16 @@ fn a_source_whose_words_are_gone_may_be_told_in_other_words() {
     let scores = measure(summary, &request(&source, 60));
     let faults: Vec<&str> = scores.faults.iter().map(|fault| fault.rule()).collect();
     assert!(faults.is_empty(), "{faults:?}");
+    // The messages themselves are no summary, although none of them is long.
+    let copy: String = (5..30)
+        .map(|n| format!("[HIDDEN len={n} sum=9f3a{n}c07e]\n"))
+        .collect();
+    let scores = measure(&copy, &request(&source, 200));
+    assert!(
+        scores.faults.iter().any(|fault| fault.rule() == "copied"),
+        "{:?}",
+        scores.faults
+    );
 }
 
 #[test]
