@@ -76,7 +76,7 @@ pub(crate) async fn run(app: &mut App, args: &Work) -> anyhow::Result<()> {
         Some(path) => Config::read(path)?,
         None => Config::default(),
     };
-    let writers = Writers::find(&args.writing)?.with_policy(&args.policy, &config);
+    let writers = Writers::find(&args.writing, false)?.with_policy(&args.policy, &config);
     let progress = Arc::new(Progress::new(true));
     let memory = app
         .open_for_writing(&progress, |builder| writers.apply(builder, &progress))

@@ -167,7 +167,7 @@ fn every_price_names_the_page_of_the_models_provider() {
 }
 
 #[test]
-fn prices_are_those_of_the_providers_pages() {
+fn known_prices_have_the_right_unit() {
     // Dollars for a million tokens: prompt, cached, written to the cache, answer.
     for (name, input, cached, written, output) in [
         ("gpt-5", 1.25, Some(0.125), None, 10.0),
