@@ -217,7 +217,8 @@ impl ModelCost {
         };
         if !spent {
             return format!(
-                "A run would make about {calls} of {}: about {input} tokens in and {output} out; {money}",
+                "A run would make about {calls} of {}: about {input} tokens in and, with answers of the desired length, \
+                 {output} out; {money}",
                 self.model
             );
         }
@@ -325,7 +326,8 @@ mod tests {
         );
         assert_eq!(
             cost.lines(false)[1],
-            "A run would make about 3 calls of qwen3:8b: about 900 tokens in and 90 out; money not known: the table \
+            "A run would make about 3 calls of qwen3:8b: about 900 tokens in and, with answers of the desired \
+             length, 90 out; money not known: the table \
              of models has no prices of qwen3:8b"
         );
     }

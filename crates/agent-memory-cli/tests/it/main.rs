@@ -15,6 +15,7 @@ mod backup;
 mod browser;
 mod commands;
 mod compact;
+mod cost;
 #[cfg(all(unix, feature = "postgres"))]
 mod databases;
 #[cfg(unix)]

@@ -2,7 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use memory_model::{Child, ConversationId, Seq, SeqRange, Span, SpanStart, Summary, SummaryId};
+use memory_model::{
+    Child, ConversationId, Hash, Seq, SeqRange, Span, SpanStart, SpliceRows, Summary, SummaryId,
+};
 
 use super::{InMemoryStore, Inner, Record, ViewRecord};
 use crate::checks::no_conversation;
@@ -16,7 +18,7 @@ const ID: ConversationId = ConversationId(1);
 
 impl InMemoryStore {
     /// Returns a store with a copy of one conversation: its log with the shared part, its views, and all summaries that
-    /// they are made of. The copy is a root, and its views begin at version 0. Earlier versions, states, drafts and
+    /// they are made of. The copy is a root, and each of its views has one version. Earlier versions, states, drafts and
     /// search indexes are not copied.
     ///
     /// # Errors
@@ -37,12 +39,19 @@ impl InMemoryStore {
             let snapshot = store.snapshot(conversation, &view.name).await?;
             let spans = read_spans(store, &snapshot, whole).await?;
             shown.extend(spans.iter().filter_map(|span| span.body.summary()).cloned());
-            views.insert(view.name, copied_view(&spans, snapshot.saved));
+            let rows = copied_rows(&spans);
+            if let Some(whole) = whole.filter(|_| !rows.added.is_empty()) {
+                let mut view_record = ViewRecord::new();
+                view_record.publish(whole, rows, snapshot.saved.into(), info.updated_at);
+                views.insert(view.name, view_record);
+            }
         }
         let summaries = read_trees(store, conversation, shown).await?;
         info.id = ID;
         info.family = ID;
         info.origin = Origin::Root;
+        let hashes = log.iter().map(|entry| entry.hash);
+        info.chain = hashes.fold(Hash::ZERO, Hash::chain);
         info.segments = vec![Segment {
             first: Seq::FIRST,
             last: None,
@@ -78,21 +87,24 @@ impl InMemoryStore {
     }
 }
 
-/// Returns a view with these spans, which cost `saved` tokens less than the messages.
-fn copied_view(spans: &[Span], saved: i64) -> ViewRecord {
-    let mut rows: Vec<SpanStart> = spans.iter().map(SpanStart::from).collect();
+/// Returns the change that gives a new view these spans.
+fn copied_rows(spans: &[Span]) -> SpliceRows {
+    let mut added: Vec<SpanStart> = spans.iter().map(SpanStart::from).collect();
     // A view ends with an open span, which may begin behind the log.
     if let Some(last) = spans.last().and_then(Span::closed_range) {
-        rows.push(SpanStart {
+        added.push(SpanStart {
             first: last.last.next(),
             ..SpanStart::FIRST
         });
     }
-    let mut view = ViewRecord::new();
-    if !rows.is_empty() {
-        (view.rows, view.saved) = (rows, saved);
-    }
-    view
+    let removed = match added.first() {
+        Some(first) if *first == SpanStart::FIRST => {
+            added.remove(0);
+            Vec::new()
+        }
+        _ => vec![SpanStart::FIRST],
+    };
+    SpliceRows { removed, added }
 }
 
 /// Reads summaries with all summaries that they were made from or unfold to.
