@@ -15,6 +15,8 @@ pub struct ModelCall<'a> {
     pub input_tokens: u64,
     /// Maximum number of tokens that the model may write.
     pub output_tokens: u64,
+    /// Number of tokens that the answer should have.
+    pub desired_tokens: u64,
     /// Key under which a cache stores the answer; `None` if no cache may store it.
     pub cache_key: Option<CacheKey>,
     estimator: &'a dyn TokenEstimator,
@@ -42,10 +44,17 @@ impl<'a> ModelCall<'a> {
         Self {
             input_tokens: tokens.0,
             output_tokens: tokens.1,
+            desired_tokens: tokens.1,
             cache_key: None,
             estimator,
             make: Box::new(make),
         }
+    }
+
+    /// Sets the number of tokens that the answer should have. By default it is the maximum number.
+    pub fn with_desired_tokens(mut self, tokens: u64) -> Self {
+        self.desired_tokens = tokens;
+        self
     }
 
     /// Sets the key under which a cache stores the answer; `None` if no cache may store it.
@@ -82,7 +91,7 @@ impl<'a> ModelCall<'a> {
         const MOST: u64 = 1 << 20;
         let words = |count: u64| "word ".repeat(usize::try_from(count).unwrap_or(0));
         let cost = self.estimator.text(&words(COUNTED)).max(1);
-        let count = self.output_tokens.saturating_mul(COUNTED) / cost;
+        let count = self.desired_tokens.saturating_mul(COUNTED) / cost;
         Completion::new(words(count.clamp(1, MOST)).trim_end())
     }
 }
