@@ -142,7 +142,7 @@ impl ModelCost {
 }
 
 impl Cost {
-    /// Returns what a memory has spent in this process.
+    /// Returns the spending of a memory in this process.
     pub(crate) fn of(memory: &Memory) -> Self {
         Self::new(memory.spent_by_model())
     }
@@ -163,7 +163,7 @@ impl Cost {
         }
     }
 
-    /// Prints what a run has spent. Prints nothing if no model was called.
+    /// Prints the spending of a run, if a model was called.
     pub(crate) fn print_spent(&self, app: &mut App) -> anyhow::Result<()> {
         for line in self.lines(true) {
             app.out.line(&line)?;
@@ -171,7 +171,7 @@ impl Cost {
         Ok(())
     }
 
-    /// Prints what a run would spend.
+    /// Prints the estimated spending of a run.
     pub(crate) fn print_estimate(&self, app: &mut App) -> anyhow::Result<()> {
         if self.models.is_empty() {
             return Ok(app.out.line("No model would be called.")?);

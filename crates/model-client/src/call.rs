@@ -83,7 +83,7 @@ impl<'a> ModelCall<'a> {
         answer.usage.unwrap_or_else(estimate)
     }
 
-    /// Returns an answer of about the desired length, which says nothing.
+    /// Returns an answer of about the desired length, without meaning.
     pub(crate) fn stand_in(&self) -> Completion {
         /// Number of words of which the cost is counted.
         const COUNTED: u64 = 64;

@@ -44,9 +44,9 @@ struct CompactReport {
     /// The next step of the compaction; `None` except for a dry run.
     #[serde(skip_serializing_if = "Option::is_none")]
     plan: Option<Plan>,
-    /// What the calls of the model have cost.
+    /// Cost of the calls of the model.
     spent: Cost,
-    /// What the calls of the model would cost; `None` except for a dry run.
+    /// Estimated cost of a run; `None` except for a dry run.
     #[serde(skip_serializing_if = "Option::is_none")]
     estimate: Option<Cost>,
 }
@@ -625,7 +625,7 @@ async fn dry_run(
     Ok(app.out.line("Nothing was written.")?)
 }
 
-/// Returns what a run would cost: a copy of the session in RAM is compacted with calls that are only counted.
+/// Returns the cost of a run: a copy of the session in RAM is compacted with calls that are only counted.
 async fn estimate(
     app: &App,
     args: &Compact,

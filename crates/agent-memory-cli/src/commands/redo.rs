@@ -44,9 +44,9 @@ struct RedoResult {
     /// The summaries to rewrite; `None` except for a dry run.
     #[serde(skip_serializing_if = "Option::is_none")]
     plan: Option<RedoPlan>,
-    /// What the calls of the model have cost.
+    /// Cost of the calls of the model.
     spent: Cost,
-    /// What the calls of the model would cost; `None` except for a dry run with a model.
+    /// Estimated cost of a run; `None` except for a dry run with a model.
     #[serde(skip_serializing_if = "Option::is_none")]
     estimate: Option<Cost>,
 }

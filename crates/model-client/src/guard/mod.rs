@@ -65,9 +65,9 @@ impl Guards {
         }
     }
 
-    /// Makes no call: each is only counted, and answered with a text of the length that the caller wants, which says
-    /// nothing. What is spent then is an estimate of what the calls would spend, without retries and without the
-    /// provider's cache. A gate must be off, because it would refuse these texts.
+    /// Makes no call: each is only counted, and answered with a text without meaning of the desired length. The spending
+    /// is then an estimate for real calls, without retries and without the provider's cache. A gate must be off, because
+    /// it would refuse these texts.
     pub fn without_calls(mut self) -> Self {
         self.makes_calls = false;
         self

@@ -93,7 +93,7 @@ impl Ledger {
         Ok(())
     }
 
-    /// Replaces the tokens that were reserved for a call by what the ended call spent.
+    /// Replaces the tokens that were reserved for a call by the spending of the ended call.
     pub(crate) fn settle(&self, model: &str, reserved: u64, ended: Spent) {
         let mut models = self.lock();
         let spent = models.entry(model.to_owned()).or_default();
@@ -155,7 +155,7 @@ impl Reservation<'_> {
         }
     }
 
-    /// Returns what the part of the answer that has arrived cost; `None` if no part of it has arrived.
+    /// Returns the cost of the part of the answer that has arrived; `None` if no part of it has arrived.
     fn received(&self) -> Option<Spent> {
         let progress = self.received.last()?;
         let input = progress.input.unwrap_or(self.input);

@@ -9,7 +9,7 @@
 //! of `tiktoken/model.py`. Overheads of tools are Anthropic's table in its page on tool use; for models that the table
 //! lacks, its largest.
 //!
-//! Prices are those of the same file, for ordinary requests, with the page that the file names for them. A row has no
+//! Prices are from the same file, for ordinary requests, with the page that the file names for them. A row has no
 //! prices if the file has none or names no page, or if several hosts serve the model. All rows with prices that
 //! genai-prices 0.2.3 (MIT) also has were compared with it, and agree. By it the prices of Gemini 3.6 to 3.8 Flash hold
 //! until the end of 2026, and are twice as high from then on.
@@ -111,8 +111,8 @@ const fn limited(name: &'static str, window: u64, max_input: u64, max_output: u6
     )
 }
 
-/// The built-in rows, sorted by provider, the latest models first. The prices are those of tokens in prompts, of cached
-/// ones, of those that are written to the cache, and of tokens in answers; then the largest prompt for which they hold. 0
+/// The built-in rows, sorted by provider, the latest models first. The prices are for a token in a prompt, for one
+/// that is cached, for one that is written to the cache, and for one in an answer; then the largest prompt for which they hold. 0
 /// stands for none.
 #[rustfmt::skip] // A row is on one line, and its prices on the next.
 pub(super) static MODELS: &[ModelInfo] = &[
