@@ -197,7 +197,7 @@ pub(crate) struct Compact {
     /// Size of the model's window, in tokens, for --threshold
     #[arg(long, value_name = "TOKENS", requires = "threshold", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) window: Option<u64>,
-    /// Print the next step without writing anything
+    /// Print the next step, and the cost of the run, without calling a model or writing anything
     #[arg(long)]
     pub(crate) dry_run: bool,
     /// Budget of the context that is shown afterwards, in tokens
@@ -406,7 +406,8 @@ pub(crate) struct Redo {
     /// Rewrite the extracts of older versions, without a model
     #[arg(long, conflicts_with_all = ["summarizer", "max_calls"])]
     pub(crate) extracts: bool,
-    /// Print the summaries to rewrite, without calling a model or changing the database
+    /// Print the summaries to rewrite, and with a summarizer the cost of it, without calling a model or changing
+    /// the database
     #[arg(long)]
     pub(crate) dry_run: bool,
 }

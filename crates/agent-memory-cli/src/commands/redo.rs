@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use agent_memory::compaction::RedoRequest;
+use agent_memory::compaction::{CancellationToken, RedoRequest};
 use agent_memory::{
     Session,
     compaction::{
@@ -15,6 +15,7 @@ use super::compact::ViewSize;
 use super::verify::Verified;
 use crate::app::App;
 use crate::args::Redo;
+use crate::cost::Cost;
 use crate::error::{self, Failure, Kind};
 use crate::output::{count, note, number};
 use crate::progress::Progress;
@@ -43,6 +44,11 @@ struct RedoResult {
     /// The summaries to rewrite; `None` except for a dry run.
     #[serde(skip_serializing_if = "Option::is_none")]
     plan: Option<RedoPlan>,
+    /// Cost of the calls of the model.
+    spent: Cost,
+    /// Estimated cost of a run; `None` except for a dry run with a model.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    estimate: Option<Cost>,
 }
 
 #[derive(Debug, Serialize)]
@@ -53,13 +59,13 @@ struct Provisional {
 }
 
 pub(crate) async fn run(app: &mut App, args: &Redo) -> anyhow::Result<()> {
+    let mut writers = Writers::find(&args.writing, args.dry_run)?;
+    writers.limit_calls(args.max_calls);
     if args.dry_run {
         let memory = app.open().await?;
         let session = app.session(&memory, &args.session).await?;
-        return dry_run(app, args, &session).await;
+        return dry_run(app, args, &writers, &session).await;
     }
-    let mut writers = Writers::find(&args.writing)?;
-    writers.limit_calls(args.max_calls);
     if !writers.has_model() && !args.extracts {
         let text = "redo needs a model";
         let hint = "give --summarizer PROVIDER:MODEL, such as ollama:qwen3, or --extracts";
@@ -74,18 +80,8 @@ pub(crate) async fn run(app: &mut App, args: &Redo) -> anyhow::Result<()> {
         .await?;
     let session = app.session(&memory, &args.session).await?;
     progress.say("redoing");
-    let policy = RedoPolicy {
-        max_calls: args.max_calls,
-        extracts: args.extracts,
-        ..RedoPolicy::default()
-    };
     let (holding, cancel) = app.stop.holding();
-    let request = RedoRequest {
-        policy,
-        instructions: args.writing.instructions.clone(),
-        cancel,
-    };
-    let redone = session.redo(request).await?;
+    let redone = session.redo(request(args, cancel)).await?;
     drop(holding);
     if redone.stop_reason == RedoStop::Cancelled {
         progress.done();
@@ -147,6 +143,18 @@ pub(crate) async fn run(app: &mut App, args: &Redo) -> anyhow::Result<()> {
     Err(Failure::new(kind, text).hint(hint).into())
 }
 
+fn request(args: &Redo, cancel: CancellationToken) -> RedoRequest {
+    RedoRequest {
+        policy: RedoPolicy {
+            max_calls: args.max_calls,
+            extracts: args.extracts,
+            ..RedoPolicy::default()
+        },
+        instructions: args.writing.instructions.clone(),
+        cancel,
+    }
+}
+
 fn answer(session: &Session, redone: RedoReport, verify: Verified) -> RedoResult {
     let replaced = redone.replaced.len() as u64;
     let gone = redone.provisional.saturating_sub(redone.left);
@@ -169,6 +177,8 @@ fn answer(session: &Session, redone: RedoReport, verify: Verified) -> RedoResult
         stop_reason: stop(redone.stop_reason).0,
         verify,
         plan: None,
+        spent: Cost::of(session.memory()),
+        estimate: None,
     }
 }
 
@@ -238,6 +248,7 @@ fn print(app: &mut App, args: &Redo, answer: &RedoResult, why: &str) -> anyhow::
         app.out
             .line(&format!("  {} → {}", replaced.old, replaced.new))?;
     }
+    answer.spent.print_spent(app)?;
     answer.verify.print(app)
 }
 
@@ -249,12 +260,24 @@ fn nothing(args: &Redo) -> &'static str {
     }
 }
 
-async fn dry_run(app: &mut App, args: &Redo, session: &Session) -> anyhow::Result<()> {
-    let policy = RedoPolicy {
-        extracts: args.extracts,
-        ..RedoPolicy::default()
-    };
-    let plan = session.plan_redo(&policy).await?;
+async fn dry_run(
+    app: &mut App,
+    args: &Redo,
+    writers: &Writers,
+    session: &Session,
+) -> anyhow::Result<()> {
+    let (holding, cancel) = app.stop.holding();
+    let request = request(args, cancel);
+    let plan = session.plan_redo(&request.policy).await?;
+    let mut estimate = None;
+    if writers.has_model() && !plan.nodes.is_empty() {
+        let copy = session.copy_to_ram(writers.builder()).await?;
+        if copy.redo(request).await?.stop_reason == RedoStop::Cancelled {
+            return Err(app.stop.failure().into());
+        }
+        estimate = Some(Cost::of(copy.memory()));
+    }
+    drop(holding);
     if app.json {
         let size = session.current_view().await?.measure();
         let answer = RedoResult {
@@ -276,12 +299,17 @@ async fn dry_run(app: &mut App, args: &Redo, session: &Session) -> anyhow::Resul
             stop_reason: "dry_run",
             verify: session.verify().await?.into(),
             plan: Some(plan),
+            spent: Cost::of(session.memory()),
+            estimate,
         };
         return Ok(app.out.json(&answer)?);
     }
     app.out.line(&format!("session {}", session.key()))?;
     if plan.nodes.is_empty() {
         return Ok(app.out.line(nothing(args))?);
+    }
+    if let Some(estimate) = &estimate {
+        estimate.print_estimate(app)?;
     }
     app.out.line(&format!(
         "{} would be rewritten:",
