@@ -27,6 +27,8 @@ const MOST_TIMES: (usize, usize) = (2, 3);
 /// Number of words from which a line is no short label with a value, such as `Next: run the tests`, and needs a mark at
 /// its end.
 const LONG_LINE: usize = 10;
+/// Number of words from which a text has the lines that the prompts ask for besides it.
+const LONG_TEXT: usize = 100;
 /// Length below which an answer may be a remark to the reader, in characters.
 const REMARK_CHARS: usize = 400;
 /// Number of consecutive words that are compared to find text that goes round in circles.
@@ -157,7 +159,7 @@ impl<'a> Form<'a> {
     /// a longer name of the source.
     ///
     /// A sentence ends with a mark. An item of a list and a short label with a value need none, unless most lines of
-    /// their kind have one.
+    /// their kind have one, or the text is long and has no line of the form.
     pub(super) fn is_unfinished(&self, is_cut_name: impl Fn(&str) -> bool) -> bool {
         let Some((kind, last)) = self.lines.last().copied() else {
             return false;
@@ -178,12 +180,20 @@ impl<'a> Form<'a> {
             return true;
         }
         match kind {
+            Line::Prose | Line::Item if self.lacks_form() => true,
             Line::Prose if self.most_end(Line::Prose) || sentences(last).nth(1).is_some() => true,
             Line::Prose if is_labelled(last) => length(last) >= LONG_LINE,
             Line::Prose => length(last) >= SENTENCE_WORDS,
             Line::Item => self.most_end(Line::Item) || has_sentence_before(last),
             Line::Form | Line::Heading => false,
         }
+    }
+
+    /// Returns whether a long text has neither headings nor any line of the form, with which it would end.
+    fn lacks_form(&self) -> bool {
+        let mut lines = self.lines.iter();
+        let words = lines.clone().map(|(_, line)| length(line)).sum::<usize>();
+        words >= LONG_TEXT && !lines.any(|(kind, _)| matches!(kind, Line::Form | Line::Heading))
     }
 
     /// Returns whether there are lines of a kind before the last one, and most of them end with a mark. Lines that

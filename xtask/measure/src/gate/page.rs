@@ -21,7 +21,8 @@ pub(crate) fn page(
          \x20 the folder that `AGENT_MEMORY_GATE_PAIRS` names, or `gate-pairs` in the corpus. The rules were\n\
          \x20 made with the pairs of a first author in view; every second one is told apart (*one half*, *other half*). *Unseen* are\n\
          \x20 pairs that three other authors wrote afterwards, for other sessions, as the answers to the program's own\n\
-         \x20 requests. Two of them were refused at first, for a source without words of its own, and what refused them was mended.\n\
+         \x20 requests. At first two of them were refused, whose source has no words of its own, and two echoes and four cut texts\n\
+         \x20 were not noticed; the rules were mended for these.\n\
          - **Invented** pairs are in the repository, beside the measure.\n\
          - A text is **refused** if the default ladder would not accept it: by a rule of the gate, because it declines, or because\n\
          \x20 it is too long. Goals: at most 1 of 100 good answers is refused, and 98 of 100 planted faults are. The command fails\n\
