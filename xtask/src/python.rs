@@ -13,7 +13,8 @@ use crate::mode::target_folder;
 /// The module that the scripts of [`load`] share.
 const LOAD: &str = include_str!("../soak/load.py");
 
-/// Creates the virtual environment of these packages, unless it exists, and returns its Python.
+/// Creates the virtual environment of these packages, unless it exists, and returns its Python. Options of `pip install` may
+/// precede the packages.
 pub(crate) fn environment(base: &Path, packages: &[&str]) -> anyhow::Result<PathBuf> {
     // Other versions live in another folder; one that is half made has no stamp, and is made again.
     let hash = Sha256::digest(packages.join("\n"));

@@ -131,7 +131,7 @@ impl Cause {
             Reason::TooLong { .. } => ("answer_too_long", "take another model"),
             Reason::Refused => ("declined", "take another model for this text"),
             Reason::Filtered => ("filtered", "take another model for this text"),
-            Reason::CutOff => ("cut_off", "allow the model more tokens"),
+            Reason::CutOff => ("cut_off", "take another model, or a larger window"),
             Reason::NotShorter { .. } => ("not_shorter", "take another model"),
             Reason::Gate { failures, .. } => {
                 let names = failures.iter().map(|failure| failure.rule().to_owned());
