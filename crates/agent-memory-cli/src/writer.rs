@@ -9,7 +9,7 @@ use agent_memory::models::Guards;
 use agent_memory::models::{
     ANTHROPIC_BASE_URL, AnthropicMessages, ApiKey, GEMINI_BASE_URL, GeminiGenerate,
     OLLAMA_BASE_URL, OPENAI_BASE_URL, OpenAiCompatible, OpenAiResponses, ReasoningEffort,
-    is_this_machine, public_url,
+    is_this_machine,
 };
 use agent_memory::summaries::{ChatModel, Gate, LlmSummarizer, ModelWindow, PromptSet, Share};
 use agent_memory::{
@@ -20,7 +20,7 @@ use agent_memory::{
 };
 
 use crate::app::App;
-use crate::args::{Policy, Prompts, Reasoning, Writing};
+use crate::args::{Given, Policy, Prompts, Reasoning, Writing};
 use crate::config::Config;
 use crate::error::{Failure, Kind};
 use crate::progress::Progress;
@@ -116,25 +116,9 @@ impl Writers {
             args.fallback_model.as_deref().unwrap_or_default(),
         )?;
         if args.summarizer == EXTRACTIVE {
-            for (flag, given) in [
-                ("--fallback-model", args.fallback_model.is_some()),
-                ("--prompts", args.prompts.is_some()),
-                ("--model-window", args.model_window.is_some()),
-                ("--min-retained", args.min_retained.is_some()),
-                ("--model-timeout", args.model_timeout.is_some()),
-                ("--model-attempts", args.model_attempts.is_some()),
-                ("--model-calls", args.model_calls.is_some()),
-                ("--idle-timeout", args.idle_timeout.is_some()),
-                ("--reasoning", args.reasoning.is_some()),
-                ("--instructions", args.instructions.is_some()),
-                ("--base-url", args.base_url.is_some()),
-                ("--api-key", args.api_key.is_some()),
-                ("--api-key-file", args.api_key_file.is_some()),
-            ] {
-                if given {
-                    let text = format!("{flag} needs a model");
-                    return Err(usage(text).hint("give --summarizer PROVIDER:MODEL as well"));
-                }
+            if let Some(Given { flag, .. }) = args.given().first() {
+                let text = format!("{flag} needs a model");
+                return Err(usage(text).hint("give --summarizer PROVIDER:MODEL as well"));
             }
             return Ok(Self::default());
         }
@@ -351,14 +335,13 @@ fn key_in(path: &Path) -> Result<ApiKey, Failure> {
     }
 }
 
-/// Returns the command that rewrites a session's summaries with the same provider. The provider's address in it has no
-/// user info and no query.
-pub(crate) fn redo_command(app: &App, args: &Writing, session: &str) -> String {
-    let mut words = vec!["redo", "--summarizer", &args.summarizer];
-    let address = args.base_url.as_deref().and_then(public_url);
-    if let Some(url) = &address {
-        words.extend(["--base-url", url]);
-    }
+/// Returns the command that rewrites a session's summaries with the same model and options. `more` are further options.
+/// No key is in it, and the provider's address has no user info and no query.
+pub(crate) fn redo_command(app: &App, args: &Writing, more: &[&str], session: &str) -> String {
+    let options = args.words();
+    let mut words = vec!["redo"];
+    words.extend(options.iter().map(String::as_str));
+    words.extend(more);
     app.command(&words, &[session])
 }
 

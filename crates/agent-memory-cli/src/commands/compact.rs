@@ -371,7 +371,7 @@ async fn compact(
             (view, CompactionResult::none(StopReason::BelowThreshold))
         }
     };
-    let redo = redo_command(app, &args.writing, session.key().as_str());
+    let redo = redo_command(app, &args.writing, &[], session.key().as_str());
     if let Some(line) = model_failures(&run.model, &redo) {
         note(&line);
     }

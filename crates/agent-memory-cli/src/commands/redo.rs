@@ -98,7 +98,14 @@ pub(crate) async fn run(app: &mut App, args: &Redo) -> anyhow::Result<()> {
     let progressed = redone.made_progress();
     let held = redone.held.clone();
     let failure = redone.failures.last().map(|failure| failure.error.clone());
-    let again = redo_command(app, &args.writing, session.key().as_str());
+    let most = args.max_calls.map(|calls| calls.to_string());
+    let limit = most.as_deref().map(|calls| ["--max-calls", calls]);
+    let again = redo_command(
+        app,
+        &args.writing,
+        limit.as_ref().map_or(&[], |words| words.as_slice()),
+        session.key().as_str(),
+    );
     if let Some(line) = model_failures(&redone.model, &again) {
         note(&line);
     }

@@ -74,6 +74,51 @@ async fn a_refused_key_is_reported_on_one_line_with_the_next_step() {
 }
 
 #[tokio::test]
+async fn the_printed_redo_has_the_options_of_the_run() {
+    let home = Home::new();
+    let server = server(ResponseTemplate::new(401)).await;
+    let url = format!("{}/v1", server.uri());
+    let file = fixture("claude-code/release-week");
+    let options = [
+        "--summarizer",
+        "openai:m",
+        "--base-url",
+        &url,
+        "--api-key",
+        "given-on-the-line",
+        "--instructions",
+        "Keep the plan's dates.",
+        "--prompts",
+        "checkpoint",
+        "--min-retained",
+        "0.25",
+        "--model-timeout",
+        "7",
+        "--model-attempts",
+        "2",
+        "--reasoning",
+        "low",
+    ];
+    let expected = format!(
+        "redo --summarizer openai:m --base-url {url} --instructions 'Keep the plan'\\''s dates.' --prompts checkpoint \
+         --min-retained 0.25 --model-timeout 7 --model-attempts 2 --reasoning low"
+    );
+    let ran = run(
+        &home,
+        &[&["--json", "compact", &file][..], &options].concat(),
+    )
+    .ended(0);
+    let lines = told(&ran.err);
+    assert!(lines[0].contains(&expected), "{}", ran.err);
+    assert!(!ran.err.contains("given-on-the-line"), "{}", ran.err);
+    let session = home.session();
+    let limited = ["--json", "redo", &session, "--max-calls", "9"];
+    let ran = run(&home, &[&limited[..], &options].concat()).ended(1);
+    let expected = format!("{expected} --max-calls 9 {session}");
+    assert!(told(&ran.err)[0].ends_with(&expected), "{}", ran.err);
+}
+
+#[tokio::test]
 async fn a_model_that_writes_everything_is_not_mentioned() {
     let (_home, _server, answer, err) = compact(Writer("All is well.", 10)).await;
     assert_eq!(answer["provisional"], 0, "{err}");
