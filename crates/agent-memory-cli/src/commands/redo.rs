@@ -116,6 +116,9 @@ pub(crate) async fn run(app: &mut App, args: &Redo) -> anyhow::Result<()> {
         print(app, args, &answer, stop(reason).1)?;
     }
     answer.verify.check()?;
+    if reason == RedoStop::Held && !progressed {
+        return Err(error::held(held.as_ref()).into());
+    }
     if args.extracts {
         return Ok(());
     }
@@ -143,7 +146,6 @@ pub(crate) async fn run(app: &mut App, args: &Redo) -> anyhow::Result<()> {
             ),
             "run it again: it begins with the other summaries",
         ),
-        RedoStop::Held if !progressed => return Err(error::held(held.as_ref()).into()),
         RedoStop::LostRace if !progressed => (
             Kind::Held,
             format!("{left} not rewritten yet: another process compacted at the same time"),

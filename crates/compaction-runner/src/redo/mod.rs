@@ -1,5 +1,6 @@
 //! Redo: rewrites summaries that were written without a model, or by an older version of the extractive summarizer.
 
+mod alone;
 mod anew;
 mod plan;
 mod progress;
@@ -16,6 +17,7 @@ use memory_store::{Snapshot, read_spans};
 use crate::environment::Compaction;
 use crate::error::Result;
 use crate::outcome::Measure;
+use alone::Alone;
 use plan::{Nodes, Wanted, trees};
 use progress::Progress;
 use refused::read_refused;
@@ -82,10 +84,12 @@ pub(crate) async fn redo(env: &Compaction<'_>, policy: &RedoPolicy) -> Result<Re
     let provisional = wanted.count(&start.nodes);
     let mut progress = Progress::default();
     progress.watch.max_calls = policy.max_calls;
+    progress.watch.reads(&start.snapshot);
     let is_free = env.summarizer.provisional() && !policy.extracts;
-    let stop = match is_free && provisional > 0 {
-        true => RedoStop::NoModel,
-        false => redo_all(env, policy, &wanted, &mut progress).await?,
+    let stop = match () {
+        () if provisional == 0 => RedoStop::Done,
+        () if is_free => RedoStop::NoModel,
+        () => redo_alone(env, policy, &wanted, &mut progress).await?,
     };
     let end = reach(env).await?;
     let mut redone = RedoReport {
@@ -107,6 +111,27 @@ pub(crate) async fn redo(env: &Compaction<'_>, policy: &RedoPolicy) -> Result<Re
         redone.stop_reason = RedoStop::CallLimitTooLow;
     }
     Ok(redone)
+}
+
+/// Rewrites all trees of summaries, unless another redo of the view runs.
+async fn redo_alone(
+    env: &Compaction<'_>,
+    policy: &RedoPolicy,
+    wanted: &Wanted,
+    progress: &mut Progress,
+) -> Result<RedoStop> {
+    progress.alone = Alone::take(env, &progress.watch).await?;
+    if progress.alone.is_none() {
+        return Ok(RedoStop::Held);
+    }
+    let stop = redo_all(env, policy, wanted, progress).await;
+    if let Some(alone) = progress.alone.take() {
+        let ended = alone.end(env).await;
+        if stop.is_ok() {
+            ended?;
+        }
+    }
+    stop
 }
 
 /// Rewrites one tree of summaries after the other, until none is left or a limit or an error stops the redo.

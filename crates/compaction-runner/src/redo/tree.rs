@@ -79,6 +79,11 @@ async fn make_tree(
         if progress.failed_in_a_row >= policy.max_failures.max(1) {
             return Ok(Some(RedoStop::SummarizerFailed));
         }
+        if let Some(alone) = &mut progress.alone
+            && !alone.renew(env, &progress.watch).await?
+        {
+            return Ok(Some(RedoStop::Held));
+        }
         let Some(room) = room(env, policy, &progress.watch) else {
             return Ok(Some(RedoStop::CallLimit));
         };
