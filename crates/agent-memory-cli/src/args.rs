@@ -307,6 +307,10 @@ pub(crate) struct Redo {
     /// Rewrite the extracts of older versions, without a model
     #[arg(long, conflicts_with_all = ["summarizer", "max_calls"])]
     pub(crate) extracts: bool,
+    /// Rewrite this summary and those above it, although a model wrote it; may be given several times. Until it is
+    /// rewritten, every redo selects it, and no other summary is made from it while the view fits without one
+    #[arg(long, value_name = "SUMMARY", conflicts_with = "extracts")]
+    pub(crate) again: Vec<String>,
     /// Print the summaries to rewrite, without calling a model or changing the database
     #[arg(long)]
     pub(crate) dry_run: bool,

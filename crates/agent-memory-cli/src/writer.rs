@@ -214,11 +214,11 @@ fn guards(args: &Writing, own_machine: bool) -> GuardPolicy {
     guards
 }
 
-/// Returns a line about the summaries that the model did not write; `None` if there are none. `redo` is the command
-/// that asks the model again.
-pub(crate) fn model_failures(report: &ModelReport, redo: &str) -> Option<String> {
+/// Returns a line about the summaries that the model did not write; `None` if there are none. `next` is the command that
+/// asks the model again.
+pub(crate) fn model_failures(report: &ModelReport, next: &str) -> Option<String> {
     let advice = report.advice().filter(|_| !report.is_ok())?;
-    Some(format!("{report}: {advice}, then run {redo}"))
+    Some(format!("{report}: {advice}, then run {next}"))
 }
 
 /// Returns a summarizer that calls a model, with the requested prompts and window.

@@ -331,6 +331,7 @@ async fn compact(
                     mode: args.mode,
                     instructions: args.writing.instructions.clone(),
                     cancel,
+                    fits: Some(args.budget),
                     ..CompactRequest::default()
                 })
                 .await?,
@@ -371,8 +372,13 @@ async fn compact(
             (view, CompactionResult::none(StopReason::BelowThreshold))
         }
     };
-    let redo = redo_command(app, &args.writing, &[], session.key().as_str());
-    if let Some(line) = model_failures(&run.model, &redo) {
+    let key = session.key().as_str();
+    let next = match run.model.without_model {
+        // What was not made is planned again.
+        0 => "compact again".to_owned(),
+        _ => redo_command(app, &args.writing, &[], key),
+    };
+    if let Some(line) = model_failures(&run.model, &next) {
         note(&line);
     }
     let answer = CompactReport {
@@ -508,6 +514,7 @@ fn why(stop: StopReason) -> &'static str {
         StopReason::LostRace => "another process compacted at the same time",
         StopReason::Held => "another process works on the rest",
         StopReason::Exhausted => "no span can be made shorter",
+        StopReason::WaitsForModel => "summaries of summaries wait for the model",
         StopReason::Cancelled => "it was stopped",
         StopReason::BelowThreshold => "the threshold is not reached",
         _ => "it stopped",

@@ -8,6 +8,7 @@ use agent_memory::{
     compaction::{
         ModelReport, RedoFailure, RedoPlan, RedoPolicy, RedoReport, RedoStop, ReplacedSummary,
     },
+    model::SummaryId,
 };
 use serde::Serialize;
 
@@ -74,11 +75,7 @@ pub(crate) async fn run(app: &mut App, args: &Redo) -> anyhow::Result<()> {
         .await?;
     let session = app.session(&memory, &args.session).await?;
     progress.say("redoing");
-    let policy = RedoPolicy {
-        max_calls: args.max_calls,
-        extracts: args.extracts,
-        ..RedoPolicy::default()
-    };
+    let policy = policy(args);
     let (holding, cancel) = app.stop.holding();
     let request = RedoRequest {
         policy,
@@ -156,6 +153,16 @@ pub(crate) async fn run(app: &mut App, args: &Redo) -> anyhow::Result<()> {
     Err(Failure::new(kind, text).hint(hint).into())
 }
 
+/// Returns the summaries to select and the limit on calls.
+fn policy(args: &Redo) -> RedoPolicy {
+    RedoPolicy {
+        max_calls: args.max_calls,
+        extracts: args.extracts,
+        again: args.again.iter().map(SummaryId::new).collect(),
+        ..RedoPolicy::default()
+    }
+}
+
 fn answer(session: &Session, redone: RedoReport, verify: Verified) -> RedoResult {
     let replaced = redone.replaced.len() as u64;
     let gone = redone.provisional.saturating_sub(redone.left);
@@ -213,10 +220,7 @@ fn print(app: &mut App, args: &Redo, answer: &RedoResult, why: &str) -> anyhow::
     } else {
         let found = match args.extracts {
             true => count(provisional.found, "extract is", "extracts are") + " of an older version",
-            false => {
-                count(provisional.found, "summary was", "summaries were")
-                    + " written without a model"
-            }
+            false => count(provisional.found, "summary was", "summaries were") + wanted(args),
         };
         let why = match (answer.stop_reason, args.extracts) {
             ("done", true) => "there are no extracts of older versions",
@@ -250,6 +254,14 @@ fn print(app: &mut App, args: &Redo, answer: &RedoResult, why: &str) -> anyhow::
     answer.verify.print(app)
 }
 
+/// Returns the reason for which summaries are rewritten.
+fn wanted(args: &Redo) -> &'static str {
+    match args.again.is_empty() {
+        true => " written without a model, or rejected",
+        false => " rejected",
+    }
+}
+
 /// Returns the output line for the case that no summary has to be rewritten.
 fn nothing(args: &Redo) -> &'static str {
     match args.extracts {
@@ -259,11 +271,7 @@ fn nothing(args: &Redo) -> &'static str {
 }
 
 async fn dry_run(app: &mut App, args: &Redo, session: &Session) -> anyhow::Result<()> {
-    let policy = RedoPolicy {
-        extracts: args.extracts,
-        ..RedoPolicy::default()
-    };
-    let plan = session.plan_redo(&policy).await?;
+    let plan = session.plan_redo(&policy(args)).await?;
     if app.json {
         let size = session.current_view().await?.measure();
         let answer = RedoResult {
@@ -297,10 +305,15 @@ async fn dry_run(app: &mut App, args: &Redo, session: &Session) -> anyhow::Resul
         count(plan.nodes.len() as u64, "summary", "summaries")
     ))?;
     for node in &plan.nodes {
-        let why = match node.provisional {
-            true if args.extracts => "an extract of an older version",
-            true => "written without a model",
-            false => "above a rewritten one",
+        let why = match (node.provisional, &node.failure) {
+            _ if node.rejected => "rejected".to_owned(),
+            (true, _) if args.extracts => "an extract of an older version".to_owned(),
+            (true, None) => "written without a model".to_owned(),
+            (true, Some(failure)) => {
+                let failure = failure.lines().next().unwrap_or_default();
+                format!("written without a model ({failure})")
+            }
+            (false, _) => "above a rewritten one".to_owned(),
         };
         app.out.line(&format!(
             "  {} messages {}-{}, depth {}: {why}",
