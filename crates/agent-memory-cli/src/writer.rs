@@ -198,7 +198,7 @@ fn on_this_machine(provider: &Provider, base_url: Option<&str>) -> bool {
     base_url.or(provider.base_url).is_some_and(is_this_machine)
 }
 
-/// Returns the default guards with the requested time-out and numbers of attempts and of concurrent calls. A server on
+/// Returns the default guards with the requested time-out, wait, and numbers of attempts and of concurrent calls. A server on
 /// this machine mostly answers one call at a time: others would wait in line, and their time would pass.
 fn guards(args: &Writing, own_machine: bool) -> GuardPolicy {
     let mut guards = GuardPolicy::default();
@@ -208,6 +208,7 @@ fn guards(args: &Writing, own_machine: bool) -> GuardPolicy {
     if let (Some(attempts), Some(retry)) = (args.model_attempts, &mut guards.retry) {
         retry.attempts = attempts;
     }
+    guards.wait_millis = args.wait.map(|seconds| seconds.saturating_mul(1_000));
     if let Some(calls) = args.model_calls.or(own_machine.then_some(1)) {
         guards.concurrency = Some(calls);
     }

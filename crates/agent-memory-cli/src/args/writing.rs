@@ -50,6 +50,11 @@ pub(crate) struct Writing {
     /// Maximum number of attempts at a call that times out or fails temporarily [default: 3]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100))]
     pub(crate) model_attempts: Option<u32>,
+    /// Maximum time to wait for a model that fails temporarily, in seconds since its first failure. It is asked again
+    /// about once a minute, and the fallback model only afterwards [default: no wait, extracts take the place of the
+    /// missing summaries]
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=604_800))]
+    pub(crate) wait: Option<u64>,
     /// Maximum time without a byte from the endpoint, in seconds, before and during an answer. An
     /// endpoint may read a long prompt for minutes before its first byte [default: no limit]
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=86_400))]
@@ -151,6 +156,7 @@ impl Writing {
             min_retained,
             model_timeout,
             model_attempts,
+            wait,
             idle_timeout,
             model_calls,
             reasoning,
@@ -169,6 +175,7 @@ impl Writing {
             ("--min-retained", text(min_retained.as_ref())),
             ("--model-timeout", text(model_timeout.as_ref())),
             ("--model-attempts", text(model_attempts.as_ref())),
+            ("--wait", text(wait.as_ref())),
             ("--idle-timeout", text(idle_timeout.as_ref())),
             ("--model-calls", text(model_calls.as_ref())),
             ("--reasoning", name(*reasoning)),

@@ -98,12 +98,14 @@ async fn the_printed_redo_has_the_options_of_the_run() {
         "7",
         "--model-attempts",
         "2",
+        "--wait",
+        "30",
         "--reasoning",
         "low",
     ];
     let expected = format!(
         "redo --summarizer openai:m --base-url {url} --instructions 'Keep the plan'\\''s dates.' --prompts checkpoint \
-         --min-retained 0.25 --model-timeout 7 --model-attempts 2 --reasoning low"
+         --min-retained 0.25 --model-timeout 7 --model-attempts 2 --wait 30 --reasoning low"
     );
     let ran = run(
         &home,
@@ -118,6 +120,28 @@ async fn the_printed_redo_has_the_options_of_the_run() {
     let ran = run(&home, &[&limited[..], &options].concat()).ended(1);
     let expected = format!("{expected} --max-calls 9 {session}");
     assert!(told(&ran.err)[0].ends_with(&expected), "{}", ran.err);
+}
+
+#[tokio::test]
+async fn a_run_waits_for_a_model_that_fails_for_the_moment() {
+    for waits in [false, true] {
+        let home = Home::new();
+        let server = server(Writer("Goal: ship the release. Kept: the plan.", 10)).await;
+        let busy = Mock::given(wiremock::matchers::method("POST"));
+        let busy = busy.respond_with(ResponseTemplate::new(503));
+        busy.up_to_n_times(2).with_priority(1).mount(&server).await;
+        let url = format!("{}/v1", server.uri());
+        let file = fixture("claude-code/release-week");
+        let wait = if waits { " --wait 600" } else { "" };
+        let command = format!(
+            "--json compact {file} --summarizer openai:m --base-url {url} --model-attempts 1{wait}"
+        );
+        let ran = run(&home, &words(&command)).ended(0);
+        let answer = ran.json();
+        let without = answer["provisional"].as_u64().unwrap();
+        assert_eq!(without == 0, waits, "{answer} {}", ran.err);
+        assert_eq!(answer["model"]["not_made"], 0, "{answer}");
+    }
 }
 
 #[tokio::test]
