@@ -25,9 +25,6 @@ use crate::config::Config;
 use crate::error::{Failure, Kind};
 use crate::progress::Progress;
 
-/// Name of the summarizer that needs no model.
-const EXTRACTIVE: &str = "extractive";
-
 /// A known provider of models.
 struct Provider {
     name: &'static str,
@@ -115,7 +112,7 @@ impl Writers {
             "--fallback-model",
             args.fallback_model.as_deref().unwrap_or_default(),
         )?;
-        if args.summarizer == EXTRACTIVE {
+        if !args.has_model() {
             if let Some(Given { flag, .. }) = args.given().first() {
                 let text = format!("{flag} needs a model");
                 return Err(usage(text).hint("give --summarizer PROVIDER:MODEL as well"));

@@ -15,10 +15,10 @@ use crate::events::{Event, JobDecision, SkipReason};
 use crate::leases::claim_all;
 use crate::open_job::{OpenJob, with_details};
 use crate::prepared::{Done, Prepared, Ready};
-use crate::rejected::{Rejected, is_urgent, read_rejected};
+use crate::rejected::{is_urgent, read_rejected};
 use crate::sources::{Entries, read_sources};
 use crate::summary::Written;
-use crate::watch::Watch;
+use crate::watch::{Rejected, Watch};
 
 /// State of a job (a change of the view) after its batch was begun.
 #[derive(Debug)]

@@ -1,6 +1,5 @@
 //! The stored list of rejected summaries: a model wrote them, and they should not have been accepted.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use memory_model::{Summary, SummaryId};
@@ -9,7 +8,7 @@ use crate::environment::Compaction;
 use crate::error::Result;
 use crate::model_failure::ModelFailure;
 use crate::state::{Stored, load, save};
-use crate::watch::Watch;
+use crate::watch::{Rejected, Watch};
 
 /// Key of the list.
 const KEY: &str = "rejected";
@@ -17,9 +16,6 @@ const KEY: &str = "rejected";
 const REMEMBERED: usize = 1_024;
 /// Maximum number of attempts to write the list while other runs change it.
 const TRIES: usize = 4;
-
-/// Ids of rejected summaries.
-pub(crate) type Rejected = Arc<BTreeSet<SummaryId>>;
 
 /// Reads the list, once for each run.
 pub(crate) async fn read_rejected(env: &Compaction<'_>, watch: &Watch) -> Result<Rejected> {

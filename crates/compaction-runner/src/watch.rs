@@ -1,12 +1,13 @@
 //! State that is shared by all summaries that a run writes, such as counts of calls and the last error.
 
+use std::collections::BTreeSet;
 use std::future::poll_fn;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
 use futures::future::Aborted;
-use memory_model::Timestamp;
+use memory_model::{SummaryId, Timestamp};
 use memory_store::{Owner, Snapshot};
 use summarize_escalation::{
     Error as SummaryError, Failure, FailureKind, Stop, Summarizer, SummarizerResponse,
@@ -15,8 +16,10 @@ use summarize_escalation::{
 
 use crate::cancel::CancellationToken;
 use crate::owners::LeaseHolder;
-use crate::rejected::Rejected;
 use crate::report::ModelReport;
+
+/// Ids of rejected summaries: see [`rejected`](crate::rejected).
+pub(crate) type Rejected = Arc<BTreeSet<SummaryId>>;
 
 /// State that is shared by all summaries that a run writes.
 #[derive(Debug)]

@@ -5,13 +5,16 @@ use std::path::PathBuf;
 use agent_memory::models::{ApiKey, public_url};
 use clap::{Args, ValueEnum};
 
+/// Name of the summarizer that needs no model.
+const EXTRACTIVE: &str = "extractive";
+
 /// The summarizer's options.
 #[derive(Debug, Args)]
 pub(crate) struct Writing {
     /// Summarizer: extractive, without a model or key, or PROVIDER:MODEL, such as openai:gpt-5-mini,
     /// anthropic:claude-haiku-4-5, gemini:gemini-flash-latest, ollama:qwen3:8b, or compatible:NAME with --base-url;
     /// responses:NAME is OpenAI's other API
-    #[arg(long, value_name = "SUMMARIZER", default_value = "extractive")]
+    #[arg(long, value_name = "SUMMARIZER", default_value = EXTRACTIVE)]
     pub(crate) summarizer: String,
     /// Model to use if the first fails: MODEL of the same provider, or PROVIDER:MODEL
     #[arg(long, value_name = "MODEL")]
@@ -141,6 +144,11 @@ impl Given {
 }
 
 impl Writing {
+    /// Returns whether a model writes the summaries.
+    pub(crate) fn has_model(&self) -> bool {
+        self.summarizer != EXTRACTIVE
+    }
+
     /// Returns all options that were given except `--summarizer`.
     pub(crate) fn given(&self) -> Vec<Given> {
         // Without `..`, so that no option can be forgotten here.

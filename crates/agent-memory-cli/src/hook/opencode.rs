@@ -55,7 +55,9 @@ pub(super) async fn rewrite(
     let Some(session) = store(app, memory, event).await? else {
         return Ok(None);
     };
-    session.compact(CompactRequest::from(Mode::Full)).await?;
+    session
+        .compact(CompactRequest::from(Mode::Full).within(budget))
+        .await?;
     let at = match is_compacted {
         true => Some(0),
         false => cut(event, &costs, budget),

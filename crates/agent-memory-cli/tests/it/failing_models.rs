@@ -141,7 +141,62 @@ async fn a_run_waits_for_a_model_that_fails_for_the_moment() {
         let without = answer["provisional"].as_u64().unwrap();
         assert_eq!(without == 0, waits, "{answer} {}", ran.err);
         assert_eq!(answer["model"]["not_made"], 0, "{answer}");
+        if waits {
+            continue;
+        }
+        // Later runs name what is to be done, and redo does it.
+        let session = answer["session"].as_str().unwrap();
+        let ran = home.ok(&["--json", "compact", session]);
+        assert_eq!(ran.json()["stop_reason"], "waits_for_model", "{}", ran.out);
+        ran.says("redo --summarizer PROVIDER:MODEL");
+        let plan = home.ok(&["redo", session, "--dry-run"]);
+        plan.shows("written without a model (");
+        assert_eq!(
+            redo(&home, &server, session, "9").ended(0).json()["stop_reason"],
+            "done"
+        );
     }
+}
+
+#[tokio::test]
+async fn a_summary_that_should_not_have_been_accepted_is_made_anew() {
+    let (home, _server, answer, _) = compact(Writer("All is well.", 10)).await;
+    let session = answer["session"].as_str().unwrap();
+    let bad = answer["summary"].as_str().unwrap();
+    let better = server(Writer("Goal: ship the release. Kept: the plan.", 10)).await;
+    let url = format!("{}/v1", better.uri());
+    let again = |id: &str, more: &[&str]| {
+        let words = [
+            "redo",
+            session,
+            "--again",
+            id,
+            "--summarizer",
+            "openai:m",
+            "--base-url",
+            &url,
+        ];
+        run(&home, &[&["--json"], &words[..], more].concat())
+    };
+    let plan = again(bad, &["--dry-run"]).ended(0).json();
+    is(
+        &plan["plan"]["nodes"],
+        json!([{"id": bad, "rejected": true, "provisional": false}]),
+    );
+    let redone = again(bad, &[]).ended(0).json();
+    assert_eq!(
+        redone["provisional"],
+        json!({"found": 1, "redone": 1, "left": 0})
+    );
+    assert_eq!(redone["replaced"][0]["old"], bad);
+    let new = redone["replaced"][0]["new"].as_str().unwrap();
+    let text = |id: &str| home.json(&["describe", session, id])["content"].clone();
+    tells(&text(new), "ship the release");
+    tells(&text(bad), "All is well");
+    // It is in the view no more.
+    let ran = again(bad, &[]).ended(3);
+    tells(&ran.error()["message"], bad);
+    again(new, &["--extracts"]).ended(2);
 }
 
 #[tokio::test]

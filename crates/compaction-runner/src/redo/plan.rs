@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use memory_model::{SeqRange, Span, SpanBody, Summary, SummaryId, ViewName, ViewVersion};
 use serde::Serialize;
 
-use crate::rejected::{Rejected, is_urgent};
+use crate::rejected::is_urgent;
+use crate::watch::Rejected;
 
 /// Plan of a redo: the summaries that would be rewritten.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
