@@ -274,14 +274,19 @@ async fn dry_run(app: &mut App, args: &Redo, session: &Session) -> anyhow::Resul
     let plan = session.plan_redo(&policy(args)).await?;
     if app.json {
         let size = session.current_view().await?.measure();
+        let selected = plan
+            .nodes
+            .iter()
+            .filter(|node| node.provisional || node.rejected);
+        let selected = selected.count() as u64;
         let answer = RedoResult {
             session: session.key().to_string(),
             before: size.into(),
             after: size.into(),
             provisional: Provisional {
-                found: plan.provisional(),
+                found: selected,
                 redone: 0,
-                left: plan.provisional(),
+                left: selected,
             },
             rebuilt: 0,
             replaced: Vec::new(),

@@ -183,6 +183,7 @@ async fn a_summary_that_should_not_have_been_accepted_is_made_anew() {
         &plan["plan"]["nodes"],
         json!([{"id": bad, "rejected": true, "provisional": false}]),
     );
+    assert_eq!(plan["provisional"]["found"], 1);
     let redone = again(bad, &[]).ended(0).json();
     assert_eq!(
         redone["provisional"],
