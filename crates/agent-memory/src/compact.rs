@@ -41,15 +41,6 @@ impl From<Mode> for CompactRequest {
     }
 }
 
-impl CompactRequest {
-    /// Sets [`fits`](Self::fits): the maximum cost of the view up to which summaries of summaries wait for a model that
-    /// fails at the moment.
-    pub fn within(mut self, tokens: u64) -> Self {
-        self.fits = Some(tokens);
-        self
-    }
-}
-
 /// Options for rewriting summaries: see [`Session::redo`]. A [`RedoPolicy`] converts into a request.
 #[derive(Debug, Clone, Default)]
 pub struct RedoRequest {
