@@ -198,7 +198,7 @@ pub(crate) struct Compact {
     /// Size of the model's window, in tokens, for --threshold
     #[arg(long, value_name = "TOKENS", requires = "threshold", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) window: Option<u64>,
-    /// Print the next step without writing anything
+    /// Print the next step, and the cost of the run, without calling a model or writing anything
     #[arg(long)]
     pub(crate) dry_run: bool,
     /// Budget of the context that is shown afterwards, in tokens
@@ -311,7 +311,8 @@ pub(crate) struct Redo {
     /// rewritten, every redo selects it, and no other summary is made from it while the view fits without one
     #[arg(long, value_name = "SUMMARY", conflicts_with = "extracts")]
     pub(crate) again: Vec<String>,
-    /// Print the summaries to rewrite, without calling a model or changing the database
+    /// Print the summaries to rewrite, and with a summarizer the cost of it, without calling a model or changing
+    /// the database
     #[arg(long)]
     pub(crate) dry_run: bool,
 }

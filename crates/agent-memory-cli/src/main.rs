@@ -5,6 +5,7 @@ mod app;
 mod args;
 mod commands;
 mod config;
+mod cost;
 mod error;
 mod files;
 mod hook;

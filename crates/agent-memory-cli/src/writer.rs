@@ -13,7 +13,7 @@ use agent_memory::models::{
 };
 use agent_memory::summaries::{ChatModel, Gate, LlmSummarizer, ModelWindow, PromptSet, Share};
 use agent_memory::{
-    Builder, DagPolicy, Summarizer,
+    Builder, DagPolicy, Memory, Summarizer,
     compaction::ModelReport,
     models::{GuardPolicy, SpendPolicy},
     summaries::Ladder,
@@ -95,6 +95,8 @@ pub(crate) struct Writers {
     /// Configuration file.
     config: Config,
     guards: GuardPolicy,
+    /// Whether calls are only counted.
+    dry_run: bool,
 }
 
 impl Writers {
@@ -105,8 +107,9 @@ impl Writers {
         self
     }
 
-    /// Creates the summarizers from the command line. Reads missing keys from the environment.
-    pub(crate) fn find(args: &Writing) -> Result<Self, Failure> {
+    /// Creates the summarizers from the command line. Reads missing keys from the environment. With `dry_run`, calls
+    /// are only counted, and no key is needed.
+    pub(crate) fn find(args: &Writing, dry_run: bool) -> Result<Self, Failure> {
         refuse_key("--summarizer", &args.summarizer)?;
         refuse_key(
             "--fallback-model",
@@ -130,15 +133,19 @@ impl Writers {
             )));
         };
         let given = match &args.api_key_file {
-            Some(path) => Some(key_in(path)?),
-            None => args.api_key.clone(),
+            Some(path) if !dry_run => Some(key_in(path)?),
+            _ => args.api_key.clone(),
         };
-        let mut all = vec![client(provider, model, args, (true, given.as_ref()))?];
+        let with = |provider, model, is_first| {
+            let given = given.as_ref().filter(|_| is_first);
+            client(provider, model, args, (is_first, given), dry_run)
+        };
+        let mut all = vec![with(provider, model, true)?];
         let mut own_machine = on_this_machine(provider, args.base_url.as_deref());
         if let Some(fallback) = &args.fallback_model {
             let (next, model) = split(fallback).unwrap_or((provider, fallback));
             let same = next.name == provider.name;
-            all.push(client(next, model, args, (same, given.as_ref()))?);
+            all.push(with(next, model, same)?);
             own_machine |= on_this_machine(next, args.base_url.as_deref().filter(|_| same));
         }
         Ok(Self {
@@ -147,6 +154,7 @@ impl Writers {
             policy: Policy::default(),
             config: Config::default(),
             guards: guards(args, own_machine),
+            dry_run,
         })
     }
 
@@ -166,6 +174,16 @@ impl Writers {
         !self.all.is_empty()
     }
 
+    /// Returns the configuration file.
+    pub(crate) fn config(&self) -> &Config {
+        &self.config
+    }
+
+    /// Returns a builder for a copy of a session, with the summarizers and the compaction policy.
+    pub(crate) fn builder(&self) -> Builder {
+        self.apply(Memory::builder(), &Arc::new(Progress::new(true)))
+    }
+
     /// Adds the summarizers, their guards and the compaction policy to a builder.
     pub(crate) fn apply(&self, mut builder: Builder, progress: &Arc<Progress>) -> Builder {
         builder = self
@@ -173,9 +191,17 @@ impl Writers {
             .apply(builder, DagPolicy::default(), &self.config);
         if !self.all.is_empty() {
             let guards = Guards::from(self.guards.clone());
-            builder = builder.guards(guards.with_observer(Arc::<Progress>::clone(progress)));
+            builder = builder.guards(match self.dry_run {
+                true => guards.without_calls(),
+                false => guards.with_observer(Arc::<Progress>::clone(progress)),
+            });
         }
-        if let Some(share) = self.min_retained {
+        if self.dry_run {
+            builder = builder.ladder(Ladder {
+                gate: None,
+                ..Ladder::default()
+            });
+        } else if let Some(share) = self.min_retained {
             let gate = Gate {
                 min_retained: Share::new(share),
                 ..Gate::default()
@@ -349,10 +375,11 @@ fn client(
     model: &str,
     args: &Writing,
     (first, given): (bool, Option<&ApiKey>),
+    dry_run: bool,
 ) -> Result<Arc<dyn Summarizer>, Failure> {
     let name = provider.name;
     let base_url = args.base_url.as_deref().filter(|_| first);
-    let key = given.cloned().filter(|_| first);
+    let key = given.cloned();
     let key = key.or_else(|| {
         let mut found = provider
             .keys
@@ -364,7 +391,8 @@ fn client(
         let text = format!("{name} needs an address");
         return Err(usage(text).hint("give --base-url, such as http://localhost:8000/v1"));
     };
-    if key.is_none() && base_url.is_none() && !provider.keys.is_empty() {
+    let needs_key = base_url.is_none() && !provider.keys.is_empty() && !dry_run;
+    if key.is_none() && needs_key {
         let variables = provider.keys.join(" or ");
         let text = format!("{name} needs a key");
         return Err(usage(text).hint(format!("set {variables}, or give --api-key-file")));

@@ -8,6 +8,7 @@ mod auto_handoff;
 mod builder;
 mod by_runner;
 mod compact;
+mod copied;
 mod deferred;
 #[cfg(feature = "import")]
 mod earlier;

@@ -1,6 +1,6 @@
 //! A memory: the settings and resources that all sessions of a store share.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use compaction_runner::{CancellationToken, Hooks, InFlight, Liveness, RunnerPolicy};
@@ -123,6 +123,15 @@ impl Memory {
     pub fn spent(&self) -> Spent {
         let guards = self.inner.writers.guards();
         guards.map(|guards| guards.spent()).unwrap_or_default()
+    }
+
+    /// Returns the total spending of all sessions on summaries in this process, for each model by its name; empty if the
+    /// memory has no guards.
+    pub fn spent_by_model(&self) -> BTreeMap<String, Spent> {
+        let guards = self.inner.writers.guards();
+        guards
+            .map(|guards| guards.spent_by_model())
+            .unwrap_or_default()
     }
 
     /// Returns the human-readable location of the data: a path, a URL without secrets, or `memory`.

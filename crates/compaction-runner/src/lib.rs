@@ -59,5 +59,6 @@ pub use reason::CompactionReason;
 pub use redo::{
     RedoCandidate, RedoFailure, RedoPlan, RedoPolicy, RedoReport, RedoStop, ReplacedSummary,
 };
+pub use rejected::REJECTED;
 pub use report::{Cause, CauseCount, ModelReport};
 pub use trigger::{Trigger, WindowUse};

@@ -10,8 +10,8 @@ use crate::model_failure::ModelFailure;
 use crate::state::{Stored, load, save};
 use crate::watch::{Rejected, Watch};
 
-/// Key of the list.
-const KEY: &str = "rejected";
+/// Key under which a store keeps the rejected summaries of a conversation: see [`RedoPolicy::again`](crate::RedoPolicy::again).
+pub const REJECTED: &str = "rejected";
 /// Maximum number of summaries in the list. The oldest is removed first.
 const REMEMBERED: usize = 1_024;
 /// Maximum number of attempts to write the list while other runs change it.
@@ -22,7 +22,7 @@ pub(crate) async fn read_rejected(env: &Compaction<'_>, watch: &Watch) -> Result
     if let Some(rejected) = watch.rejected() {
         return Ok(rejected);
     }
-    let Stored { value, .. } = load::<Vec<SummaryId>>(env, KEY).await?;
+    let Stored { value, .. } = load::<Vec<SummaryId>>(env, REJECTED).await?;
     let rejected: Rejected = Arc::new(value.unwrap_or_default().into_iter().collect());
     watch.set_rejected(Arc::clone(&rejected));
     Ok(rejected)
@@ -41,7 +41,7 @@ pub(crate) async fn reject(env: &Compaction<'_>, summaries: &[SummaryId]) -> Res
         return Ok(());
     }
     for _ in 0..TRIES {
-        let Stored { value, revision } = load::<Vec<SummaryId>>(env, KEY).await?;
+        let Stored { value, revision } = load::<Vec<SummaryId>>(env, REJECTED).await?;
         let mut list = value.unwrap_or_default();
         let known = list.len();
         for id in summaries {
@@ -51,7 +51,7 @@ pub(crate) async fn reject(env: &Compaction<'_>, summaries: &[SummaryId]) -> Res
         }
         let is_known = list.len() == known;
         list.drain(..list.len().saturating_sub(REMEMBERED));
-        if is_known || save(env, KEY, revision, Some(&list)).await?.is_some() {
+        if is_known || save(env, REJECTED, revision, Some(&list)).await?.is_some() {
             return Ok(());
         }
     }

@@ -7,7 +7,7 @@ use futures::future::BoxFuture;
 use sha2::{Digest as _, Sha256};
 use token_estimate::TokenEstimator;
 
-use crate::{ChatPrompt, Completion, Failure};
+use crate::{ChatPrompt, Completion, Failure, ModelUsage};
 
 /// One call of a model. It can be sent several times, for example by a guard that retries.
 pub struct ModelCall<'a> {
@@ -15,6 +15,8 @@ pub struct ModelCall<'a> {
     pub input_tokens: u64,
     /// Maximum number of tokens that the model may write.
     pub output_tokens: u64,
+    /// Number of tokens that the answer should have.
+    pub desired_tokens: u64,
     /// Key under which a cache stores the answer; `None` if no cache may store it.
     pub cache_key: Option<CacheKey>,
     estimator: &'a dyn TokenEstimator,
@@ -42,10 +44,17 @@ impl<'a> ModelCall<'a> {
         Self {
             input_tokens: tokens.0,
             output_tokens: tokens.1,
+            desired_tokens: tokens.1,
             cache_key: None,
             estimator,
             make: Box::new(make),
         }
+    }
+
+    /// Sets the number of tokens that the answer should have. By default it is the maximum number.
+    pub fn with_desired_tokens(mut self, tokens: u64) -> Self {
+        self.desired_tokens = tokens;
+        self
     }
 
     /// Sets the key under which a cache stores the answer; `None` if no cache may store it.
@@ -65,12 +74,25 @@ impl<'a> ModelCall<'a> {
     /// Returns the number of tokens that an answer cost: the numbers that the provider reports, or an estimate of the
     /// prompt and the answer if it reports none.
     pub fn cost(&self, answer: &Completion) -> u64 {
-        match answer.usage {
-            Some(usage) => usage.total(),
-            None => self
-                .input_tokens
-                .saturating_add(self.estimator.text(&answer.text)),
-        }
+        self.usage(answer).total()
+    }
+
+    /// Returns the tokens of an answer: the numbers that the provider reports, or an estimate if it reports none.
+    pub(crate) fn usage(&self, answer: &Completion) -> ModelUsage {
+        let estimate = || ModelUsage::new(self.input_tokens, self.estimator.text(&answer.text));
+        answer.usage.unwrap_or_else(estimate)
+    }
+
+    /// Returns an answer of about the desired length, without meaning.
+    pub(crate) fn stand_in(&self) -> Completion {
+        /// Number of words of which the cost is counted.
+        const COUNTED: u64 = 64;
+        /// Maximum number of words.
+        const MOST: u64 = 1 << 20;
+        let words = |count: u64| "word ".repeat(usize::try_from(count).unwrap_or(0));
+        let cost = self.estimator.text(&words(COUNTED)).max(1);
+        let count = self.desired_tokens.saturating_mul(COUNTED) / cost;
+        Completion::new(words(count.clamp(1, MOST)).trim_end())
     }
 }
 

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use serde::Serialize;
+use token_estimate::models::TokenPrices;
 
 use crate::Failure;
 
@@ -140,6 +141,9 @@ pub struct ModelUsage {
     /// Number of the prompt's tokens that the provider read from its cache of prompts, which cost less. They are
     /// included in `input`.
     pub cached_input: u64,
+    /// Number of the prompt's tokens that the provider wrote to its cache of prompts, which cost more with some
+    /// providers. They are included in `input`.
+    pub cache_write: u64,
 }
 
 impl ModelUsage {
@@ -149,6 +153,7 @@ impl ModelUsage {
             input,
             output,
             cached_input: 0,
+            cache_write: 0,
         }
     }
 
@@ -163,6 +168,50 @@ impl ModelUsage {
             input: self.input.saturating_add(other.input),
             output: self.output.saturating_add(other.output),
             cached_input: self.cached_input.saturating_add(other.cached_input),
+            cache_write: self.cache_write.saturating_add(other.cache_write),
         }
+    }
+
+    /// Returns the money that these tokens cost at these prices, in billionths of a US dollar.
+    pub fn cost(&self, prices: &TokenPrices) -> u64 {
+        let plain = self.input.saturating_sub(self.cached_input);
+        let parts = [
+            (plain.saturating_sub(self.cache_write), prices.input),
+            (
+                self.cached_input,
+                prices.cached_input.unwrap_or(prices.input),
+            ),
+            (self.cache_write, prices.cache_write.unwrap_or(prices.input)),
+            (self.output, prices.output),
+        ];
+        let costs = parts.map(|(tokens, price)| tokens.saturating_mul(price));
+        costs.into_iter().fold(0, u64::saturating_add)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn money_is_counted_for_each_kind_of_token() {
+        let usage = ModelUsage {
+            cached_input: 4_000,
+            cache_write: 1_000,
+            ..ModelUsage::new(10_000, 500)
+        };
+        let prices = TokenPrices {
+            cached_input: Some(25),
+            cache_write: Some(300),
+            ..TokenPrices::new(250, 2_000)
+        };
+        let cost = 5_000 * 250 + 4_000 * 25 + 1_000 * 300 + 500 * 2_000;
+        assert_eq!(usage.cost(&prices), cost);
+        // Without prices of their own, cached tokens cost as much as others.
+        assert_eq!(
+            usage.cost(&TokenPrices::new(250, 2_000)),
+            10_000 * 250 + 500 * 2_000
+        );
+        assert_eq!(ModelUsage::default().cost(&prices), 0);
     }
 }

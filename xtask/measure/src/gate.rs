@@ -47,6 +47,10 @@ pub(crate) fn run(flags: &[String], words: &[&str]) -> anyhow::Result<()> {
         false => None,
     };
     strong.hold(&["pairs of the strong model"])?;
-    let page = page::page(&invented, &strong, junk.as_ref());
+    let unseen = folder.join("unseen.jsonl");
+    ensure!(unseen.is_file(), "{} is missing", unseen.display());
+    let unseen = Measured::of(&pairs::read(&unseen)?, &KnownAgents, flags.each)?;
+    unseen.hold(&["unseen pairs of the strong model"])?;
+    let page = page::page(&invented, &strong, &unseen, junk.as_ref());
     flags.mode.apply(PAGE, &page, COMMAND)
 }

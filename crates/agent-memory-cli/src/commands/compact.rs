@@ -21,6 +21,7 @@ use super::verify::Verified;
 use crate::app::App;
 use crate::args::Compact;
 use crate::config::Config;
+use crate::cost::Cost;
 use crate::error::{self, Failure, Kind};
 use crate::output::{count, note, number, percent, table};
 use crate::progress::Progress;
@@ -43,6 +44,11 @@ struct CompactReport {
     /// The next step of the compaction; `None` except for a dry run.
     #[serde(skip_serializing_if = "Option::is_none")]
     plan: Option<Plan>,
+    /// Cost of the calls of the model.
+    spent: Cost,
+    /// Estimated cost of a run; `None` except for a dry run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    estimate: Option<Cost>,
 }
 
 /// Size of a session's view before and after the compaction, and the result of the verification.
@@ -194,7 +200,7 @@ pub(crate) async fn run(app: &mut App, args: &Compact) -> anyhow::Result<()> {
         None => Config::default(),
     };
     check(args, &config, None)?;
-    let writers = Writers::find(&args.writing)?.with_policy(&args.policy, &config);
+    let writers = Writers::find(&args.writing, args.dry_run)?.with_policy(&args.policy, &config);
     let progress = Arc::new(Progress::new(app.json));
     let path = Path::new(&args.target);
     // A link to a missing file is a file that cannot be read, not the name of a session. A directory cannot
@@ -204,7 +210,8 @@ pub(crate) async fn run(app: &mut App, args: &Compact) -> anyhow::Result<()> {
         let session = app.session_in_use(&memory, &args.target).await;
         let session = session.map_err(|error| neither(app, error, &args.target))?;
         if args.dry_run {
-            return dry_run(app, args, &config, &planned(session, args).await?).await;
+            let session = planned(session, args).await?;
+            return dry_run(app, args, &writers, &session).await;
         }
         check(args, &config, session.strategy())?;
         return compact(app, args, &config, &session, None, &progress).await;
@@ -214,7 +221,7 @@ pub(crate) async fn run(app: &mut App, args: &Compact) -> anyhow::Result<()> {
     if args.dry_run {
         let builder = || writers.apply(Memory::builder(), &progress);
         let session = open_for_dry_run(app, builder, &transcript, &args.target).await?;
-        return dry_run(app, args, &config, &planned(session, args).await?).await;
+        return dry_run(app, args, &writers, &planned(session, args).await?).await;
     }
     let memory = app
         .open_for_writing(&progress, |builder| writers.apply(builder, &progress))
@@ -395,6 +402,8 @@ async fn compact(
         run,
         dropped,
         plan: None,
+        spent: Cost::of(session.memory()),
+        estimate: None,
     };
     if app.json {
         app.out.json(&answer)?;
@@ -467,6 +476,7 @@ async fn print(
         why(answer.run.stop_reason),
     ))?;
     answer.view.verify.print(app)?;
+    answer.spent.print_spent(app)?;
     if let Some(dropped) = &answer.dropped {
         app.out.line("")?;
         dropped::print(app, key, dropped)?;
@@ -563,15 +573,20 @@ fn empty(file: &str) -> Failure {
 async fn dry_run(
     app: &mut App,
     args: &Compact,
-    config: &Config,
+    writers: &Writers,
     session: &Session,
 ) -> anyhow::Result<()> {
+    let config = writers.config();
     check(args, config, session.strategy())?;
     let is_due = is_due(args, config, session).await?;
     let mut plan = session.plan().await?;
     if !is_due {
         plan.jobs.clear();
     }
+    let estimate = match is_due && writers.has_model() {
+        true => Some(estimate(app, args, writers, session).await?),
+        false => None,
+    };
     let report = session.verify().await?;
     let size = session.current_view().await?.measure();
     let view = ViewChange::new(session, size, size, report);
@@ -585,6 +600,8 @@ async fn dry_run(
             }),
             dropped: None,
             plan: Some(plan),
+            spent: Cost::of(session.memory()),
+            estimate,
         })?);
     }
     app.out.line(&format!("session {}", session.key()))?;
@@ -603,6 +620,9 @@ async fn dry_run(
     if plan.jobs.is_empty() {
         return Ok(app.out.line("Nothing is left to do.")?);
     }
+    if let Some(estimate) = &estimate {
+        estimate.print_estimate(app)?;
+    }
     app.out.line(&format!(
         "The next iteration would make {}:",
         count(plan.jobs.len() as u64, "summary", "summaries")
@@ -618,4 +638,28 @@ async fn dry_run(
         ))?;
     }
     Ok(app.out.line("Nothing was written.")?)
+}
+
+/// Returns the cost of a run: a copy of the session in RAM is compacted with calls that are only counted.
+async fn estimate(
+    app: &App,
+    args: &Compact,
+    writers: &Writers,
+    session: &Session,
+) -> anyhow::Result<Cost> {
+    let copy = session.copy_to_ram(writers.builder()).await?;
+    let (_holding, cancel) = app.stop.holding();
+    let outcome = copy
+        .compact(CompactRequest {
+            mode: args.mode,
+            instructions: args.writing.instructions.clone(),
+            cancel,
+            fits: Some(args.budget),
+            ..CompactRequest::default()
+        })
+        .await?;
+    if outcome.stop_reason == StopReason::Cancelled {
+        return Err(app.stop.failure().into());
+    }
+    Ok(Cost::of(copy.memory()))
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use agent_memory::compaction::RedoRequest;
+use agent_memory::compaction::{CancellationToken, RedoRequest};
 use agent_memory::{
     Session,
     compaction::{
@@ -16,6 +16,7 @@ use super::compact::ViewSize;
 use super::verify::Verified;
 use crate::app::App;
 use crate::args::Redo;
+use crate::cost::Cost;
 use crate::error::{self, Failure, Kind};
 use crate::output::{count, note, number};
 use crate::progress::Progress;
@@ -44,6 +45,11 @@ struct RedoResult {
     /// The summaries to rewrite; `None` except for a dry run.
     #[serde(skip_serializing_if = "Option::is_none")]
     plan: Option<RedoPlan>,
+    /// Cost of the calls of the model.
+    spent: Cost,
+    /// Estimated cost of a run; `None` except for a dry run with a model.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    estimate: Option<Cost>,
 }
 
 #[derive(Debug, Serialize)]
@@ -54,13 +60,13 @@ struct Provisional {
 }
 
 pub(crate) async fn run(app: &mut App, args: &Redo) -> anyhow::Result<()> {
+    let mut writers = Writers::find(&args.writing, args.dry_run)?;
+    writers.limit_calls(args.max_calls);
     if args.dry_run {
         let memory = app.open().await?;
         let session = app.session(&memory, &args.session).await?;
-        return dry_run(app, args, &session).await;
+        return dry_run(app, args, &writers, &session).await;
     }
-    let mut writers = Writers::find(&args.writing)?;
-    writers.limit_calls(args.max_calls);
     if !writers.has_model() && !args.extracts {
         let text = "redo needs a model";
         let hint = "give --summarizer PROVIDER:MODEL, such as ollama:qwen3, or --extracts";
@@ -75,14 +81,8 @@ pub(crate) async fn run(app: &mut App, args: &Redo) -> anyhow::Result<()> {
         .await?;
     let session = app.session(&memory, &args.session).await?;
     progress.say("redoing");
-    let policy = policy(args);
     let (holding, cancel) = app.stop.holding();
-    let request = RedoRequest {
-        policy,
-        instructions: args.writing.instructions.clone(),
-        cancel,
-    };
-    let redone = session.redo(request).await?;
+    let redone = session.redo(request(args, cancel)).await?;
     drop(holding);
     if redone.stop_reason == RedoStop::Cancelled {
         progress.done();
@@ -153,13 +153,17 @@ pub(crate) async fn run(app: &mut App, args: &Redo) -> anyhow::Result<()> {
     Err(Failure::new(kind, text).hint(hint).into())
 }
 
-/// Returns the summaries to select and the limit on calls.
-fn policy(args: &Redo) -> RedoPolicy {
-    RedoPolicy {
-        max_calls: args.max_calls,
-        extracts: args.extracts,
-        again: args.again.iter().map(SummaryId::new).collect(),
-        ..RedoPolicy::default()
+/// Returns the summaries to select, and the limit on calls.
+fn request(args: &Redo, cancel: CancellationToken) -> RedoRequest {
+    RedoRequest {
+        policy: RedoPolicy {
+            max_calls: args.max_calls,
+            extracts: args.extracts,
+            again: args.again.iter().map(SummaryId::new).collect(),
+            ..RedoPolicy::default()
+        },
+        instructions: args.writing.instructions.clone(),
+        cancel,
     }
 }
 
@@ -185,6 +189,8 @@ fn answer(session: &Session, redone: RedoReport, verify: Verified) -> RedoResult
         stop_reason: stop(redone.stop_reason).0,
         verify,
         plan: None,
+        spent: Cost::of(session.memory()),
+        estimate: None,
     }
 }
 
@@ -251,6 +257,7 @@ fn print(app: &mut App, args: &Redo, answer: &RedoResult, why: &str) -> anyhow::
         app.out
             .line(&format!("  {} → {}", replaced.old, replaced.new))?;
     }
+    answer.spent.print_spent(app)?;
     answer.verify.print(app)
 }
 
@@ -270,8 +277,24 @@ fn nothing(args: &Redo) -> &'static str {
     }
 }
 
-async fn dry_run(app: &mut App, args: &Redo, session: &Session) -> anyhow::Result<()> {
-    let plan = session.plan_redo(&policy(args)).await?;
+async fn dry_run(
+    app: &mut App,
+    args: &Redo,
+    writers: &Writers,
+    session: &Session,
+) -> anyhow::Result<()> {
+    let (holding, cancel) = app.stop.holding();
+    let request = request(args, cancel);
+    let plan = session.plan_redo(&request.policy).await?;
+    let mut estimate = None;
+    if writers.has_model() && !plan.nodes.is_empty() {
+        let copy = session.copy_to_ram(writers.builder()).await?;
+        if copy.redo(request).await?.stop_reason == RedoStop::Cancelled {
+            return Err(app.stop.failure().into());
+        }
+        estimate = Some(Cost::of(copy.memory()));
+    }
+    drop(holding);
     if app.json {
         let size = session.current_view().await?.measure();
         let selected = plan
@@ -298,12 +321,17 @@ async fn dry_run(app: &mut App, args: &Redo, session: &Session) -> anyhow::Resul
             stop_reason: "dry_run",
             verify: session.verify().await?.into(),
             plan: Some(plan),
+            spent: Cost::of(session.memory()),
+            estimate,
         };
         return Ok(app.out.json(&answer)?);
     }
     app.out.line(&format!("session {}", session.key()))?;
     if plan.nodes.is_empty() {
         return Ok(app.out.line(nothing(args))?);
+    }
+    if let Some(estimate) = &estimate {
+        estimate.print_estimate(app)?;
     }
     app.out.line(&format!(
         "{} would be rewritten:",

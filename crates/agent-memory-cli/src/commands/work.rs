@@ -16,6 +16,7 @@ use tracing::Instrument as _;
 use crate::app::App;
 use crate::args::Work;
 use crate::config::Config;
+use crate::cost::Cost;
 use crate::output::{count, note, quoted};
 use crate::progress::Progress;
 use crate::writer::Writers;
@@ -67,6 +68,14 @@ impl Counts {
     }
 }
 
+/// Result of the command.
+#[derive(Debug, Serialize)]
+struct Report<'a> {
+    #[serde(flatten)]
+    counts: &'a Counts,
+    spent: Cost,
+}
+
 fn add(count: &AtomicU64, number: u64) {
     count.fetch_add(number, Ordering::Relaxed);
 }
@@ -76,7 +85,7 @@ pub(crate) async fn run(app: &mut App, args: &Work) -> anyhow::Result<()> {
         Some(path) => Config::read(path)?,
         None => Config::default(),
     };
-    let writers = Writers::find(&args.writing)?.with_policy(&args.policy, &config);
+    let writers = Writers::find(&args.writing, false)?.with_policy(&args.policy, &config);
     let progress = Arc::new(Progress::new(true));
     let memory = app
         .open_for_writing(&progress, |builder| writers.apply(builder, &progress))
@@ -110,8 +119,12 @@ pub(crate) async fn run(app: &mut App, args: &Work) -> anyhow::Result<()> {
         );
     }
     worker.work(args).await?;
+    let (counts, spent) = (Arc::clone(&worker.counts), Cost::of(&worker.memory));
     if app.json {
-        app.out.json(&*worker.counts)?;
+        app.out.json(&Report {
+            counts: &counts,
+            spent,
+        })?;
     } else {
         let [
             (_, sessions),
@@ -125,6 +138,7 @@ pub(crate) async fn run(app: &mut App, args: &Work) -> anyhow::Result<()> {
             count(sessions, "changed session", "changed sessions"),
             count(summaries, "summary", "summaries"),
         ))?;
+        spent.print_spent(app)?;
     }
     Ok(())
 }

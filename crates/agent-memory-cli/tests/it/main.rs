@@ -15,6 +15,8 @@ mod backup;
 mod browser;
 mod commands;
 mod compact;
+#[cfg(feature = "exact")]
+mod cost;
 #[cfg(all(unix, feature = "postgres"))]
 mod databases;
 #[cfg(unix)]

@@ -63,10 +63,10 @@ fn longest(value: &Value) -> &str {
 /// part of the source that is kept.
 pub(crate) struct Writer(pub(crate) &'static str, pub(crate) usize);
 
-impl Respond for Writer {
-    fn respond(&self, request: &Request) -> ResponseTemplate {
-        let body: Value = serde_json::from_slice(&request.body).unwrap();
-        let source = longest(&body);
+impl Writer {
+    /// Returns the summary for a request.
+    pub(crate) fn text(&self, body: &Value) -> String {
+        let source = longest(body);
         let named = |word: &&str| {
             let marked = word
                 .chars()
@@ -89,7 +89,14 @@ impl Respond for Writer {
             text.push_str(word);
         }
         text.push('.');
-        answered(request, &text)
+        text
+    }
+}
+
+impl Respond for Writer {
+    fn respond(&self, request: &Request) -> ResponseTemplate {
+        let body: Value = serde_json::from_slice(&request.body).unwrap();
+        answered(request, &self.text(&body))
     }
 }
 

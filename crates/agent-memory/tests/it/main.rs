@@ -17,6 +17,7 @@ mod branches;
 mod by_place;
 mod clearing;
 mod contexts;
+mod copied;
 mod corpus;
 mod corruption;
 mod databases;

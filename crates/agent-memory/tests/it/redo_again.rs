@@ -121,6 +121,13 @@ async fn a_rejected_summary_is_made_anew_and_nothing_is_made_from_it_meanwhile()
             (redone.stop_reason, redone.left),
             (RedoStop::SummarizerFailed, 1)
         );
+        let copy = session.copy_to_ram(with(Scripted::fails(), true)).await;
+        let plan = copy
+            .unwrap()
+            .plan_redo(&RedoPolicy::default())
+            .await
+            .unwrap();
+        assert!(plan.nodes.len() == 1 && plan.nodes[0].rejected);
         let place = place.reopen(with(model.clone(), true)).await;
         let session = place.memory.session("s").await.unwrap();
         session.compact(Mode::Full).await.unwrap();

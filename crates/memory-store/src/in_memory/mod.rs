@@ -2,6 +2,7 @@
 //!
 //! It is written for readability. Database stores are tested against it.
 
+mod copy;
 mod erase;
 mod index;
 mod jobs;

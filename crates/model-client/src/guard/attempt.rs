@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use futures::future::{Either, select};
 
+use super::observe::Received;
 use super::spend::Reservation;
 use super::{SessionCalls, observe};
 use crate::{Completion, Failure, FailureKind, ModelCall, observed};
@@ -104,30 +105,50 @@ impl SessionCalls<'_> {
         call: &ModelCall<'_>,
         watched: &observe::Watched<'_>,
     ) -> Result<Completion, Failure> {
-        let policy = &self.guards.policy;
-        let (own, total) = (&*self.session.spending, &self.guards.total);
-        let tokens = call.input_tokens.saturating_add(call.output_tokens);
-        own.reserve(policy.session_spend, tokens)
-            .map_err(|what| over("the session", &what))?;
-        if let Err(what) = total.reserve(policy.total_spend, tokens) {
-            own.cancel(tokens);
-            return Err(over("all sessions together", &what));
-        }
         let received = watched.receiver();
-        let reservation = Reservation {
-            ledgers: [own, total],
-            tokens,
-            input: call.input_tokens,
-            received: Arc::clone(&received),
-            open: true,
-        };
+        let reservation = self.reserve(call, Arc::clone(&received))?;
         let answer = self.in_time(observed(received, call.make())).await;
         match &answer {
-            Ok(answer) => reservation.settle(Some(call.cost(answer))),
+            Ok(answer) => reservation.answered(call.usage(answer), answer.usage.is_some()),
             Err(failure) if failure.kind() == FailureKind::Loading => reservation.cancel(),
-            Err(_) => reservation.settle(None),
+            Err(_) => reservation.failed(),
         }
         answer
+    }
+
+    /// Counts a call without making it, and answers it with a text of the desired length.
+    pub(super) fn count_alone(&self, call: &ModelCall<'_>) -> Result<Completion, Failure> {
+        let reservation = self.reserve(call, Arc::default())?;
+        let answer = call.stand_in();
+        reservation.answered(call.usage(&answer), false);
+        Ok(answer)
+    }
+
+    /// Reserves the tokens that a call may need.
+    fn reserve(
+        &self,
+        call: &ModelCall<'_>,
+        received: Arc<Received>,
+    ) -> Result<Reservation<'_>, Failure> {
+        let (policy, model) = (&self.guards.policy, self.model);
+        let (own, total) = (&*self.session.spending, &self.guards.total);
+        let tokens = call.input_tokens.saturating_add(call.output_tokens);
+        own.reserve(policy.session_spend, model, tokens)
+            .map_err(|what| over("the session", &what))?;
+        if let Err(what) = total.reserve(policy.total_spend, model, tokens) {
+            own.cancel(model, tokens);
+            return Err(over("all sessions together", &what));
+        }
+        Ok(Reservation {
+            ledgers: [own, total],
+            model,
+            tokens,
+            input: call.input_tokens,
+            received,
+            timer: &*self.guards.timer,
+            since: self.guards.timer.now(),
+            open: true,
+        })
     }
 
     async fn in_time(
@@ -178,7 +199,7 @@ mod tests {
     use std::sync::atomic::{AtomicU32, Ordering};
 
     use super::*;
-    use crate::guard::{GuardPolicy, GuardedModel, RetryPolicy, SpendPolicy};
+    use crate::guard::{GuardPolicy, GuardedModel, Guards, RetryPolicy, SessionGuard, SpendPolicy};
     use crate::testing::FakeTimer;
     use crate::{AnswerProgress, ChatModel, ChatPrompt, ModelUsage, Timer as _, report_progress};
 
@@ -326,5 +347,100 @@ mod tests {
                 .unwrap(),
         );
         assert!(guarded.session().spent().tokens >= prompt.max_tokens);
+    }
+
+    /// A model whose calls take ten seconds each: one that the server counts, one that it does not, and one that fails.
+    #[derive(Debug)]
+    struct Counts(FakeTimer, AtomicU32);
+
+    #[async_trait::async_trait]
+    impl ChatModel for Counts {
+        async fn complete(&self, _: &ChatPrompt) -> Result<Completion, Failure> {
+            self.0.sleep(SECOND * 10).await;
+            let usage = ModelUsage {
+                cached_input: 800,
+                ..ModelUsage::new(1_000, 50)
+            };
+            match self.1.fetch_add(1, Ordering::Relaxed) {
+                0 => Ok(Completion {
+                    usage: Some(usage),
+                    ..Completion::new("done")
+                }),
+                1 => Ok(Completion::new("done again")),
+                _ => Err(Failure::new(FailureKind::BadRequest, "no such model")),
+            }
+        }
+    }
+
+    #[test]
+    fn what_was_spent_is_told_by_model_with_cached_tokens_and_time() {
+        let timer = FakeTimer::new();
+        let policy = GuardPolicy::none();
+        let guards = Arc::new(Guards::new(policy, Arc::new(timer.clone())));
+        let session = Arc::new(SessionGuard::new());
+        let model = |name: &str| {
+            let model = Counts(timer.clone(), AtomicU32::new(0));
+            GuardedModel::for_session(name, model, Arc::clone(&guards), Arc::clone(&session))
+        };
+        let (first, second) = (model("first"), model("second"));
+        for (guarded, answers) in [
+            (&first, true),
+            (&first, true),
+            (&first, false),
+            (&second, true),
+        ] {
+            let answer = timer.drive(guarded.complete(&prompt())).unwrap();
+            assert_eq!(answer.is_ok(), answers);
+        }
+        let models = guards.spent_by_model();
+        assert_eq!(models.keys().collect::<Vec<_>>(), ["first", "second"]);
+        let (of_first, of_second) = (models["first"], models["second"]);
+        // The prompt costs 7 tokens by estimate, and the answer without a count 2.
+        let usage = ModelUsage {
+            cached_input: 800,
+            ..ModelUsage::new(1_007, 52)
+        };
+        assert_eq!((of_first.calls, of_first.usage), (3, usage));
+        assert_eq!(
+            (of_first.estimated_calls, of_first.unanswered_calls),
+            (1, 1)
+        );
+        assert_eq!((of_first.longest_prompt, of_first.millis), (1_000, 30_000));
+        assert_eq!((of_second.calls, of_second.usage.input), (1, 1_000));
+        assert_eq!(guards.spent(), of_first.saturating_add(of_second));
+        assert_eq!(session.spent(), guards.spent());
+    }
+
+    #[test]
+    fn without_calls_the_model_is_not_asked_and_its_calls_are_counted() {
+        let timer = FakeTimer::new();
+        let policy = GuardPolicy {
+            session_spend: SpendPolicy::calls(2),
+            ..GuardPolicy::default()
+        };
+        let guards = Guards::new(policy, Arc::new(timer.clone())).without_calls();
+        let asked = Arc::new(AtomicU32::new(0));
+        let model = Loads(timer.clone(), SECOND, Arc::clone(&asked));
+        let session = Arc::new(SessionGuard::new());
+        let guarded = GuardedModel::for_session("m", model, Arc::new(guards), session);
+        let prompt = ChatPrompt {
+            max_tokens: 300,
+            ..prompt()
+        };
+        for calls in [1, 2] {
+            let answer = timer.drive(guarded.complete(&prompt)).unwrap().unwrap();
+            assert!(!answer.is_empty());
+            let spent = guarded.session().spent();
+            assert_eq!((spent.calls, spent.usage.input), (calls, calls * 7));
+            assert!(
+                spent.usage.output.abs_diff(calls * 300) <= calls * 30,
+                "{spent:?}"
+            );
+            assert_eq!((spent.estimated_calls, spent.millis), (calls, 0));
+        }
+        // Limits hold as for real calls.
+        let refused = timer.drive(guarded.complete(&prompt)).unwrap().unwrap_err();
+        assert_eq!(refused.kind(), FailureKind::SpendLimit);
+        assert_eq!(asked.load(Ordering::Relaxed), 0);
     }
 }

@@ -12,6 +12,7 @@ mod observe;
 mod policy;
 mod spend;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -42,6 +43,7 @@ pub struct Guards {
     total: Ledger,
     cache: Cache,
     watch: observe::Watch,
+    makes_calls: bool,
 }
 
 /// Creates guards with this policy, with Tokio's timer.
@@ -63,7 +65,16 @@ impl Guards {
             total: Ledger::default(),
             cache: Cache::default(),
             watch: observe::Watch::default(),
+            makes_calls: true,
         }
+    }
+
+    /// Makes no call: each is only counted, and answered with a text without meaning of the desired length. The spending
+    /// is then an estimate for real calls, without retries and without the provider's cache. A gate must be off, because
+    /// it would refuse these texts.
+    pub fn without_calls(mut self) -> Self {
+        self.makes_calls = false;
+        self
     }
 
     /// Sets the observer that receives an event at the start and at the end of every attempt.
@@ -80,6 +91,11 @@ impl Guards {
     /// Returns the number of calls and tokens that all sessions together have spent.
     pub fn spent(&self) -> Spent {
         self.total.spent()
+    }
+
+    /// Returns the number of calls and tokens that all sessions together have spent on each model, by its name.
+    pub fn spent_by_model(&self) -> BTreeMap<String, Spent> {
+        self.total.by_model()
     }
 
     /// Removes all answers from the cache, so that each request calls a model again.
@@ -172,6 +188,9 @@ pub struct SessionCalls<'a> {
 #[async_trait]
 impl CallGuard for SessionCalls<'_> {
     async fn call(&self, call: ModelCall<'_>) -> Result<Completion, Failure> {
+        if !self.guards.makes_calls {
+            return self.count_alone(&call);
+        }
         let (cache, entries) = (&self.guards.cache, self.guards.policy.cache_entries);
         let key = call.cache_key.filter(|_| entries > 0);
         if let Some(cached) = key.and_then(|key| cache.get(&key)) {

@@ -133,7 +133,7 @@ pub(super) struct Watched<'a> {
 }
 
 /// The part of an answer that one attempt has received. Passes the progress on to the observer of the guards.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Received {
     observer: Option<Arc<dyn CallObserver>>,
     id: u64,

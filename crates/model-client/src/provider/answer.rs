@@ -33,6 +33,8 @@ pub(super) struct Heard {
     pub(super) output: Option<u64>,
     /// Number of the prompt's tokens that the provider read from a cache.
     pub(super) cached: Option<u64>,
+    /// Number of the prompt's tokens that the provider wrote to a cache.
+    pub(super) cache_write: Option<u64>,
     /// Estimated number of tokens of all pieces.
     estimated: u64,
     estimator: Arc<dyn TokenEstimator>,
@@ -51,6 +53,7 @@ impl Default for Heard {
             input: None,
             output: None,
             cached: None,
+            cache_write: None,
             estimated: 0,
             estimator: default_estimator(),
         }
@@ -100,6 +103,7 @@ impl Heard {
             (None, None) => None,
             (input, output) => Some(ModelUsage {
                 cached_input: self.cached.unwrap_or_default(),
+                cache_write: self.cache_write.unwrap_or_default(),
                 ..ModelUsage::new(input.unwrap_or_default(), output.unwrap_or_default())
             }),
         };

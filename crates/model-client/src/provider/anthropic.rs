@@ -201,10 +201,10 @@ fn hear_usage(heard: &mut Heard, usage: Option<&Value>) {
     let count = |name: &str| tokens(usage?.get(name));
     let cached = count("cache_read_input_tokens");
     if let Some(input) = count("input_tokens") {
-        let created = count("cache_creation_input_tokens").unwrap_or_default();
-        let all = input.saturating_add(created);
+        let created = count("cache_creation_input_tokens");
+        let all = input.saturating_add(created.unwrap_or_default());
         heard.input = Some(all.saturating_add(cached.unwrap_or_default()));
-        heard.cached = cached;
+        (heard.cached, heard.cache_write) = (cached, created);
     }
     heard.output = count("output_tokens").or(heard.output);
 }

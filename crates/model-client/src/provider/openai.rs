@@ -261,7 +261,9 @@ fn hear_usage(heard: &mut Heard, usage: Option<&Value>) {
     let count = |place: &str| tokens(usage?.pointer(place));
     heard.input = count("/prompt_tokens").or(heard.input);
     heard.output = count("/completion_tokens").or(heard.output);
-    heard.cached = count("/prompt_tokens_details/cached_tokens").or(heard.cached);
+    let details = |name: &str| count(&format!("/prompt_tokens_details/{name}"));
+    heard.cached = details("cached_tokens").or(heard.cached);
+    heard.cache_write = details("cache_write_tokens").or(heard.cache_write);
 }
 
 #[async_trait]

@@ -171,6 +171,7 @@ fn hear_response(heard: &mut Heard, response: &Value) {
     heard.input = count("/input_tokens");
     heard.output = count("/output_tokens");
     heard.cached = count("/input_tokens_details/cached_tokens");
+    heard.cache_write = count("/input_tokens_details/cache_write_tokens");
     heard.reasoned |= count("/output_tokens_details/reasoning_tokens").unwrap_or_default() > 0;
 }
 

@@ -70,6 +70,7 @@ async fn a_streamed_answer_is_a_text_with_its_cost() {
         (usage.input, usage.output, usage.cached_input),
         (1_325, 15, 1_200)
     );
+    assert_eq!(usage.cache_write, 100);
     let requests = server.received_requests().await.unwrap();
     assert!(requests[0].headers.get("authorization").is_none());
     let expected = json!({

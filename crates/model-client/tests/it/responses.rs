@@ -21,7 +21,7 @@ fn response(status: &str, why: &Value, content: &Value) -> Value {
             {"id": "rs_1", "type": "reasoning", "summary": []},
             {"id": "msg_1", "type": "message", "role": "assistant", "status": status, "content": content},
         ],
-        "usage": {"input_tokens": 120, "input_tokens_details": {"cached_tokens": 100, "cache_write_tokens": 0},
+        "usage": {"input_tokens": 120, "input_tokens_details": {"cached_tokens": 100, "cache_write_tokens": 15},
             "output_tokens": 30, "output_tokens_details": {"reasoning_tokens": 20}, "total_tokens": 150},
     })
 }
@@ -69,6 +69,7 @@ async fn a_streamed_answer_is_a_text_with_its_cost() {
         (usage.input, usage.output, usage.cached_input),
         (120, 30, 100)
     );
+    assert_eq!(usage.cache_write, 15);
     let expected = json!({
         "model": "gpt-small",
         "instructions": "Summarise it.",

@@ -48,7 +48,7 @@ fn completion(finish: &str) -> Vec<Value> {
     end["choices"][0] = json!({"index": 0, "delta": {}, "finish_reason": finish});
     let usage = json!({"id": "c", "object": "chat.completion.chunk", "created": 1, "model": "m", "choices": [],
         "usage": {"prompt_tokens": 120, "completion_tokens": 9, "total_tokens": 129,
-            "prompt_tokens_details": {"cached_tokens": 100}}});
+            "prompt_tokens_details": {"cached_tokens": 100, "cache_write_tokens": 20}}});
     vec![
         first,
         delta("Deploy "),
@@ -87,6 +87,7 @@ async fn a_stream_is_a_text_with_its_cost_and_its_progress() {
         (usage.input, usage.output, usage.cached_input),
         (120, 9, 100)
     );
+    assert_eq!(usage.cache_write, 20);
     let last = *seen.0.lock().unwrap().last().unwrap();
     assert_eq!((last.input, last.output), (Some(120), 9));
     assert!(last.bytes > 900);

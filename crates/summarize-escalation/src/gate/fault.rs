@@ -101,7 +101,7 @@ fn unrelated(body: &str, known: &Known<'_>, conversation: &[&str]) -> Option<Fau
     {
         return Some(fault(pairs));
     }
-    let telling = known.telling(body);
+    let telling = known.telling(body)?;
     let (many, least) = TELLING_WORDS;
     let percent = match telling.total >= many {
         true => TELLING_SHARE.0,

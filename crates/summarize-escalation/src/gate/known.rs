@@ -27,6 +27,8 @@ const TELLING_CHARS: usize = 5;
 pub(super) struct Known<'a> {
     texts: Vec<Cow<'a, str>>,
     words: HashSet<u64>,
+    /// Words that tell a subject.
+    telling: HashSet<u64>,
     pairs: HashSet<u64>,
     runs: HashSet<u64>,
 }
@@ -38,21 +40,32 @@ pub(super) struct Shared {
     pub(super) total: u32,
 }
 
+/// Returns the distinct words of Latin letters in a text that tell its subject.
+fn telling(text: &str) -> HashSet<u64> {
+    let is_other = |c: char| !matches!(c, '!'..='~' | '\u{c0}'..='\u{24f}');
+    let words = text.split(is_other).flat_map(words::words);
+    let long = words.filter(|word| word.letters && word.chars >= TELLING_CHARS);
+    long.map(|word| word.hash).collect()
+}
+
 impl<'a> Known<'a> {
     pub(super) fn of(request: &SummaryRequest<'a>) -> Self {
         let texts = texts(request.source);
         let mut known = Self {
             texts: Vec::new(),
             words: HashSet::new(),
+            telling: HashSet::new(),
             pairs: HashSet::new(),
             runs: HashSet::new(),
         };
-        for text in &texts {
-            for text in ends(text) {
-                let all = words::words(text);
-                known.runs.extend(words::runs(&all, COPY_WORDS));
-                known.add(text, &all);
-            }
+        // A copy may go on from one message to the next.
+        let mut before: Vec<Word> = Vec::new();
+        for text in texts.iter().flat_map(|text| ends(text)) {
+            let own = words::words(text);
+            known.add(text, &own);
+            before.extend(own);
+            known.runs.extend(words::runs(&before, COPY_WORDS));
+            before.drain(..before.len().saturating_sub(COPY_WORDS - 1));
         }
         for text in [request.previous, request.instructions]
             .into_iter()
@@ -71,6 +84,7 @@ impl<'a> Known<'a> {
                 .filter(|word| !word.single)
                 .map(|word| word.hash),
         );
+        self.telling.extend(telling(text));
         self.pairs.extend(words::pairs(text));
     }
 
@@ -139,20 +153,15 @@ impl<'a> Known<'a> {
         }
     }
 
-    /// Counts the distinct words of Latin letters in a text that tell its subject, and how many of them the source
-    /// has.
-    pub(super) fn telling(&self, text: &str) -> Shared {
-        let mut telling = HashSet::new();
-        let is_other = |c: char| !matches!(c, '!'..='~' | '\u{c0}'..='\u{24f}');
-        for part in text.split(is_other) {
-            let words = words::words(part).into_iter();
-            let long = words.filter(|word| word.letters && word.chars >= TELLING_CHARS);
-            telling.extend(long.map(|word| word.hash));
-        }
-        Shared {
+    /// Counts the distinct words of Latin letters in a text that tell its subject, and how many of them the source has.
+    /// `None` if the source has fewer of them than the text: it was written in another script, or its words are gone, and
+    /// the text has to say in its own words what there is.
+    pub(super) fn telling(&self, text: &str) -> Option<Shared> {
+        let telling = telling(text);
+        (self.telling.len() >= telling.len()).then(|| Shared {
             found: count(telling.intersection(&self.words).count()),
             total: count(telling.len()),
-        }
+        })
     }
 
     /// Counts the pairs of characters in a text without spaces between words, and how many of them the source has.

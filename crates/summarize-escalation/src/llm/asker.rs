@@ -69,6 +69,8 @@ impl<'a> Asker<'a> {
                 model.complete(prompt).await
             })
         })
+        // A prompt that shows a part of the source asks for a shorter answer, and allows twice its length.
+        .with_desired_tokens(request.target_tokens.min(prompt.max_tokens / 2))
         .with_cache_key(Some(CacheKey::of_prompt(self.id, prompt)));
         match self.guard.call(call).await {
             Ok(answer) => {

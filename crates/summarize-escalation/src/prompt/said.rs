@@ -48,26 +48,54 @@ pub(super) enum LineKind {
     Result,
 }
 
-/// Returns the effects of the tool calls in a source, by the id of the call.
+/// A tool call of a source.
+#[derive(Debug)]
+pub(super) struct Call {
+    told: ToolUse,
+    /// Distinguishes calls that ran at the same time: `Read#2`. `None` for a call that ran alone.
+    number: Option<usize>,
+    is_answered: bool,
+}
+
+/// Returns the tool calls in a source, by their ids.
 pub(super) fn calls<'a>(
     pieces: &[Source<'a>],
     conventions: &dyn AgentConventions,
-) -> BTreeMap<&'a str, ToolUse> {
-    let mut calls = BTreeMap::new();
-    for piece in pieces {
-        let Source::Message(entry) = *piece else {
-            continue;
-        };
-        for part in &entry.parts {
-            if let Part::ToolCall {
+) -> BTreeMap<&'a str, Call> {
+    let mut calls: BTreeMap<&str, Call> = BTreeMap::new();
+    // Calls that wait for their results.
+    let mut open: Vec<&str> = Vec::new();
+    let messages = pieces.iter().filter_map(|piece| match *piece {
+        Source::Message(entry) => Some(entry),
+        Source::Summary(_) => None,
+    });
+    for part in messages.flat_map(|entry| &entry.parts) {
+        match part {
+            Part::ToolCall {
                 id,
                 name,
                 arguments,
-            } = part
-            {
-                let told = conventions.tool_use(name, arguments.as_str());
-                calls.insert(id.as_str(), told);
+            } => {
+                open.push(id);
+                let call = Call {
+                    told: conventions.tool_use(name, arguments.as_str()),
+                    number: None,
+                    is_answered: false,
+                };
+                calls.insert(id, call);
+                for (n, id) in open.iter().enumerate().filter(|_| open.len() > 1) {
+                    if let Some(call) = calls.get_mut(id) {
+                        call.number.get_or_insert(n + 1);
+                    }
+                }
             }
+            Part::ToolResult { call_id, .. } => {
+                open.retain(|id| id != call_id);
+                if let Some(call) = calls.get_mut(call_id.as_str()) {
+                    call.is_answered = true;
+                }
+            }
+            _ => {}
         }
     }
     calls
@@ -76,7 +104,7 @@ pub(super) fn calls<'a>(
 /// Returns the words of a message; `None` for a note, and for a message without words.
 pub(super) fn said<'a>(
     entry: &'a LogEntry,
-    calls: &BTreeMap<&str, ToolUse>,
+    calls: &BTreeMap<&str, Call>,
     conventions: &dyn AgentConventions,
 ) -> Option<Said<'a>> {
     if entry.kind == EntryKind::Note {
@@ -100,9 +128,11 @@ pub(super) fn said<'a>(
             // A model's reasoning is not part of the conversation.
             Part::Reasoning { .. } => {}
             Part::ToolCall {
-                name, arguments, ..
+                id,
+                name,
+                arguments,
             } => lines.push(Line {
-                before: format!("call {name} ").into(),
+                before: called(name, calls.get(id.as_str())).into(),
                 text: arguments.as_str().into(),
                 kind: LineKind::Arguments,
             }),
@@ -112,8 +142,16 @@ pub(super) fn said<'a>(
                 is_error,
             } => {
                 let call = calls.get(call_id.as_str());
+                let (told, number) = (
+                    call.map(|call| &call.told),
+                    call.and_then(|call| call.number),
+                );
                 let text = result_text(content);
-                lines.push(result(call, &text, *is_error == Some(true), conventions));
+                let mut line = result(told, &text, *is_error == Some(true), conventions);
+                if let Some(number) = number {
+                    line.before = format!("#{number} {}", line.before).into();
+                }
+                lines.push(line);
             }
             Part::Image(media) => lines.push(word(medium("image", media))),
             Part::File(media) => lines.push(word(medium("file", media))),
@@ -131,6 +169,17 @@ pub(super) fn said<'a>(
     };
     lines.extend(added);
     (!lines.is_empty()).then_some(Said { speaker, lines })
+}
+
+/// Returns the words before the arguments of a tool call: its name, its number if others ran at the same time, and whether its
+/// result is missing.
+fn called(name: &str, call: Option<&Call>) -> String {
+    let number = call.and_then(|call| call.number);
+    let number = number.map_or_else(String::new, |number| format!("#{number}"));
+    match call {
+        Some(call) if !call.is_answered => format!("call {name}{number} (no result) "),
+        _ => format!("call {name}{number} "),
+    }
 }
 
 fn word<'a>(text: String) -> Line<'a> {
@@ -315,6 +364,49 @@ mod tests {
         ] {
             assert_eq!(shown(nothing.clone(), &Agent), None, "{nothing:?}");
         }
+    }
+
+    #[test]
+    fn calls_at_the_same_time_have_numbers_and_unanswered_ones_say_so() {
+        let call = |id: &str| Part::ToolCall {
+            id: id.to_owned(),
+            name: "Read".to_owned(),
+            arguments: RawJson::parse("{}").unwrap(),
+        };
+        let parts = |parts: Vec<Part>| Message {
+            parts,
+            ..Message::assistant("")
+        };
+        let entries = [
+            parts(vec![call("a")]),
+            Message::tool_result("a", "one"),
+            parts(vec![call("b"), call("c")]),
+            Message::tool_result("c", "three"),
+            Message::tool_result("b", "two"),
+            parts(vec![call("d")]),
+        ]
+        .map(entry);
+        let source: Vec<Source<'_>> = entries.iter().map(Source::from).collect();
+        let calls = calls(&source, &GenericConventions);
+        let lines = entries
+            .iter()
+            .filter_map(|entry| said(entry, &calls, &GenericConventions));
+        let lines: Vec<String> = lines
+            .flat_map(|said| said.lines)
+            .map(|line| format!("{}{}", line.before, line.text))
+            .collect();
+        assert_eq!(
+            lines,
+            [
+                "call Read {}",
+                "result: one",
+                "call Read#1 {}",
+                "call Read#2 {}",
+                "#2 result: three",
+                "#1 result: two",
+                "call Read (no result) {}",
+            ]
+        );
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
-use memory_model::LogEntry;
+use memory_model::{LogEntry, Message};
 use model_client::{ChatModel, ChatPrompt, Completion, Failure};
 use summarize_escalation::testing::{self, Answer, Scripted};
 use summarize_escalation::{
@@ -79,6 +79,28 @@ fn each_rule_finds_its_fault() {
             rules(text)
         );
     }
+}
+
+#[test]
+fn a_source_whose_words_are_gone_may_be_told_in_other_words() {
+    let hidden = |n: usize| Message::user(format!("[HIDDEN len={n} sum=9f3a{n}c07e]"));
+    let log = testing::log((0..60).map(hidden).collect(), &HeuristicEstimator::Bytes4);
+    let source: Vec<Source<'_>> = log.iter().map(Source::from).collect();
+    let summary = "All messages were replaced by placeholders that give their length and a checksum, so the \
+                   conversation's subject, decisions and constraints cannot be known from this segment.";
+    let scores = measure(summary, &request(&source, 60));
+    let faults: Vec<&str> = scores.faults.iter().map(|fault| fault.rule()).collect();
+    assert!(faults.is_empty(), "{faults:?}");
+    // The messages themselves are no summary, although none of them is long.
+    let copy: String = (5..30)
+        .map(|n| format!("[HIDDEN len={n} sum=9f3a{n}c07e]\n"))
+        .collect();
+    let scores = measure(&copy, &request(&source, 200));
+    assert!(
+        scores.faults.iter().any(|fault| fault.rule() == "copied"),
+        "{:?}",
+        scores.faults
+    );
 }
 
 #[test]

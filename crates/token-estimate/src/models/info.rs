@@ -74,8 +74,64 @@ pub struct ModelInfo {
     /// Number of tokens that the provider adds once to a request with tools, in addition to the tools' own cost. `None`
     /// uses the estimator's [`tools_overhead`](TokenEstimator::tools_overhead).
     pub tools_overhead: Option<u64>,
+    /// Prices of the model's tokens. `None` if they are not known.
+    pub prices: Option<TokenPrices>,
     /// Day on which the row was last compared with its source, such as `2026-11-23`.
     pub as_of: Cow<'static, str>,
+}
+
+/// List prices of a model's tokens at its provider, in billionths of a US dollar for each token. The same number is the
+/// price of a million tokens, in thousandths of a dollar.
+///
+/// ```
+/// use token_estimate::models;
+///
+/// let prices = models::get("gpt-5-mini")?.prices.expect("the table has its prices");
+/// // 0.25 dollars for a million tokens.
+/// assert_eq!(prices.input, 250);
+/// # Ok::<(), token_estimate::Error>(())
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct TokenPrices {
+    /// Price of a token in a prompt.
+    pub input: u64,
+    /// Price of a token in a prompt that the provider reads from its cache of prompts. `None` if there is no separate
+    /// price.
+    pub cached_input: Option<u64>,
+    /// Price of a token in a prompt that the provider writes to its cache. `None` if there is no separate price.
+    pub cache_write: Option<u64>,
+    /// Price of a token in an answer, including reasoning.
+    pub output: u64,
+    /// Largest prompt for which the prices hold, in tokens. Longer prompts cost more. `None` if they hold for all.
+    pub max_prompt: Option<u64>,
+    /// Address of the page with the prices. Empty for prices that the caller agreed with its provider.
+    pub source: &'static str,
+}
+
+impl TokenPrices {
+    /// Creates prices of tokens in prompts and answers, without separate prices for cached tokens, and without a source.
+    pub const fn new(input: u64, output: u64) -> Self {
+        Self {
+            input,
+            cached_input: None,
+            cache_write: None,
+            output,
+            max_prompt: None,
+            source: "",
+        }
+    }
+
+    /// Returns an error text if the prices contradict each other.
+    fn fault(&self) -> Option<&'static str> {
+        let cached = self.cached_input.unwrap_or(self.input);
+        let written = self.cache_write.unwrap_or(self.input);
+        match () {
+            () if cached > self.input => Some("its cached tokens cost more than others"),
+            () if written < cached => Some("writing to the cache costs less than reading from it"),
+            () if self.max_prompt == Some(0) => Some("its prices hold for no prompt"),
+            () => None,
+        }
+    }
 }
 
 impl ModelInfo {
@@ -97,8 +153,35 @@ impl ModelInfo {
             tokenizer: ModelTokenizer::Other,
             safety_factor: SafetyFactor::ONE,
             tools_overhead: None,
+            prices: None,
             as_of: as_of.into(),
         }
+    }
+
+    /// Sets the prices of a built-in row: [`TokenPrices::input`], [`TokenPrices::cached_input`],
+    /// [`TokenPrices::cache_write`] and [`TokenPrices::output`], the largest prompt for which they hold, and their page. 0
+    /// stands for `None`.
+    pub(super) const fn priced(
+        mut self,
+        (input, cached_input, cache_write, output): (u64, u64, u64, u64),
+        max_prompt: u64,
+        source: &'static str,
+    ) -> Self {
+        const fn some(number: u64) -> Option<u64> {
+            match number {
+                0 => None,
+                number => Some(number),
+            }
+        }
+        self.prices = Some(TokenPrices {
+            input,
+            cached_input: some(cached_input),
+            cache_write: some(cache_write),
+            output,
+            max_prompt: some(max_prompt),
+            source,
+        });
+        self
     }
 
     /// Returns the maximum input that the provider accepts in a request with at most `output` tokens of output, in
@@ -148,6 +231,8 @@ impl ModelInfo {
                 "{:?} is not a date: write `as_of` as in 2026-11-23",
                 self.as_of
             )
+        } else if let Some(fault) = self.prices.as_ref().and_then(TokenPrices::fault) {
+            fault.to_owned()
         } else {
             return Ok(());
         };

@@ -1,4 +1,4 @@
-//! A dated table of models: context windows, limits of input and output, tokenizers.
+//! A dated table of models: context windows, limits of input and output, tokenizers, prices.
 //!
 //! [`get`] finds a model of the built-in table. [`ModelTable`] adds rows of your own, or replaces outdated rows.
 //!
@@ -22,7 +22,7 @@ mod table;
 #[cfg(feature = "models-toml")]
 mod toml_rows;
 
-pub use info::{ModelInfo, ModelTokenizer};
+pub use info::{ModelInfo, ModelTokenizer, TokenPrices};
 
 use crate::Error;
 
@@ -86,7 +86,7 @@ impl ModelTable {
     /// Adds the rows in a TOML text. They replace rows with the same names. Requires the feature `models-toml`.
     ///
     /// `name`, `context_window`, `max_output` and `as_of` are required; the other fields of [`ModelInfo`] have the
-    /// defaults of [`ModelInfo::new`].
+    /// defaults of [`ModelInfo::new`]. The text has no prices.
     ///
     /// ```
     /// # use token_estimate::models::ModelTable;

@@ -8,6 +8,11 @@
 //! 1.5, 2.0 and 3 Pro, `chatgpt-4o-latest`) have the limits of their provider's last page on them. Tokenizers are those
 //! of `tiktoken/model.py`. Overheads of tools are Anthropic's table in its page on tool use; for models that the table
 //! lacks, its largest.
+//!
+//! Prices are from the same file, for ordinary requests, with the page that the file names for them. A row has no
+//! prices if the file has none or names no page, or if several hosts serve the model. All rows with prices that
+//! genai-prices 0.2.3 (MIT) also has were compared with it, and agree. By it the prices of Gemini 3.6 to 3.8 Flash hold
+//! until the end of 2026, and are twice as high from then on.
 
 use std::borrow::Cow;
 
@@ -17,6 +22,11 @@ use crate::{SafetyFactor, tool};
 
 /// Day on which all rows were compared with their sources.
 const AS_OF: &str = "2026-11-23";
+
+/// Pages with the prices of most models of a provider.
+const OPENAI: &str = "https://developers.openai.com/api/docs/pricing";
+const ANTHROPIC: &str = "https://platform.claude.com/docs/en/about-claude/pricing";
+const GOOGLE: &str = "https://ai.google.dev/gemini-api/docs/pricing";
 
 /// Safety factor of Claude Opus 4.7 and later models. By Anthropic's announcement, the tokenizer of Opus 4.7 gives up
 /// to 1.35 times the tokens of the one before. Later models are assumed to have the same tokenizer.
@@ -39,6 +49,7 @@ const fn row(
         tokenizer,
         safety_factor,
         tools_overhead,
+        prices: None,
         as_of: Cow::Borrowed(AS_OF),
     }
 }
@@ -100,81 +111,142 @@ const fn limited(name: &'static str, window: u64, max_input: u64, max_output: u6
     )
 }
 
-/// The built-in rows, sorted by provider, the latest models first.
+/// The built-in rows, sorted by provider, the latest models first. The prices are for a token in a prompt, for one
+/// that is cached, for one that is written to the cache, and for one in an answer; then the largest prompt for which they hold. 0
+/// stands for none.
+#[rustfmt::skip] // A row is on one line, and its prices on the next.
 pub(super) static MODELS: &[ModelInfo] = &[
     // OpenAI.
-    openai("gpt-6.1-sol", 1_050_000, Some(922_000), 128_000, Other),
-    openai("gpt-6.1-terra", 1_050_000, Some(922_000), 128_000, Other),
-    openai("gpt-6-astra", 1_050_000, Some(922_000), 128_000, Other),
-    openai("gpt-6-sol", 1_050_000, Some(922_000), 128_000, Other),
-    openai("gpt-6-luna", 1_050_000, Some(922_000), 128_000, Other),
+    openai("gpt-6.1-sol", 1_050_000, Some(922_000), 128_000, Other)
+        .priced((2_000, 100, 2_500, 10_000), 272_000, OPENAI),
+    openai("gpt-6.1-terra", 1_050_000, Some(922_000), 128_000, Other)
+        .priced((1_000, 50, 1_250, 5_000), 272_000, OPENAI),
+    openai("gpt-6-astra", 1_050_000, Some(922_000), 128_000, Other)
+        .priced((10_000, 1_000, 12_500, 50_000), 272_000, OPENAI),
+    openai("gpt-6-sol", 1_050_000, Some(922_000), 128_000, Other)
+        .priced((2_000, 200, 2_500, 10_000), 272_000, OPENAI),
+    openai("gpt-6-luna", 1_050_000, Some(922_000), 128_000, Other)
+        .priced((100, 10, 125, 500), 272_000, OPENAI),
     openai("gpt-5.6", 1_050_000, Some(922_000), 128_000, O200k),
-    openai("gpt-5.6-sol", 1_050_000, Some(922_000), 128_000, O200k),
-    openai("gpt-5.6-terra", 1_050_000, Some(922_000), 128_000, O200k),
-    openai("gpt-5.6-luna", 1_050_000, Some(922_000), 128_000, O200k),
-    openai("gpt-5.5", 1_050_000, Some(922_000), 128_000, O200k),
-    openai("gpt-5.5-pro", 1_050_000, Some(922_000), 128_000, O200k),
-    openai("gpt-5.4", 1_050_000, Some(922_000), 128_000, O200k),
-    openai("gpt-5.4-pro", 1_050_000, Some(922_000), 128_000, O200k),
-    openai("gpt-5.4-mini", 400_000, Some(272_000), 128_000, O200k),
-    openai("gpt-5.4-nano", 400_000, Some(272_000), 128_000, O200k),
-    openai("gpt-5.3-codex", 400_000, Some(272_000), 128_000, O200k),
-    openai("gpt-5.2", 400_000, Some(272_000), 128_000, O200k),
-    openai("gpt-5.2-pro", 400_000, Some(272_000), 128_000, O200k),
-    openai("gpt-5.2-codex", 400_000, Some(272_000), 128_000, O200k),
-    openai("gpt-5.1", 400_000, Some(272_000), 128_000, O200k),
-    openai("gpt-5.1-codex", 400_000, Some(272_000), 128_000, O200k),
-    openai("gpt-5.1-codex-mini", 400_000, Some(272_000), 128_000, O200k),
-    openai("gpt-5.1-codex-max", 400_000, Some(272_000), 128_000, O200k),
-    openai("gpt-5", 400_000, Some(272_000), 128_000, O200k),
-    openai("gpt-5-mini", 400_000, Some(272_000), 128_000, O200k),
-    openai("gpt-5-nano", 400_000, Some(272_000), 128_000, O200k),
-    openai("gpt-5-codex", 400_000, Some(272_000), 128_000, O200k),
-    openai("gpt-5-pro", 400_000, Some(128_000), 272_000, O200k),
+    openai("gpt-5.6-sol", 1_050_000, Some(922_000), 128_000, O200k)
+        .priced((4_000, 400, 5_000, 20_000), 272_000, OPENAI),
+    openai("gpt-5.6-terra", 1_050_000, Some(922_000), 128_000, O200k)
+        .priced((2_000, 200, 2_500, 12_000), 272_000, OPENAI),
+    openai("gpt-5.6-luna", 1_050_000, Some(922_000), 128_000, O200k)
+        .priced((200, 20, 250, 1_200), 272_000, OPENAI),
+    openai("gpt-5.5", 1_050_000, Some(922_000), 128_000, O200k)
+        .priced((5_000, 500, 0, 30_000), 272_000, OPENAI),
+    openai("gpt-5.5-pro", 1_050_000, Some(922_000), 128_000, O200k)
+        .priced((30_000, 0, 0, 180_000), 272_000, OPENAI),
+    openai("gpt-5.4", 1_050_000, Some(922_000), 128_000, O200k)
+        .priced((2_500, 250, 0, 15_000), 272_000, OPENAI),
+    openai("gpt-5.4-pro", 1_050_000, Some(922_000), 128_000, O200k)
+        .priced((30_000, 0, 0, 180_000), 272_000, OPENAI),
+    openai("gpt-5.4-mini", 400_000, Some(272_000), 128_000, O200k)
+        .priced((750, 75, 0, 4_500), 0, OPENAI),
+    openai("gpt-5.4-nano", 400_000, Some(272_000), 128_000, O200k)
+        .priced((200, 20, 0, 1_250), 0, OPENAI),
+    openai("gpt-5.3-codex", 400_000, Some(272_000), 128_000, O200k)
+        .priced((1_750, 175, 0, 14_000), 0, OPENAI),
+    openai("gpt-5.2", 400_000, Some(272_000), 128_000, O200k)
+        .priced((1_750, 175, 0, 14_000), 0, OPENAI),
+    openai("gpt-5.2-pro", 400_000, Some(272_000), 128_000, O200k)
+        .priced((21_000, 0, 0, 168_000), 0, OPENAI),
+    openai("gpt-5.2-codex", 400_000, Some(272_000), 128_000, O200k)
+        .priced((1_750, 175, 0, 14_000), 0, "https://developers.openai.com/api/docs/models/gpt-5.2-codex"),
+    openai("gpt-5.1", 400_000, Some(272_000), 128_000, O200k)
+        .priced((1_250, 125, 0, 10_000), 0, OPENAI),
+    openai("gpt-5.1-codex", 400_000, Some(272_000), 128_000, O200k)
+        .priced((1_250, 125, 0, 10_000), 0, "https://developers.openai.com/api/docs/models/gpt-5.1-codex"),
+    openai("gpt-5.1-codex-mini", 400_000, Some(272_000), 128_000, O200k)
+        .priced((250, 25, 0, 2_000), 0, "https://developers.openai.com/api/docs/models/gpt-5.1-codex-mini"),
+    openai("gpt-5.1-codex-max", 400_000, Some(272_000), 128_000, O200k)
+        .priced((1_250, 125, 0, 10_000), 0, "https://developers.openai.com/api/docs/models/gpt-5.1-codex-max"),
+    openai("gpt-5", 400_000, Some(272_000), 128_000, O200k)
+        .priced((1_250, 125, 0, 10_000), 0, OPENAI),
+    openai("gpt-5-mini", 400_000, Some(272_000), 128_000, O200k)
+        .priced((250, 25, 0, 2_000), 0, OPENAI),
+    openai("gpt-5-nano", 400_000, Some(272_000), 128_000, O200k)
+        .priced((50, 5, 0, 400), 0, OPENAI),
+    openai("gpt-5-codex", 400_000, Some(272_000), 128_000, O200k)
+        .priced((1_250, 125, 0, 10_000), 0, "https://developers.openai.com/api/docs/models/gpt-5-codex"),
+    openai("gpt-5-pro", 400_000, Some(128_000), 272_000, O200k)
+        .priced((15_000, 0, 0, 120_000), 0, OPENAI),
     openai("gpt-5.3-chat", 128_000, None, 16_384, O200k),
     openai("gpt-5.2-chat", 128_000, None, 16_384, O200k),
     openai("gpt-5.1-chat", 128_000, None, 16_384, O200k),
     openai("gpt-5-chat", 128_000, None, 16_384, O200k),
-    openai("gpt-4.1", 1_047_576, None, 32_768, O200k),
-    openai("gpt-4.1-mini", 1_047_576, None, 32_768, O200k),
-    openai("gpt-4.1-nano", 1_047_576, None, 32_768, O200k),
-    openai("gpt-4o", 128_000, None, 16_384, O200k),
-    openai("gpt-4o-mini", 128_000, None, 16_384, O200k),
+    openai("gpt-4.1", 1_047_576, None, 32_768, O200k)
+        .priced((2_000, 500, 0, 8_000), 0, OPENAI),
+    openai("gpt-4.1-mini", 1_047_576, None, 32_768, O200k)
+        .priced((400, 100, 0, 1_600), 0, OPENAI),
+    openai("gpt-4.1-nano", 1_047_576, None, 32_768, O200k)
+        .priced((100, 25, 0, 400), 0, OPENAI),
+    openai("gpt-4o", 128_000, None, 16_384, O200k)
+        .priced((2_500, 1_250, 0, 10_000), 0, OPENAI),
+    openai("gpt-4o-mini", 128_000, None, 16_384, O200k)
+        .priced((150, 75, 0, 600), 0, OPENAI),
     openai("chatgpt-4o-latest", 128_000, None, 16_384, O200k),
-    openai("gpt-4o-2024-05-13", 128_000, None, 4_096, O200k),
-    openai("o4-mini", 200_000, None, 100_000, O200k),
-    openai("o3", 200_000, None, 100_000, O200k),
-    openai("o3-mini", 200_000, None, 100_000, O200k),
-    openai("o3-pro", 200_000, None, 100_000, O200k),
-    openai("o1", 200_000, None, 100_000, O200k),
-    openai("o1-pro", 200_000, None, 100_000, O200k),
+    openai("gpt-4o-2024-05-13", 128_000, None, 4_096, O200k)
+        .priced((5_000, 0, 0, 15_000), 0, OPENAI),
+    openai("o4-mini", 200_000, None, 100_000, O200k)
+        .priced((1_100, 275, 0, 4_400), 0, OPENAI),
+    openai("o3", 200_000, None, 100_000, O200k)
+        .priced((2_000, 500, 0, 8_000), 0, OPENAI),
+    openai("o3-mini", 200_000, None, 100_000, O200k)
+        .priced((1_100, 550, 0, 4_400), 0, OPENAI),
+    openai("o3-pro", 200_000, None, 100_000, O200k)
+        .priced((20_000, 0, 0, 80_000), 0, OPENAI),
+    openai("o1", 200_000, None, 100_000, O200k)
+        .priced((15_000, 7_500, 0, 60_000), 0, OPENAI),
+    openai("o1-pro", 200_000, None, 100_000, O200k)
+        .priced((150_000, 0, 0, 600_000), 0, OPENAI),
     openai("gpt-4-turbo", 128_000, None, 4_096, Cl100k),
     openai("gpt-4-0125-preview", 128_000, None, 4_096, Cl100k),
     openai("gpt-4-1106-preview", 128_000, None, 4_096, Cl100k),
     openai("gpt-4", 8_192, None, 4_096, Cl100k),
-    openai("gpt-4-0613", 8_192, None, 4_096, Cl100k),
-    openai("gpt-3.5-turbo", 16_385, None, 4_096, Cl100k),
-    openai("gpt-3.5-turbo-0125", 16_385, None, 4_096, Cl100k),
+    openai("gpt-4-0613", 8_192, None, 4_096, Cl100k)
+        .priced((30_000, 0, 0, 60_000), 0, OPENAI),
+    openai("gpt-3.5-turbo", 16_385, None, 4_096, Cl100k)
+        .priced((500, 0, 0, 1_500), 0, OPENAI),
+    openai("gpt-3.5-turbo-0125", 16_385, None, 4_096, Cl100k)
+        .priced((500, 0, 0, 1_500), 0, OPENAI),
     openai("gpt-oss-120b", 131_072, None, 131_072, O200k),
     openai("gpt-oss-20b", 131_072, None, 131_072, O200k),
     // Anthropic. The last figure is the larger of the two sizes that the provider states for the system prompt of
     // tools.
-    claude_since_4_7("claude-fable-5-1", 1_000_000, 128_000, 804),
-    claude_since_4_7("claude-fable-5", 1_000_000, 128_000, 804),
-    claude_since_4_7("claude-mythos-5-1", 1_000_000, 128_000, 804),
-    claude_since_4_7("claude-mythos-5", 1_000_000, 128_000, 804),
-    claude_since_4_7("claude-opus-5-5", 1_000_000, 128_000, 804),
-    claude_since_4_7("claude-sonnet-5-5", 1_000_000, 128_000, 804),
-    claude_since_4_7("claude-haiku-5-5", 1_000_000, 128_000, 804),
-    claude_since_4_7("claude-opus-5", 1_000_000, 128_000, 804),
-    claude_since_4_7("claude-sonnet-5", 1_000_000, 128_000, 474),
-    claude_since_4_7("claude-opus-4-8", 1_000_000, 128_000, 410),
-    claude_since_4_7("claude-opus-4-7", 1_000_000, 128_000, 804),
-    claude("claude-opus-4-6", 1_000_000, 128_000, 589),
-    claude("claude-sonnet-4-6", 1_000_000, 128_000, 589),
-    claude("claude-opus-4-5", 200_000, 64_000, 588),
-    claude("claude-sonnet-4-5", 200_000, 64_000, 588),
-    claude("claude-haiku-4-5", 200_000, 64_000, 588),
+    claude_since_4_7("claude-fable-5-1", 1_000_000, 128_000, 804)
+        .priced((10_000, 250, 12_500, 50_000), 0, ANTHROPIC),
+    claude_since_4_7("claude-fable-5", 1_000_000, 128_000, 804)
+        .priced((10_000, 1_000, 12_500, 50_000), 0, ANTHROPIC),
+    claude_since_4_7("claude-mythos-5-1", 1_000_000, 128_000, 804)
+        .priced((10_000, 250, 12_500, 50_000), 0, ANTHROPIC),
+    claude_since_4_7("claude-mythos-5", 1_000_000, 128_000, 804)
+        .priced((10_000, 1_000, 12_500, 50_000), 0, ANTHROPIC),
+    claude_since_4_7("claude-opus-5-5", 1_000_000, 128_000, 804)
+        .priced((4_000, 200, 5_000, 20_000), 0, ANTHROPIC),
+    claude_since_4_7("claude-sonnet-5-5", 1_000_000, 128_000, 804)
+        .priced((2_000, 100, 2_500, 10_000), 0, ANTHROPIC),
+    claude_since_4_7("claude-haiku-5-5", 1_000_000, 128_000, 804)
+        .priced((100, 10, 125, 500), 100_000, "https://platform.claude.com/docs/en/models/haiku-5-5/overview"),
+    claude_since_4_7("claude-opus-5", 1_000_000, 128_000, 804)
+        .priced((5_000, 500, 6_250, 25_000), 0, ANTHROPIC),
+    claude_since_4_7("claude-sonnet-5", 1_000_000, 128_000, 474)
+        .priced((2_000, 200, 2_500, 10_000), 0, ANTHROPIC),
+    claude_since_4_7("claude-opus-4-8", 1_000_000, 128_000, 410)
+        .priced((5_000, 500, 6_250, 25_000), 0, ANTHROPIC),
+    claude_since_4_7("claude-opus-4-7", 1_000_000, 128_000, 804)
+        .priced((5_000, 500, 6_250, 25_000), 0, ANTHROPIC),
+    claude("claude-opus-4-6", 1_000_000, 128_000, 589)
+        .priced((5_000, 500, 6_250, 25_000), 0, ANTHROPIC),
+    claude("claude-sonnet-4-6", 1_000_000, 128_000, 589)
+        .priced((3_000, 300, 3_750, 15_000), 0, ANTHROPIC),
+    claude("claude-opus-4-5", 200_000, 64_000, 588)
+        .priced((5_000, 500, 6_250, 25_000), 0, ANTHROPIC),
+    claude("claude-sonnet-4-5", 200_000, 64_000, 588)
+        .priced((3_000, 300, 3_750, 15_000), 0, ANTHROPIC),
+    claude("claude-haiku-4-5", 200_000, 64_000, 588)
+        .priced((1_000, 100, 1_250, 5_000), 0, ANTHROPIC),
     claude("claude-opus-4-1", 200_000, 32_000, 346),
     claude("claude-opus-4", 200_000, 32_000, 346),
     claude("claude-opus-4-0", 200_000, 32_000, 346),
@@ -187,23 +259,39 @@ pub(super) static MODELS: &[ModelInfo] = &[
     claude("claude-3-sonnet", 200_000, 4_096, 235),
     claude("claude-3-haiku", 200_000, 4_096, 340),
     // Google.
-    gemini("gemini-4-argon", 1_048_576, 1_048_576),
-    gemini("gemini-3.8-flash", 1_048_576, 65_536),
-    gemini("gemini-3.7-flash", 1_048_576, 65_536),
-    gemini("gemini-3.6-flash", 1_048_576, 65_536),
-    gemini("gemini-3.5-flash", 1_048_576, 65_536),
-    gemini("gemini-3.5-flash-lite", 1_048_576, 65_536),
-    gemini("gemini-3.1-pro-preview", 1_048_576, 65_536),
-    gemini("gemini-3.1-flash-lite", 1_048_576, 65_536),
-    gemini("gemini-3.1-flash-lite-preview", 1_048_576, 65_536),
+    gemini("gemini-4-argon", 1_048_576, 1_048_576)
+        .priced((2_000, 100, 0, 10_000), 0, GOOGLE),
+    gemini("gemini-3.8-flash", 1_048_576, 65_536)
+        .priced((750, 75, 0, 3_750), 0, GOOGLE),
+    gemini("gemini-3.7-flash", 1_048_576, 65_536)
+        .priced((750, 75, 0, 3_750), 0, GOOGLE),
+    gemini("gemini-3.6-flash", 1_048_576, 65_536)
+        .priced((750, 75, 0, 3_750), 0, GOOGLE),
+    gemini("gemini-3.5-flash", 1_048_576, 65_536)
+        .priced((1_500, 150, 0, 9_000), 0, GOOGLE),
+    gemini("gemini-3.5-flash-lite", 1_048_576, 65_536)
+        .priced((300, 30, 0, 2_500), 0, GOOGLE),
+    gemini("gemini-3.1-pro-preview", 1_048_576, 65_536)
+        .priced((2_000, 200, 0, 12_000), 200_000, GOOGLE),
+    gemini("gemini-3.1-flash-lite", 1_048_576, 65_536)
+        .priced((250, 25, 0, 1_500), 0, GOOGLE),
+    gemini("gemini-3.1-flash-lite-preview", 1_048_576, 65_536)
+        .priced((250, 25, 0, 1_500), 0, GOOGLE),
     gemini("gemini-3-pro-preview", 1_048_576, 65_536),
-    gemini("gemini-3-flash-preview", 1_048_576, 65_536),
-    gemini("gemini-2.5-pro", 1_048_576, 65_536),
-    gemini("gemini-2.5-flash", 1_048_576, 65_536),
-    gemini("gemini-2.5-flash-lite", 1_048_576, 65_536),
-    gemini("gemini-pro-latest", 1_048_576, 65_536),
-    gemini("gemini-flash-latest", 1_048_576, 65_536),
-    gemini("gemini-flash-lite-latest", 1_048_576, 65_536),
+    gemini("gemini-3-flash-preview", 1_048_576, 65_536)
+        .priced((500, 50, 0, 3_000), 0, GOOGLE),
+    gemini("gemini-2.5-pro", 1_048_576, 65_536)
+        .priced((1_250, 125, 0, 10_000), 200_000, GOOGLE),
+    gemini("gemini-2.5-flash", 1_048_576, 65_536)
+        .priced((300, 30, 0, 2_500), 0, GOOGLE),
+    gemini("gemini-2.5-flash-lite", 1_048_576, 65_536)
+        .priced((100, 10, 0, 400), 0, GOOGLE),
+    gemini("gemini-pro-latest", 1_048_576, 65_536)
+        .priced((2_000, 200, 0, 12_000), 200_000, GOOGLE),
+    gemini("gemini-flash-latest", 1_048_576, 65_536)
+        .priced((750, 75, 0, 3_750), 0, GOOGLE),
+    gemini("gemini-flash-lite-latest", 1_048_576, 65_536)
+        .priced((300, 30, 0, 2_500), 0, GOOGLE),
     gemini("gemini-2.0-flash", 1_048_576, 8_192),
     gemini("gemini-2.0-flash-lite", 1_048_576, 8_192),
     gemini("gemini-1.5-pro", 2_097_152, 8_192),

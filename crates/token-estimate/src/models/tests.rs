@@ -133,6 +133,67 @@ fn facts_of_providers_pages() {
 }
 
 #[test]
+fn every_price_names_the_page_of_the_models_provider() {
+    let mut priced = 0;
+    for row in table::MODELS {
+        let name = &row.name;
+        let Some(prices) = row.prices else { continue };
+        priced += 1;
+        let host = match () {
+            () if name.starts_with("claude") => "https://platform.claude.com/docs/",
+            () if name.starts_with("gemini") => "https://ai.google.dev/gemini-api/docs/",
+            () => "https://developers.openai.com/api/docs/",
+        };
+        assert!(prices.source.starts_with(host), "{name}: {}", prices.source);
+        assert!(prices.output > prices.input && prices.input > 0, "{name}");
+        assert!(
+            prices
+                .cached_input
+                .is_none_or(|cached| cached < prices.input)
+        );
+        assert!(prices.cache_write.is_none_or(|write| write > prices.input));
+        assert!(prices.max_prompt.is_none_or(|most| most >= 100_000));
+    }
+    assert!(priced > 70, "{priced} rows have prices");
+    // Several hosts serve these, at their own prices.
+    for name in [
+        "gpt-oss-20b",
+        "llama-3.3-70b-instruct",
+        "qwen3-32b",
+        "gemma-3-27b-it",
+    ] {
+        assert_eq!(get(name).unwrap().prices, None, "{name}");
+    }
+}
+
+#[test]
+fn known_prices_have_the_right_unit() {
+    // Dollars for a million tokens: prompt, cached, written to the cache, answer.
+    for (name, input, cached, written, output) in [
+        ("gpt-5", 1.25, Some(0.125), None, 10.0),
+        ("gpt-4.1-mini", 0.4, Some(0.1), None, 1.6),
+        ("o3", 2.0, Some(0.5), None, 8.0),
+        ("claude-sonnet-4-5", 3.0, Some(0.3), Some(3.75), 15.0),
+        ("claude-haiku-4-5", 1.0, Some(0.1), Some(1.25), 5.0),
+        ("gemini-2.5-flash", 0.3, Some(0.03), None, 2.5),
+        ("gemini-2.5-pro", 1.25, Some(0.125), None, 10.0),
+    ] {
+        let prices = get(name).unwrap().prices.unwrap();
+        let dollars = |price: u64| price as f64 / 1_000.0;
+        let found = (
+            dollars(prices.input),
+            prices.cached_input.map(dollars),
+            prices.cache_write.map(dollars),
+            dollars(prices.output),
+        );
+        assert_eq!(found, (input, cached, written, output), "{name}");
+    }
+    let longest = |name| get(name).unwrap().prices.unwrap().max_prompt;
+    assert_eq!(longest("gemini-2.5-pro"), Some(200_000));
+    assert_eq!(longest("claude-sonnet-4-5"), None);
+}
+
+#[test]
 fn rows_of_ones_own_are_added_and_replace_others() {
     let builtin = ModelTable::builtin().models().count();
     let row = ModelInfo::new("gpt-5", 500_000, 50_000, "2027-01-01");
@@ -189,6 +250,26 @@ fn rows_that_contradict_themselves_are_refused() {
                 ..good()
             },
             "safety factor",
+        ),
+        (
+            ModelInfo {
+                prices: Some(TokenPrices {
+                    cached_input: Some(11),
+                    ..TokenPrices::new(10, 20)
+                }),
+                ..good()
+            },
+            "cached tokens cost more",
+        ),
+        (
+            ModelInfo {
+                prices: Some(TokenPrices {
+                    max_prompt: Some(0),
+                    ..TokenPrices::new(10, 20)
+                }),
+                ..good()
+            },
+            "no prompt",
         ),
     ] {
         let error = ModelTable::builtin().with(row).unwrap_err();
