@@ -3,11 +3,11 @@
 mod doors;
 pub(crate) mod examples;
 mod retrieval;
+mod writing;
 
 use std::path::PathBuf;
 use std::time::Duration;
 
-use agent_memory::models::ApiKey;
 use agent_memory::providers::Provider;
 use agent_memory::{Mode, Strategy};
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
@@ -20,6 +20,7 @@ pub(crate) use self::doors::{Hook, Install};
 pub(crate) use self::doors::{Mcp, Names};
 use self::retrieval::named;
 pub(crate) use self::retrieval::{Describe, Expand, Files, Grep, Index, Recall, Vectors};
+pub(crate) use self::writing::{Given, Prompts, Reasoning, Writing};
 
 /// Exit codes in `--help`. `error.rs` assigns them.
 const EXIT_CODES: &str = "\
@@ -292,106 +293,6 @@ fn share(text: &str) -> Result<f64, String> {
     }
 }
 
-/// The summarizer's options.
-#[derive(Debug, Args)]
-pub(crate) struct Writing {
-    /// Summarizer: extractive, without a model or key, or PROVIDER:MODEL, such as openai:gpt-5-mini,
-    /// anthropic:claude-haiku-4-5, gemini:gemini-flash-latest, ollama:qwen3:8b, or compatible:NAME with --base-url;
-    /// responses:NAME is OpenAI's other API
-    #[arg(long, value_name = "SUMMARIZER", default_value = "extractive")]
-    pub(crate) summarizer: String,
-    /// Model to use if the first fails: MODEL of the same provider, or PROVIDER:MODEL
-    #[arg(long, value_name = "MODEL")]
-    pub(crate) fallback_model: Option<String>,
-    /// The provider's address, such as http://localhost:8000/v1: the part before /chat/completions, /responses,
-    /// /messages or /models [default: the provider's own]
-    #[arg(long, value_name = "URL")]
-    pub(crate) base_url: Option<String>,
-    /// The provider's key. Other users can see it while the program runs: use a file or the
-    /// environment instead [default: OPENAI_API_KEY, ANTHROPIC_API_KEY, GEMINI_API_KEY or
-    /// GOOGLE_API_KEY, COMPATIBLE_API_KEY, by provider]
-    #[arg(long, value_name = "KEY", value_parser = key)]
-    pub(crate) api_key: Option<ApiKey>,
-    /// File with the provider's key; - is standard input
-    #[arg(long, value_name = "PATH", conflicts_with = "api_key")]
-    pub(crate) api_key_file: Option<PathBuf>,
-    /// Additional instructions for the summarizer
-    #[arg(long, value_name = "TEXT")]
-    pub(crate) instructions: Option<String>,
-    /// Set of prompts for the model [default: standard]
-    #[arg(long, value_enum, value_name = "SET")]
-    pub(crate) prompts: Option<Prompts>,
-    /// Size of the summarizing model's window, in tokens; a longer source is summarised in parts
-    /// [default: no limit]
-    #[arg(long, value_name = "TOKENS", value_parser = clap::value_parser!(u64).range(1..))]
-    pub(crate) model_window: Option<u64>,
-    /// Minimum share of its source's identifiers, paths, addresses and codes that a model's summary
-    /// retains, from 0 to 1; 0 checks none [default: 0.1]
-    #[arg(long, value_name = "SHARE", value_parser = share_or_none)]
-    pub(crate) min_retained: Option<f64>,
-    /// Time-out of one attempt at a call, in seconds [default: 120]. A silent endpoint delays a call
-    /// by all attempts and the pauses of 1, 2, 4 … seconds between them: 363 seconds by default.
-    /// After 3 failed calls no call is made for a minute
-    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=86_400))]
-    pub(crate) model_timeout: Option<u64>,
-    /// Maximum number of attempts at a call that times out or fails temporarily [default: 3]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100))]
-    pub(crate) model_attempts: Option<u32>,
-    /// Maximum time without a byte from the endpoint, in seconds, before and during an answer. An
-    /// endpoint may read a long prompt for minutes before its first byte [default: no limit]
-    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=86_400))]
-    pub(crate) idle_timeout: Option<u64>,
-    /// Maximum number of concurrent calls [default: 1 for an endpoint on this machine, otherwise 4]
-    #[arg(long, value_name = "N", value_parser = calls)]
-    pub(crate) model_calls: Option<usize>,
-    /// Amount of reasoning before an answer. A model that does not reason rejects it [default: the model's own]
-    #[arg(long, value_enum, value_name = "EFFORT")]
-    pub(crate) reasoning: Option<Reasoning>,
-}
-
-/// Parses a number of concurrent calls.
-fn calls(text: &str) -> Result<usize, String> {
-    match text.parse() {
-        Ok(calls @ 1..=1_000) => Ok(calls),
-        _ => Err("give a number from 1 to 1000".to_owned()),
-    }
-}
-
-/// Amounts of reasoning.
-#[derive(Debug, Clone, Copy, ValueEnum)]
-pub(crate) enum Reasoning {
-    /// The model does not reason
-    None,
-    /// As little as it can
-    Minimal,
-    /// Less than usual
-    Low,
-    /// As much as usual
-    Medium,
-    /// More than usual
-    High,
-}
-
-/// Sets of prompts.
-#[derive(Debug, Clone, Copy, ValueEnum)]
-pub(crate) enum Prompts {
-    /// A short list of facts to keep and to drop
-    Standard,
-    /// The same, with a mark of importance for each line: a context with little room shows the most important ones
-    RankedLines,
-    /// A handoff of seven sections
-    HandoffSections,
-    /// A checkpoint of six sections
-    Checkpoint,
-    /// Nine numbered sections, after notes that are dropped
-    NumberedSections,
-}
-
-/// Wraps a key in a type that never shows it.
-fn key(text: &str) -> Result<ApiKey, std::convert::Infallible> {
-    Ok(ApiKey::new(text))
-}
-
 /// Arguments of `redo`.
 #[derive(Debug, Args)]
 pub(crate) struct Redo {
@@ -406,6 +307,10 @@ pub(crate) struct Redo {
     /// Rewrite the extracts of older versions, without a model
     #[arg(long, conflicts_with_all = ["summarizer", "max_calls"])]
     pub(crate) extracts: bool,
+    /// Rewrite this summary and those above it, although a model wrote it; may be given several times. Until it is
+    /// rewritten, every redo selects it, and no other summary is made from it while the view fits without one
+    #[arg(long, value_name = "SUMMARY", conflicts_with = "extracts")]
+    pub(crate) again: Vec<String>,
     /// Print the summaries to rewrite, and with a summarizer the cost of it, without calling a model or changing
     /// the database
     #[arg(long)]
@@ -764,13 +669,4 @@ pub(crate) struct Completions {
     /// The shell
     #[arg(value_enum)]
     pub(crate) shell: clap_complete::Shell,
-}
-
-/// Parses a share from 0 to 1.
-fn share_or_none(text: &str) -> Result<f64, String> {
-    let share = text
-        .parse()
-        .ok()
-        .filter(|share| (0.0..=1.0).contains(share));
-    share.ok_or_else(|| "give a number from 0 to 1, such as 0.3".to_owned())
 }

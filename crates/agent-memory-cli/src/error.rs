@@ -181,7 +181,7 @@ pub(crate) fn held(held: Option<&LeaseHolder>) -> Failure {
                 None => text.push_str(&held.owner),
             }
             text.push_str(&format!(
-                " works on the same summaries, until {} at the latest",
+                " works on the same summaries; its lease lasts until {}",
                 held.until
             ));
         }

@@ -172,6 +172,14 @@ impl Progress {
 
     /// Handles an event about an attempt. Without a terminal, returns the line to print about it, if any.
     fn observe(&self, event: &AttemptEvent<'_>, now: Instant) -> Option<String> {
+        if let AttemptKind::Waiting { again_in } = event.kind {
+            // No attempt is shown meanwhile, so the line is printed on a terminal too.
+            return Some(format!(
+                "model {}: it fails, and is asked again in {} s",
+                event.model,
+                again_in.as_secs()
+            ));
+        }
         let mut state = self.state();
         if let AttemptKind::Started { timeout } = event.kind {
             let attempt = Attempt {
@@ -225,7 +233,7 @@ impl Drop for Progress {
 impl CallObserver for Progress {
     fn attempt(&self, event: &AttemptEvent<'_>) {
         if let Some(line) = self.observe(event, Instant::now()) {
-            note(&line);
+            self.aside(&line);
         }
     }
 }
@@ -332,5 +340,16 @@ mod tests {
              attempt in 1 s"
         );
         assert_eq!(progress.tick(start + SECOND * 300), None);
+        let waiting = event(
+            2,
+            0,
+            AttemptKind::Waiting {
+                again_in: SECOND * 60,
+            },
+        );
+        assert_eq!(
+            progress.observe(&waiting, start).unwrap(),
+            "model small: it fails, and is asked again in 60 s"
+        );
     }
 }

@@ -9,7 +9,7 @@ use agent_memory::models::Guards;
 use agent_memory::models::{
     ANTHROPIC_BASE_URL, AnthropicMessages, ApiKey, GEMINI_BASE_URL, GeminiGenerate,
     OLLAMA_BASE_URL, OPENAI_BASE_URL, OpenAiCompatible, OpenAiResponses, ReasoningEffort,
-    is_this_machine, public_url,
+    is_this_machine,
 };
 use agent_memory::summaries::{ChatModel, Gate, LlmSummarizer, ModelWindow, PromptSet, Share};
 use agent_memory::{
@@ -20,13 +20,10 @@ use agent_memory::{
 };
 
 use crate::app::App;
-use crate::args::{Policy, Prompts, Reasoning, Writing};
+use crate::args::{Given, Policy, Prompts, Reasoning, Writing};
 use crate::config::Config;
 use crate::error::{Failure, Kind};
 use crate::progress::Progress;
-
-/// Name of the summarizer that needs no model.
-const EXTRACTIVE: &str = "extractive";
 
 /// A known provider of models.
 struct Provider {
@@ -118,26 +115,10 @@ impl Writers {
             "--fallback-model",
             args.fallback_model.as_deref().unwrap_or_default(),
         )?;
-        if args.summarizer == EXTRACTIVE {
-            for (flag, given) in [
-                ("--fallback-model", args.fallback_model.is_some()),
-                ("--prompts", args.prompts.is_some()),
-                ("--model-window", args.model_window.is_some()),
-                ("--min-retained", args.min_retained.is_some()),
-                ("--model-timeout", args.model_timeout.is_some()),
-                ("--model-attempts", args.model_attempts.is_some()),
-                ("--model-calls", args.model_calls.is_some()),
-                ("--idle-timeout", args.idle_timeout.is_some()),
-                ("--reasoning", args.reasoning.is_some()),
-                ("--instructions", args.instructions.is_some()),
-                ("--base-url", args.base_url.is_some()),
-                ("--api-key", args.api_key.is_some()),
-                ("--api-key-file", args.api_key_file.is_some()),
-            ] {
-                if given {
-                    let text = format!("{flag} needs a model");
-                    return Err(usage(text).hint("give --summarizer PROVIDER:MODEL as well"));
-                }
+        if !args.has_model() {
+            if let Some(Given { flag, .. }) = args.given().first() {
+                let text = format!("{flag} needs a model");
+                return Err(usage(text).hint("give --summarizer PROVIDER:MODEL as well"));
             }
             return Ok(Self::default());
         }
@@ -240,7 +221,7 @@ fn on_this_machine(provider: &Provider, base_url: Option<&str>) -> bool {
     base_url.or(provider.base_url).is_some_and(is_this_machine)
 }
 
-/// Returns the default guards with the requested time-out and numbers of attempts and of concurrent calls. A server on
+/// Returns the default guards with the requested time-out, wait, and numbers of attempts and of concurrent calls. A server on
 /// this machine mostly answers one call at a time: others would wait in line, and their time would pass.
 fn guards(args: &Writing, own_machine: bool) -> GuardPolicy {
     let mut guards = GuardPolicy::default();
@@ -250,17 +231,18 @@ fn guards(args: &Writing, own_machine: bool) -> GuardPolicy {
     if let (Some(attempts), Some(retry)) = (args.model_attempts, &mut guards.retry) {
         retry.attempts = attempts;
     }
+    guards.wait_millis = args.wait.map(|seconds| seconds.saturating_mul(1_000));
     if let Some(calls) = args.model_calls.or(own_machine.then_some(1)) {
         guards.concurrency = Some(calls);
     }
     guards
 }
 
-/// Returns a line about the summaries that the model did not write; `None` if there are none. `redo` is the command
-/// that asks the model again.
-pub(crate) fn model_failures(report: &ModelReport, redo: &str) -> Option<String> {
+/// Returns a line about the summaries that the model did not write; `None` if there are none. `next` is the command that
+/// asks the model again.
+pub(crate) fn model_failures(report: &ModelReport, next: &str) -> Option<String> {
     let advice = report.advice().filter(|_| !report.is_ok())?;
-    Some(format!("{report}: {advice}, then run {redo}"))
+    Some(format!("{report}: {advice}, then run {next}"))
 }
 
 /// Returns a summarizer that calls a model, with the requested prompts and window.
@@ -377,14 +359,13 @@ fn key_in(path: &Path) -> Result<ApiKey, Failure> {
     }
 }
 
-/// Returns the command that rewrites a session's summaries with the same provider. The provider's address in it has no
-/// user info and no query.
-pub(crate) fn redo_command(app: &App, args: &Writing, session: &str) -> String {
-    let mut words = vec!["redo", "--summarizer", &args.summarizer];
-    let address = args.base_url.as_deref().and_then(public_url);
-    if let Some(url) = &address {
-        words.extend(["--base-url", url]);
-    }
+/// Returns the command that rewrites a session's summaries with the same model and options. `more` are further options.
+/// No key is in it, and the provider's address has no user info and no query.
+pub(crate) fn redo_command(app: &App, args: &Writing, more: &[&str], session: &str) -> String {
+    let options = args.words();
+    let mut words = vec!["redo"];
+    words.extend(options.iter().map(String::as_str));
+    words.extend(more);
     app.command(&words, &[session])
 }
 

@@ -26,6 +26,10 @@ pub struct CompactRequest {
     /// Whether to publish only prefetched summaries, without calling a model. If the summarizer needs no model, the
     /// request then runs an incremental compaction.
     pub ready_only: bool,
+    /// Maximum cost of the view (the compacted log), in tokens, up to which summaries of summaries wait for a model that
+    /// fails at the moment. Above it they are written without the model. With `None` they always wait. A turn takes its
+    /// budget instead.
+    pub fits: Option<u64>,
 }
 
 impl From<Mode> for CompactRequest {
@@ -96,6 +100,7 @@ impl Session {
         }
         let mut compaction = self.compaction(request.cancel);
         compaction.instructions = request.instructions;
+        compaction.fits = request.fits;
         Ok(self.run(&compaction, request.mode).await?)
     }
 
@@ -125,11 +130,15 @@ impl Session {
     /// Rewrites the summaries of the session's view (its compacted log) that were written without a model, with the
     /// memory's summarizer. Also rewrites every summary that was made from a rewritten one. With
     /// [`RedoPolicy::extracts`] it instead rewrites, without a model, the extracts of older versions of the extractive
-    /// summarizer. The old summaries stay in earlier versions of the view.
+    /// summarizer. With [`RedoPolicy::again`] it instead rewrites summaries that should not have been accepted, although a
+    /// model wrote them. The old summaries stay in earlier versions of the view.
+    ///
+    /// Two redos of a session's view do not run at the same time: the second ends at once with
+    /// [`RedoStop::Held`](compaction_runner::RedoStop::Held).
     ///
     /// # Errors
-    /// `Invalid` if summaries need a model and the memory's summarizer calls none, and `Store` if the store fails. A
-    /// failure of the summarizer is not an error but a stop reason.
+    /// `Invalid` if summaries need a model and the memory's summarizer calls none, `NotFound` if the view has no such
+    /// summary, and `Store` if the store fails. A failure of the summarizer is not an error but a stop reason.
     pub async fn redo(&self, request: impl Into<RedoRequest>) -> Result<RedoReport> {
         let request = request.into();
         if self.needs_no_model() && !request.policy.extracts {

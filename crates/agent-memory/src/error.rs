@@ -138,6 +138,7 @@ impl From<memory_store::Error> for Error {
 impl From<compaction_runner::Error> for Error {
     fn from(error: compaction_runner::Error) -> Self {
         let kind = match error.kind() {
+            memory_store::ErrorKind::NotFound => ErrorKind::NotFound,
             memory_store::ErrorKind::Invalid => ErrorKind::Invalid,
             kind => ErrorKind::Store(kind),
         };

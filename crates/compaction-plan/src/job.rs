@@ -163,6 +163,9 @@ pub enum StopReason {
     LostRace,
     /// Another owner is working on the planned summaries: it has leases (exclusive claims) on them.
     Held,
+    /// The view (the compacted log) fits, and the planned summaries wait for the model: it failed in a way that may pass,
+    /// or summaries are to be rewritten first.
+    WaitsForModel,
     /// An earlier compaction with the same policy failed to shorten the same view.
     Exhausted,
     /// The caller cancelled the compaction.

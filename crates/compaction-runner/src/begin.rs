@@ -15,9 +15,10 @@ use crate::events::{Event, JobDecision, SkipReason};
 use crate::leases::claim_all;
 use crate::open_job::{OpenJob, with_details};
 use crate::prepared::{Done, Prepared, Ready};
+use crate::rejected::{is_urgent, read_rejected};
 use crate::sources::{Entries, read_sources};
 use crate::summary::Written;
-use crate::watch::Watch;
+use crate::watch::{Rejected, Watch};
 
 /// State of a job (a change of the view) after its batch was begun.
 #[derive(Debug)]
@@ -56,9 +57,13 @@ pub(crate) async fn begin<'j>(
             ) {
                 (Err(done), _) => *done,
                 (Ok(opened), Some(text)) => supply(env, opened, text, watch.erasures()),
-                (Ok(opened), None) => {
-                    open.push((index, opened));
-                    continue;
+                (Ok(mut opened), None) => {
+                    if waits(env, &opened, watch).await? && !opened.may_do_without_model(watch) {
+                        opened.done(Prepared::Skipped(SkipReason::WaitsForModel))
+                    } else {
+                        open.push((index, opened));
+                        continue;
+                    }
                 }
             },
         };
@@ -105,6 +110,19 @@ async fn ask_hooks<'j>(
         begun.push(prepared.map(|prepared| Begun::Done(Done::unleased(job, prepared))));
     }
     (begun, supplied)
+}
+
+/// Returns whether a model is to rewrite one of a job's sources: the source was rejected, or written without the model
+/// after a failure that may pass.
+async fn waits(env: &Compaction<'_>, job: &OpenJob<'_>, watch: &Watch) -> Result<bool> {
+    let summaries = job.sources.summaries();
+    if summaries.is_empty() || env.stage == Stage::PublishReady {
+        return Ok(false);
+    }
+    let rejected = read_rejected(env, watch).await?;
+    Ok(summaries
+        .iter()
+        .any(|summary| is_urgent(summary, &rejected)))
 }
 
 /// Returns the reason for skipping a job with missing sources. Either another writer was first, or the job builds on a
@@ -198,8 +216,13 @@ async fn look_up<'j>(
         .store
         .summaries_by_source(env.conversation, &sources)
         .await?;
+    let rejected = match found.iter().any(Option::is_some) {
+        true => read_rejected(env, watch).await?,
+        false => Rejected::default(),
+    };
     let mut next = Vec::with_capacity(open.len());
     for ((index, job), found) in open.into_iter().zip(found) {
+        let found = found.filter(|found| !rejected.contains(&found.id));
         next.push((index, known(env, job, found, watch)));
     }
     Ok(next)

@@ -197,6 +197,9 @@ pub(crate) async fn skip(env: &Compaction<'_>, job: &Job, reason: SkipReason, ta
         SkipReason::CannotShrink => {
             tally.refused.insert(job_id(job));
         }
+        SkipReason::WaitsForModel => {
+            tally.waits.insert(job_id(job));
+        }
     }
     let range = job.range;
     env.emit(Event::Skipped { range, reason }).await;

@@ -62,6 +62,10 @@ pub struct Compaction<'a> {
     /// Maximum cost of the view (the compacted log) so that contexts can show all of it. `None` if it is not known. If
     /// it is known, the planner keeps only as many messages unchanged as fit.
     pub room: Option<Room>,
+    /// Maximum cost of the view (the compacted log), in tokens, up to which summaries of summaries wait for a model that
+    /// fails at the moment. Above it they are written without the model. `None` for the maximum of `room`. Without both
+    /// they always wait.
+    pub fits: Option<u64>,
     /// Reason for the compaction, for events. Default: [`CompactionReason::Manual`].
     pub reason: CompactionReason,
     /// State of the view (the compacted log) at the start of a run, if the caller has just read it. Used by runs,
@@ -119,6 +123,7 @@ impl<'a> Compaction<'a> {
             liveness: &NeverGone,
             instructions: None,
             room: None,
+            fits: None,
             reason: CompactionReason::Manual,
             snapshot: None,
             stage: Stage::Whole,
@@ -144,6 +149,16 @@ impl Compaction<'_> {
     /// Returns the name of the compacted view.
     pub(crate) fn view(&self) -> ViewName {
         self.planner.view()
+    }
+
+    /// Returns the number of tokens that a view of this cost must lose so that it fits. If no summary may wait, returns
+    /// `u64::MAX`.
+    pub(crate) fn excess(&self, tokens: u64) -> u64 {
+        let most = self.fits.or(self.room.map(|room| room.tokens));
+        match self.stage {
+            Stage::Fit => u64::MAX,
+            _ => most.map_or(0, |most| tokens.saturating_sub(most)),
+        }
     }
 
     /// Returns the extent to which the planner compacts the view.

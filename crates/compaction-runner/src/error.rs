@@ -17,6 +17,7 @@ enum Source {
     Store(memory_store::Error),
     Planner(BoxError),
     Result(String),
+    NotFound(String),
 }
 
 impl Error {
@@ -26,11 +27,19 @@ impl Error {
         Self { source }
     }
 
-    /// Returns the kind of the store's error. `Invalid` if the planner failed or a result is invalid.
+    /// Returns the error of a summary that the view does not have.
+    pub(crate) fn not_found(what: impl Into<String>) -> Self {
+        let source = Source::NotFound(what.into());
+        Self { source }
+    }
+
+    /// Returns the kind of the store's error. `Invalid` if the planner failed or a result is invalid, and `NotFound` if
+    /// the view has no such summary.
     pub fn kind(&self) -> memory_store::ErrorKind {
         match &self.source {
             Source::Store(error) => error.kind(),
             Source::Planner(_) | Source::Result(_) => memory_store::ErrorKind::Invalid,
+            Source::NotFound(_) => memory_store::ErrorKind::NotFound,
         }
     }
 }
@@ -41,6 +50,7 @@ impl fmt::Display for Error {
             Source::Store(error) => ("store", error),
             Source::Planner(error) => ("planner", error),
             Source::Result(what) => return write!(f, "the compaction was not published: {what}"),
+            Source::NotFound(what) => return f.write_str(what),
         };
         write!(
             f,
@@ -54,7 +64,7 @@ impl std::error::Error for Error {
         match &self.source {
             Source::Store(error) => error.source(),
             Source::Planner(error) => error.source(),
-            Source::Result(_) => None,
+            Source::Result(_) | Source::NotFound(_) => None,
         }
     }
 }

@@ -109,6 +109,9 @@ pub enum SkipReason {
     Lost,
     /// The job could not make its sources shorter.
     CannotShrink,
+    /// The view fits without the summary, which a model is to write later: the model just failed in a way that may pass,
+    /// or it failed to write one of the summary's sources, or one of them was rejected.
+    WaitsForModel,
     /// The run publishes only prefetched summaries, and the summary of this job was not prefetched.
     NotReady,
 }

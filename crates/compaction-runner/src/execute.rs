@@ -38,7 +38,8 @@ pub(crate) async fn execute(
 ) -> Result<()> {
     let wanted = |job: &&Job| {
         let id = job_id(job);
-        !tally.refused.contains(&id) && !tally.vetoed.contains(&id)
+        let given_up = [&tally.refused, &tally.vetoed, &tally.waits];
+        !given_up.iter().any(|ids| ids.contains(&id))
     };
     let all = jobs.len();
     let is_split = env.policy.whole_passes && is_split(jobs);

@@ -57,6 +57,17 @@ pub(crate) struct Taken {
     until: Timestamp,
 }
 
+impl Taken {
+    /// Extends the claim until the time `until`, unless another run has claimed the job in the meantime.
+    pub(crate) fn renew(&mut self, until: Timestamp) {
+        let mut jobs = self.jobs.lock();
+        if let Some(end) = jobs.get_mut(&self.key).filter(|end| **end == self.until) {
+            *end = until;
+            self.until = until;
+        }
+    }
+}
+
 impl Drop for Taken {
     fn drop(&mut self) {
         let mut jobs = self.jobs.lock();
@@ -87,6 +98,9 @@ mod tests {
         // The claim has ended, so dropping it must not end the claim of another run.
         drop(first);
         assert!(take(11, 21).is_err());
+        let mut second = second.unwrap();
+        second.renew(Timestamp(30));
+        assert_eq!(take(25, 35).err(), Some(Timestamp(30)));
         drop(second);
         assert!(take(11, 21).is_ok());
     }

@@ -17,6 +17,7 @@ mod in_flight;
 mod iterate;
 mod leases;
 mod lifecycle;
+mod model_failure;
 mod open_job;
 mod outcome;
 mod owners;
@@ -28,6 +29,7 @@ mod prepared;
 mod publishable;
 mod reason;
 mod redo;
+mod rejected;
 mod report;
 mod run;
 mod sources;
@@ -57,5 +59,6 @@ pub use reason::CompactionReason;
 pub use redo::{
     RedoCandidate, RedoFailure, RedoPlan, RedoPolicy, RedoReport, RedoStop, ReplacedSummary,
 };
+pub use rejected::REJECTED;
 pub use report::{Cause, CauseCount, ModelReport};
 pub use trigger::{Trigger, WindowUse};

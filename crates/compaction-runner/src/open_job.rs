@@ -13,7 +13,7 @@ use crate::prepared::{Done, Prepared, Ready};
 use crate::report::Cause;
 use crate::sources::Sources;
 use crate::summary::{Written, summary_of};
-use crate::watch::with_causes;
+use crate::watch::{Watch, with_causes};
 
 /// A job (one summary to write) with its sources and its lease.
 #[derive(Debug)]
@@ -22,6 +22,8 @@ pub(crate) struct OpenJob<'j> {
     pub(crate) sources: Sources,
     pub(crate) source_hash: Hash,
     pub(crate) prompts: Option<Box<PromptSet>>,
+    /// Whether the view does not fit without the summary.
+    pub(crate) is_needed: bool,
     pub(crate) recipe: Recipe,
     pub(crate) fence: Option<Fence>,
     /// Draft of the summary by an earlier owner of the lease; `None` if there is none.
@@ -57,6 +59,7 @@ impl<'j> OpenJob<'j> {
             sources,
             source_hash,
             prompts: prompts.map(Box::new),
+            is_needed: false,
             recipe,
             fence: None,
             draft: None,
@@ -72,6 +75,14 @@ impl<'j> OpenJob<'j> {
         let hash = hasher.finish().to_string();
         let hash = hash.get(..16).unwrap_or(&hash);
         JobKey(format!("{}/{}/{hash}", env.view(), self.job.range))
+    }
+
+    /// Returns whether the summary may be written without the model although the model may write it later. A summary of
+    /// messages may: it saves the most. A summary of summaries may only if the view does not fit without it.
+    pub(crate) fn may_do_without_model(&mut self, watch: &Watch) -> bool {
+        // A summary has about half the length of its sources.
+        self.is_needed |= self.job.depth() == Some(0) || watch.needs(self.job.source_tokens / 2);
+        self.is_needed
     }
 
     /// Finishes the job with the given outcome.

@@ -36,6 +36,7 @@ pub(crate) async fn run_pass(
         reader.refresh().await?;
     }
     tally.watch.reads(&reader.snapshot);
+    tally.watch.set_excess(env.excess(reader.tokens));
     tally.seen.get_or_insert_with(|| reader.snapshot.clone());
     let laid = tally.put_off.len();
     let done = plan(env, label, reader, tally).await;

@@ -58,6 +58,7 @@ pub(crate) async fn prefetch_summaries(env: &Compaction<'_>) -> Result<PrefetchR
     let env = &env.at_stage(Stage::Prepare);
     let mut tally = Tally::default();
     tally.watch.reads(&snapshot);
+    tally.watch.set_excess(env.excess(snapshot.tokens()));
     let mut reader = ViewReader::new(env, snapshot);
     let executed = prepare_on_top(env, &list, &mut reader, &mut tally).await;
     let prepared = tally.ready.len();

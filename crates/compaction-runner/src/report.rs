@@ -74,6 +74,12 @@ impl Cause {
         self.kind != FailureKind::BreakerOpen.as_str() && !self.is_limit()
     }
 
+    /// Returns whether the failure may pass by itself, so that the model may write the summary later.
+    pub(crate) fn may_pass(&self) -> bool {
+        let kind = serde_json::from_value::<FailureKind>(self.kind.clone().into());
+        kind.is_ok_and(FailureKind::may_pass)
+    }
+
     /// Returns whether a limit on calls or tokens was reached.
     pub(crate) fn is_limit(&self) -> bool {
         self.kind == FailureKind::SpendLimit.as_str()

@@ -51,6 +51,11 @@ impl Sources {
         stored
     }
 
+    /// Returns the summaries among the sources.
+    pub(crate) fn summaries(&self) -> &[Summary] {
+        &self.summaries
+    }
+
     /// Returns the cost of all sources, in tokens.
     pub(crate) fn tokens(&self) -> u64 {
         let messages = self.entries.iter().map(|entry| entry.tokens);

@@ -43,6 +43,8 @@ pub(crate) struct Tally {
     pub(crate) refused: BTreeSet<JobId>,
     /// Jobs (changes of the view) that a hook cancelled. The hooks are not asked again.
     pub(crate) vetoed: BTreeSet<JobId>,
+    /// Jobs (summaries of summaries) that wait for the model. They are not tried again.
+    pub(crate) waits: BTreeSet<JobId>,
     /// Whether a summary of this iteration was skipped because another owner is writing it.
     pub(crate) held: bool,
     /// Whether a change of this iteration was lost because another writer changed the same spans of the view first.
@@ -100,6 +102,7 @@ impl Tally {
             () if self.lost => Some(StopReason::LostRace),
             () if !self.vetoed.is_empty() => Some(StopReason::NoProgress),
             () if !self.refused.is_empty() => Some(StopReason::Exhausted),
+            () if !self.waits.is_empty() => Some(StopReason::WaitsForModel),
             () => None,
         }
     }

@@ -1,12 +1,13 @@
 //! State that is shared by all summaries that a run writes, such as counts of calls and the last error.
 
+use std::collections::BTreeSet;
 use std::future::poll_fn;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
 use futures::future::Aborted;
-use memory_model::Timestamp;
+use memory_model::{SummaryId, Timestamp};
 use memory_store::{Owner, Snapshot};
 use summarize_escalation::{
     Error as SummaryError, Failure, FailureKind, Stop, Summarizer, SummarizerResponse,
@@ -16,6 +17,9 @@ use summarize_escalation::{
 use crate::cancel::CancellationToken;
 use crate::owners::LeaseHolder;
 use crate::report::ModelReport;
+
+/// Ids of rejected summaries: see [`rejected`](crate::rejected).
+pub(crate) type Rejected = Arc<BTreeSet<SummaryId>>;
 
 /// State that is shared by all summaries that a run writes.
 #[derive(Debug)]
@@ -40,6 +44,10 @@ pub(crate) struct Watch {
     outdated: AtomicBool,
     /// Whether the run waited for a call of the summarizer since the last check for erasures.
     waited: AtomicBool,
+    /// Tokens that the view must still lose so that it fits. `u64::MAX` if this does not matter.
+    excess: AtomicU64,
+    /// Rejected summaries. `None` if the run has not read them yet.
+    rejected: Mutex<Option<Rejected>>,
     /// Lock for the check for erasures. Calls that begin during a check wait for its result.
     pub(crate) looking: futures::lock::Mutex<()>,
 }
@@ -57,6 +65,8 @@ impl Default for Watch {
             erasures: AtomicU64::default(),
             outdated: AtomicBool::default(),
             waited: AtomicBool::default(),
+            excess: AtomicU64::new(u64::MAX),
+            rejected: Mutex::default(),
             looking: futures::lock::Mutex::default(),
         }
     }
@@ -101,6 +111,35 @@ impl Watch {
     /// again.
     pub(crate) fn take_outdated(&self) -> bool {
         self.outdated.swap(false, Ordering::Relaxed)
+    }
+
+    /// Sets the number of tokens that the view must lose so that it fits.
+    pub(crate) fn set_excess(&self, tokens: u64) {
+        self.excess.store(tokens, Ordering::Relaxed);
+    }
+
+    /// Returns whether the view does not fit without a change that saves this many tokens. If so, counts the change as
+    /// made. Always true before [`Watch::set_excess`].
+    pub(crate) fn needs(&self, saved: u64) -> bool {
+        let less = |excess: u64| match excess {
+            0 => None,
+            u64::MAX => Some(u64::MAX),
+            excess => Some(excess.saturating_sub(saved)),
+        };
+        let (set, fetch) = (Ordering::Relaxed, Ordering::Relaxed);
+        self.excess.fetch_update(set, fetch, less).is_ok()
+    }
+
+    /// Returns the rejected summaries, if the run has read them.
+    pub(crate) fn rejected(&self) -> Option<Rejected> {
+        let rejected = self.rejected.lock();
+        rejected.unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Keeps the rejected summaries for the rest of the run.
+    pub(crate) fn set_rejected(&self, read: Rejected) {
+        let mut rejected = self.rejected.lock().unwrap_or_else(PoisonError::into_inner);
+        *rejected = Some(read);
     }
 
     /// Runs a future until it completes, the run is cancelled, or the store fails.

@@ -44,7 +44,7 @@ pub(crate) async fn write<'j>(
 }
 
 /// Calls the summarizer, through the methods of the ladder.
-async fn ask<'j>(env: &Compaction<'_>, open: OpenJob<'j>, watch: &Watch) -> Done<'j> {
+async fn ask<'j>(env: &Compaction<'_>, mut open: OpenJob<'j>, watch: &Watch) -> Done<'j> {
     let pieces = open.sources.pieces(open.job);
     let mut request = summary_request(env, open.job, &pieces, open.prompts.as_deref());
     let words = WordsAreThere { env, watch };
@@ -71,6 +71,13 @@ async fn ask<'j>(env: &Compaction<'_>, open: OpenJob<'j>, watch: &Watch) -> Done
     };
     let replaced = outcome.provisional && !env.summarizer.provisional();
     let cause = Cause::of(&outcome.refused).filter(|_| replaced);
+    if let Some(cause) = cause.as_ref().filter(|cause| cause.may_pass())
+        && !open.may_do_without_model(watch)
+    {
+        watch.model().unmade(cause);
+        model_failed(env, open.job, cause.clone()).await;
+        return open.done(Prepared::Skipped(SkipReason::WaitsForModel));
+    }
     if !env.summarizer.provisional() {
         watch.model().written(cause.as_ref());
     }

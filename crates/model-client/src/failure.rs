@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// Failure of a model call: no answer was returned.
 ///
@@ -20,7 +20,7 @@ pub struct Failure {
 }
 
 /// Kind of a [`Failure`], for matching.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum FailureKind {
@@ -101,6 +101,12 @@ impl FailureKind {
                 | FailureKind::Unreachable
                 | FailureKind::BadAnswer
         )
+    }
+
+    /// Returns whether the failure may pass by itself, so that a later call may succeed: a retry may help, or an open
+    /// circuit breaker stopped the call.
+    pub fn may_pass(self) -> bool {
+        self.retryable() || self == FailureKind::BreakerOpen
     }
 
     /// Returns whether the model was called: false for failures before the call, such as a spending limit.

@@ -112,6 +112,7 @@ agent-memory mcp --names codex --notes harbour          # with history and notes
     (
         "redo",
         "agent-memory redo 120981b4 --summarizer openai:gpt-5 --max-calls 10
+agent-memory redo 120981b4 --again sum_0123456789abcdef --summarizer openai:gpt-5
 agent-memory redo 120981b4 --extracts                   # without a model",
     ),
     (

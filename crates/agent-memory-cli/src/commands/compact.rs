@@ -338,6 +338,7 @@ async fn compact(
                     mode: args.mode,
                     instructions: args.writing.instructions.clone(),
                     cancel,
+                    fits: Some(args.budget),
                     ..CompactRequest::default()
                 })
                 .await?,
@@ -378,9 +379,22 @@ async fn compact(
             (view, CompactionResult::none(StopReason::BelowThreshold))
         }
     };
-    let redo = redo_command(app, &args.writing, session.key().as_str());
-    if let Some(line) = model_failures(&run.model, &redo) {
+    let key = session.key().as_str();
+    let next = match run.model.without_model {
+        // What was not made is planned again.
+        0 => "compact again".to_owned(),
+        _ => redo_command(app, &args.writing, &[], key),
+    };
+    if let Some(line) = model_failures(&run.model, &next) {
         note(&line);
+    } else if run.stop_reason == StopReason::WaitsForModel {
+        let redo = match args.writing.has_model() {
+            true => redo_command(app, &args.writing, &[], key),
+            false => app.command(&["redo", "--summarizer", "PROVIDER:MODEL"], &[key]),
+        };
+        note(&format!(
+            "summaries wait to be written by a model: run {redo}"
+        ));
     }
     let answer = CompactReport {
         view,
@@ -518,6 +532,7 @@ fn why(stop: StopReason) -> &'static str {
         StopReason::LostRace => "another process compacted at the same time",
         StopReason::Held => "another process works on the rest",
         StopReason::Exhausted => "no span can be made shorter",
+        StopReason::WaitsForModel => "summaries of summaries wait for the model",
         StopReason::Cancelled => "it was stopped",
         StopReason::BelowThreshold => "the threshold is not reached",
         _ => "it stopped",
@@ -639,6 +654,7 @@ async fn estimate(
             mode: args.mode,
             instructions: args.writing.instructions.clone(),
             cancel,
+            fits: Some(args.budget),
             ..CompactRequest::default()
         })
         .await?;

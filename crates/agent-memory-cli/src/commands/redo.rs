@@ -8,6 +8,7 @@ use agent_memory::{
     compaction::{
         ModelReport, RedoFailure, RedoPlan, RedoPolicy, RedoReport, RedoStop, ReplacedSummary,
     },
+    model::SummaryId,
 };
 use serde::Serialize;
 
@@ -94,7 +95,14 @@ pub(crate) async fn run(app: &mut App, args: &Redo) -> anyhow::Result<()> {
     let progressed = redone.made_progress();
     let held = redone.held.clone();
     let failure = redone.failures.last().map(|failure| failure.error.clone());
-    let again = redo_command(app, &args.writing, session.key().as_str());
+    let most = args.max_calls.map(|calls| calls.to_string());
+    let limit = most.as_deref().map(|calls| ["--max-calls", calls]);
+    let again = redo_command(
+        app,
+        &args.writing,
+        limit.as_ref().map_or(&[], |words| words.as_slice()),
+        session.key().as_str(),
+    );
     if let Some(line) = model_failures(&redone.model, &again) {
         note(&line);
     }
@@ -105,6 +113,9 @@ pub(crate) async fn run(app: &mut App, args: &Redo) -> anyhow::Result<()> {
         print(app, args, &answer, stop(reason).1)?;
     }
     answer.verify.check()?;
+    if reason == RedoStop::Held && !progressed {
+        return Err(error::held(held.as_ref()).into());
+    }
     if args.extracts {
         return Ok(());
     }
@@ -132,7 +143,6 @@ pub(crate) async fn run(app: &mut App, args: &Redo) -> anyhow::Result<()> {
             ),
             "run it again: it begins with the other summaries",
         ),
-        RedoStop::Held if !progressed => return Err(error::held(held.as_ref()).into()),
         RedoStop::LostRace if !progressed => (
             Kind::Held,
             format!("{left} not rewritten yet: another process compacted at the same time"),
@@ -143,11 +153,13 @@ pub(crate) async fn run(app: &mut App, args: &Redo) -> anyhow::Result<()> {
     Err(Failure::new(kind, text).hint(hint).into())
 }
 
+/// Returns the summaries to select, and the limit on calls.
 fn request(args: &Redo, cancel: CancellationToken) -> RedoRequest {
     RedoRequest {
         policy: RedoPolicy {
             max_calls: args.max_calls,
             extracts: args.extracts,
+            again: args.again.iter().map(SummaryId::new).collect(),
             ..RedoPolicy::default()
         },
         instructions: args.writing.instructions.clone(),
@@ -214,10 +226,7 @@ fn print(app: &mut App, args: &Redo, answer: &RedoResult, why: &str) -> anyhow::
     } else {
         let found = match args.extracts {
             true => count(provisional.found, "extract is", "extracts are") + " of an older version",
-            false => {
-                count(provisional.found, "summary was", "summaries were")
-                    + " written without a model"
-            }
+            false => count(provisional.found, "summary was", "summaries were") + wanted(args),
         };
         let why = match (answer.stop_reason, args.extracts) {
             ("done", true) => "there are no extracts of older versions",
@@ -252,6 +261,14 @@ fn print(app: &mut App, args: &Redo, answer: &RedoResult, why: &str) -> anyhow::
     answer.verify.print(app)
 }
 
+/// Returns the reason for which summaries are rewritten.
+fn wanted(args: &Redo) -> &'static str {
+    match args.again.is_empty() {
+        true => " written without a model, or rejected",
+        false => " rejected",
+    }
+}
+
 /// Returns the output line for the case that no summary has to be rewritten.
 fn nothing(args: &Redo) -> &'static str {
     match args.extracts {
@@ -280,14 +297,19 @@ async fn dry_run(
     drop(holding);
     if app.json {
         let size = session.current_view().await?.measure();
+        let selected = plan
+            .nodes
+            .iter()
+            .filter(|node| node.provisional || node.rejected);
+        let selected = selected.count() as u64;
         let answer = RedoResult {
             session: session.key().to_string(),
             before: size.into(),
             after: size.into(),
             provisional: Provisional {
-                found: plan.provisional(),
+                found: selected,
                 redone: 0,
-                left: plan.provisional(),
+                left: selected,
             },
             rebuilt: 0,
             replaced: Vec::new(),
@@ -316,10 +338,15 @@ async fn dry_run(
         count(plan.nodes.len() as u64, "summary", "summaries")
     ))?;
     for node in &plan.nodes {
-        let why = match node.provisional {
-            true if args.extracts => "an extract of an older version",
-            true => "written without a model",
-            false => "above a rewritten one",
+        let why = match (node.provisional, &node.failure) {
+            _ if node.rejected => "rejected".to_owned(),
+            (true, _) if args.extracts => "an extract of an older version".to_owned(),
+            (true, None) => "written without a model".to_owned(),
+            (true, Some(failure)) => {
+                let failure = failure.lines().next().unwrap_or_default();
+                format!("written without a model ({failure})")
+            }
+            (false, _) => "above a rewritten one".to_owned(),
         };
         app.out.line(&format!(
             "  {} messages {}-{}, depth {}: {why}",

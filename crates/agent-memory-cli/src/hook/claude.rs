@@ -32,7 +32,11 @@ pub(super) async fn compact(
         return fallback("the transcript has no session");
     };
     let session = memory.get_session(key).await?;
-    session.compact(CompactRequest::from(Mode::Full)).await?;
+    let request = CompactRequest {
+        fits: Some(budget),
+        ..CompactRequest::from(Mode::Full)
+    };
+    session.compact(request).await?;
     let view = session.current_view().await?;
     let before = rendering::cost(&event.messages.iter().map(once).collect::<Vec<_>>());
     let budget = rendering::budget(budget, before);

@@ -55,7 +55,11 @@ pub(super) async fn rewrite(
     let Some(session) = store(app, memory, event).await? else {
         return Ok(None);
     };
-    session.compact(CompactRequest::from(Mode::Full)).await?;
+    let request = CompactRequest {
+        fits: Some(budget),
+        ..CompactRequest::from(Mode::Full)
+    };
+    session.compact(request).await?;
     let at = match is_compacted {
         true => Some(0),
         false => cut(event, &costs, budget),

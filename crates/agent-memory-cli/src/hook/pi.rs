@@ -30,7 +30,11 @@ pub(super) async fn compact(
     let Some(kept) = kept.into_iter().flatten().next() else {
         anyhow::bail!("the log does not have the entry {first}, which the compaction keeps first");
     };
-    session.compact(CompactRequest::from(Mode::Full)).await?;
+    let request = CompactRequest {
+        fits: Some(budget),
+        ..CompactRequest::from(Mode::Full)
+    };
+    session.compact(request).await?;
     let view = session.current_view().await?;
     let Some(text) = rendering::before(app, &view, kept, budget).await? else {
         return Ok(None);

@@ -121,7 +121,11 @@ async fn compacted(
     placed: Placed,
 ) -> Result<(Pointer, String), Refusal> {
     let session = &placed.session;
-    session.compact(CompactRequest::from(Mode::Full)).await?;
+    let request = CompactRequest {
+        fits: Some(server.budget),
+        ..CompactRequest::from(Mode::Full)
+    };
+    session.compact(request).await?;
     let mut view = session.current_view().await?;
     // If an old request comes again, summaries may cover later messages too. An earlier version does not.
     let view = loop {

@@ -58,10 +58,12 @@ async fn refused_answers_are_reported_with_their_rule() {
 async fn a_refused_key_is_reported_on_one_line_with_the_next_step() {
     let (_home, _server, answer, err) = compact(ResponseTemplate::new(401)).await;
     let without = answer["provisional"].as_u64().unwrap();
+    // A summary of summaries waits until the model may be asked again.
+    let asked = without + answer["model"]["not_made"].as_u64().unwrap();
     let told = told(&err);
     assert_eq!(told.len(), 1, "{err}");
     assert!(
-        told[0].starts_with(&format!("{without} of {without} summaries")),
+        told[0].starts_with(&format!("{without} of {asked} summaries")),
         "{err}"
     );
     assert!(
@@ -70,7 +72,132 @@ async fn a_refused_key_is_reported_on_one_line_with_the_next_step() {
     );
     assert!(told[0].contains("check the key"), "{err}");
     assert!(told[0].contains("redo --summarizer openai:m"), "{err}");
-    assert_eq!(answer["model"]["asked"], without);
+    assert_eq!(answer["model"]["asked"], asked);
+}
+
+#[tokio::test]
+async fn the_printed_redo_has_the_options_of_the_run() {
+    let home = Home::new();
+    let server = server(ResponseTemplate::new(401)).await;
+    let url = format!("{}/v1", server.uri());
+    let file = fixture("claude-code/release-week");
+    let options = [
+        "--summarizer",
+        "openai:m",
+        "--base-url",
+        &url,
+        "--api-key",
+        "given-on-the-line",
+        "--instructions",
+        "Keep the plan's dates.",
+        "--prompts",
+        "checkpoint",
+        "--min-retained",
+        "0.25",
+        "--model-timeout",
+        "7",
+        "--model-attempts",
+        "2",
+        "--wait",
+        "30",
+        "--reasoning",
+        "low",
+    ];
+    let expected = format!(
+        "redo --summarizer openai:m --base-url {url} --instructions 'Keep the plan'\\''s dates.' --prompts checkpoint \
+         --min-retained 0.25 --model-timeout 7 --model-attempts 2 --wait 30 --reasoning low"
+    );
+    let ran = run(
+        &home,
+        &[&["--json", "compact", &file][..], &options].concat(),
+    )
+    .ended(0);
+    let lines = told(&ran.err);
+    assert!(lines[0].contains(&expected), "{}", ran.err);
+    assert!(!ran.err.contains("given-on-the-line"), "{}", ran.err);
+    let session = home.session();
+    let limited = ["--json", "redo", &session, "--max-calls", "9"];
+    let ran = run(&home, &[&limited[..], &options].concat()).ended(1);
+    let expected = format!("{expected} --max-calls 9 {session}");
+    assert!(told(&ran.err)[0].ends_with(&expected), "{}", ran.err);
+}
+
+#[tokio::test]
+async fn a_run_waits_for_a_model_that_fails_for_the_moment() {
+    for waits in [false, true] {
+        let home = Home::new();
+        let server = server(Writer("Goal: ship the release. Kept: the plan.", 10)).await;
+        let busy = Mock::given(wiremock::matchers::method("POST"));
+        let busy = busy.respond_with(ResponseTemplate::new(503));
+        busy.up_to_n_times(2).with_priority(1).mount(&server).await;
+        let url = format!("{}/v1", server.uri());
+        let file = fixture("claude-code/release-week");
+        let wait = if waits { " --wait 600" } else { "" };
+        let command = format!(
+            "--json compact {file} --summarizer openai:m --base-url {url} --model-attempts 1{wait}"
+        );
+        let ran = run(&home, &words(&command)).ended(0);
+        let answer = ran.json();
+        let without = answer["provisional"].as_u64().unwrap();
+        assert_eq!(without == 0, waits, "{answer} {}", ran.err);
+        assert_eq!(answer["model"]["not_made"], 0, "{answer}");
+        if waits {
+            continue;
+        }
+        // Later runs name what is to be done, and redo does it.
+        let session = answer["session"].as_str().unwrap();
+        let ran = home.ok(&["--json", "compact", session]);
+        assert_eq!(ran.json()["stop_reason"], "waits_for_model", "{}", ran.out);
+        ran.says("redo --summarizer PROVIDER:MODEL");
+        let plan = home.ok(&["redo", session, "--dry-run"]);
+        plan.shows("written without a model (");
+        assert_eq!(
+            redo(&home, &server, session, "9").ended(0).json()["stop_reason"],
+            "done"
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_summary_that_should_not_have_been_accepted_is_made_anew() {
+    let (home, _server, answer, _) = compact(Writer("All is well.", 10)).await;
+    let session = answer["session"].as_str().unwrap();
+    let bad = answer["summary"].as_str().unwrap();
+    let better = server(Writer("Goal: ship the release. Kept: the plan.", 10)).await;
+    let url = format!("{}/v1", better.uri());
+    let again = |id: &str, more: &[&str]| {
+        let words = [
+            "redo",
+            session,
+            "--again",
+            id,
+            "--summarizer",
+            "openai:m",
+            "--base-url",
+            &url,
+        ];
+        run(&home, &[&["--json"], &words[..], more].concat())
+    };
+    let plan = again(bad, &["--dry-run"]).ended(0).json();
+    is(
+        &plan["plan"]["nodes"],
+        json!([{"id": bad, "rejected": true, "provisional": false}]),
+    );
+    assert_eq!(plan["provisional"]["found"], 1);
+    let redone = again(bad, &[]).ended(0).json();
+    assert_eq!(
+        redone["provisional"],
+        json!({"found": 1, "redone": 1, "left": 0})
+    );
+    assert_eq!(redone["replaced"][0]["old"], bad);
+    let new = redone["replaced"][0]["new"].as_str().unwrap();
+    let text = |id: &str| home.json(&["describe", session, id])["content"].clone();
+    tells(&text(new), "ship the release");
+    tells(&text(bad), "All is well");
+    // It is in the view no more.
+    let ran = again(bad, &[]).ended(3);
+    tells(&ran.error()["message"], bad);
+    again(new, &["--extracts"]).ended(2);
 }
 
 #[tokio::test]

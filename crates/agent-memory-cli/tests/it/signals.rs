@@ -102,6 +102,37 @@ fn a_concurrent_run_names_the_owner_and_the_end_of_its_lease() {
 }
 
 #[test]
+fn a_second_redo_names_the_first_and_calls_no_model() {
+    let (home, key) = home();
+    home.ok(&["compact", &key]);
+    let redo = |endpoint: &Endpoint| {
+        let mut command = home.process(program());
+        command.args(endpoint.asked_by(&["--json", "redo", &key]));
+        command.spawn().unwrap()
+    };
+    let (silent, well) = (Endpoint::start(|_| Answer::Silence), Endpoint::well());
+    let first = redo(&silent);
+    silent.wait_for(1);
+    let second = end(redo(&well)).ended(10);
+    let error = second.error();
+    assert_eq!(error["kind"], "held", "{error}");
+    let message = error["message"].as_str().unwrap();
+    assert!(
+        message.contains(&format!("process {}", first.id())),
+        "{message}"
+    );
+    assert_eq!(
+        (well.count(), &second.json()["stop_reason"]),
+        (0, &"held".into())
+    );
+    signal(&first, "INT");
+    assert_eq!(end(first).code, 130);
+    // The first one has given its lease back.
+    assert_ne!(end(redo(&well)).json()["stop_reason"], "held");
+    assert!(well.count() > 0);
+}
+
+#[test]
 fn a_second_signal_ends_at_once() {
     let (home, key) = home();
     let endpoint = Endpoint::start(|_| Answer::Silence);

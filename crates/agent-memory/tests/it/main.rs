@@ -51,6 +51,7 @@ mod provider_shapes;
 mod purging;
 mod readme;
 mod redo;
+mod redo_again;
 mod replay;
 mod search_index;
 mod session_files;

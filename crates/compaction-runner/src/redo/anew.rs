@@ -6,7 +6,7 @@ use memory_store::message_costs;
 
 use crate::environment::Compaction;
 use crate::error::Result;
-use crate::redo::plan::Nodes;
+use crate::redo::plan::{Nodes, Wanted};
 use crate::redo::progress::Made;
 
 /// Kind of the jobs that rewrite a summary.
@@ -18,6 +18,7 @@ pub(super) async fn job_anew(
     env: &Compaction<'_>,
     old: &Summary,
     nodes: &Nodes,
+    wanted: &Wanted,
     made: &Made,
 ) -> Result<Option<Job>> {
     let anew = |child: &Child| match child {
@@ -28,7 +29,7 @@ pub(super) async fn job_anew(
         },
     };
     let sources: Vec<Child> = old.sources.iter().map(anew).collect();
-    if sources == old.sources && !old.provisional {
+    if sources == old.sources && !old.provisional && !wanted.rejects(old) {
         return Ok(None);
     }
     let children = match old.children == old.sources {
@@ -47,9 +48,10 @@ pub(super) async fn job_anew(
         },
         request: env.planner.request_again(old),
         source_tokens,
-        why: match old.provisional {
-            true => "it was written without a model".to_owned(),
-            false => "a summary that it was made from was made anew".to_owned(),
+        why: match () {
+            () if wanted.rejects(old) => "it was rejected".to_owned(),
+            () if old.provisional => "it was written without a model".to_owned(),
+            () => "a summary that it was made from was made anew".to_owned(),
         },
     }))
 }

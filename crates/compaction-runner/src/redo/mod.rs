@@ -1,5 +1,6 @@
 //! Redo: rewrites summaries that were written without a model, or by an older version of the extractive summarizer.
 
+mod alone;
 mod anew;
 mod plan;
 mod progress;
@@ -14,9 +15,13 @@ use memory_model::{Seq, SeqRange, Span, Summary, SummaryId};
 use memory_store::{Snapshot, read_spans};
 
 use crate::environment::Compaction;
-use crate::error::Result;
+use crate::error::{Error, Result};
+use crate::model_failure::ModelFailure;
 use crate::outcome::Measure;
-use plan::{Nodes, Wanted, trees};
+use crate::rejected::{read_rejected, reject};
+use crate::watch::{Rejected, Watch};
+use alone::Alone;
+use plan::{Nodes, Rule, Wanted, trees};
 use progress::Progress;
 use refused::read_refused;
 use tree::{Ended, redo_tree};
@@ -43,7 +48,7 @@ pub(crate) async fn plan_redo(env: &Compaction<'_>, policy: &RedoPolicy) -> Resu
         spans,
         nodes,
     } = reach(env).await?;
-    let wanted = wanted(env, policy);
+    let wanted = wanted(env, policy, &nodes, &Watch::default()).await?;
     let trees = trees(&spans, &nodes, &BTreeSet::new(), &wanted);
     let stale = trees.iter().flat_map(|tree| &tree.stale);
     let nodes = stale
@@ -52,7 +57,9 @@ pub(crate) async fn plan_redo(env: &Compaction<'_>, policy: &RedoPolicy) -> Resu
             id: old.id.clone(),
             range: old.range,
             depth: old.depth,
-            provisional: wanted.begins(old),
+            provisional: wanted.begins(old) && old.provisional,
+            rejected: wanted.rejects(old),
+            failure: ModelFailure::of(old).map(|failure| failure.message),
         });
     Ok(RedoPlan {
         view: snapshot.view,
@@ -61,12 +68,34 @@ pub(crate) async fn plan_redo(env: &Compaction<'_>, policy: &RedoPolicy) -> Resu
     })
 }
 
-/// Returns the rule that selects the summaries to rewrite.
-fn wanted(env: &Compaction<'_>, policy: &RedoPolicy) -> Wanted {
-    match policy.extracts {
-        true => Wanted::ExtractsBefore(env.extractive.id().to_owned()),
-        false => Wanted::WithoutModel,
+/// Returns the summaries to select. `nodes` are all summaries of the view.
+async fn wanted(
+    env: &Compaction<'_>,
+    policy: &RedoPolicy,
+    nodes: &Nodes,
+    watch: &Watch,
+) -> Result<Wanted> {
+    if policy.extracts {
+        return Ok(Wanted {
+            rule: Rule::ExtractsBefore(env.extractive.id().to_owned()),
+            rejected: Rejected::default(),
+        });
     }
+    if let Some(unknown) = policy.again.iter().find(|id| !nodes.contains_key(*id)) {
+        return Err(Error::not_found(format!(
+            "there is no summary {unknown} in the view {} or below it: take an id from the view",
+            env.view()
+        )));
+    }
+    let rejected = read_rejected(env, watch).await?;
+    let rejected = rejected.iter().chain(&policy.again).cloned();
+    Ok(Wanted {
+        rule: match policy.again.is_empty() {
+            true => Rule::WithoutModel,
+            false => Rule::Rejected,
+        },
+        rejected: Rejected::new(rejected.collect()),
+    })
 }
 
 /// Rewrites the summaries that the policy selects, and all summaries made from them.
@@ -76,16 +105,21 @@ pub(crate) async fn redo(env: &Compaction<'_>, policy: &RedoPolicy) -> Result<Re
         env.summarizer = env.extractive;
     }
     let env = &env;
-    let wanted = wanted(env, policy);
     let start = reach(env).await?;
     let before = Measure::from(&start.snapshot);
-    let provisional = wanted.count(&start.nodes);
     let mut progress = Progress::default();
+    let wanted = wanted(env, policy, &start.nodes, &progress.watch).await?;
+    // The list is stored first, so that nothing is made from these summaries even if the model fails now.
+    reject(env, &policy.again).await?;
+    progress.watch.set_rejected(wanted.rejected.clone());
+    let provisional = wanted.count(&start.nodes);
     progress.watch.max_calls = policy.max_calls;
+    progress.watch.reads(&start.snapshot);
     let is_free = env.summarizer.provisional() && !policy.extracts;
-    let stop = match is_free && provisional > 0 {
-        true => RedoStop::NoModel,
-        false => redo_all(env, policy, &wanted, &mut progress).await?,
+    let stop = match () {
+        () if provisional == 0 => RedoStop::Done,
+        () if is_free => RedoStop::NoModel,
+        () => redo_alone(env, policy, &wanted, &mut progress).await?,
     };
     let end = reach(env).await?;
     let mut redone = RedoReport {
@@ -107,6 +141,27 @@ pub(crate) async fn redo(env: &Compaction<'_>, policy: &RedoPolicy) -> Result<Re
         redone.stop_reason = RedoStop::CallLimitTooLow;
     }
     Ok(redone)
+}
+
+/// Rewrites all trees of summaries, unless another redo of the view runs.
+async fn redo_alone(
+    env: &Compaction<'_>,
+    policy: &RedoPolicy,
+    wanted: &Wanted,
+    progress: &mut Progress,
+) -> Result<RedoStop> {
+    progress.alone = Alone::take(env, &progress.watch).await?;
+    if progress.alone.is_none() {
+        return Ok(RedoStop::Held);
+    }
+    let stop = redo_all(env, policy, wanted, progress).await;
+    if let Some(alone) = progress.alone.take() {
+        let ended = alone.end(env).await;
+        if stop.is_ok() {
+            ended?;
+        }
+    }
+    stop
 }
 
 /// Rewrites one tree of summaries after the other, until none is left or a limit or an error stops the redo.
@@ -145,7 +200,7 @@ async fn redo_all(
         }
         let mut was_lost = false;
         for tree in &trees {
-            match redo_tree(env, tree, &nodes, policy, progress).await? {
+            match redo_tree(env, tree, &nodes, (policy, wanted), progress).await? {
                 Ended::Published => lost = 0,
                 Ended::Lost => was_lost = true,
                 Ended::Kept => {}

@@ -5,6 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use memory_model::{SeqRange, Span, SpanBody, Summary, SummaryId, ViewName, ViewVersion};
 use serde::Serialize;
 
+use crate::rejected::is_urgent;
+use crate::watch::Rejected;
+
 /// Plan of a redo: the summaries that would be rewritten.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
@@ -35,39 +38,65 @@ pub struct RedoCandidate {
     pub range: SeqRange,
     /// Depth of the summary: 0 for a summary of messages, more for a summary of summaries.
     pub depth: u32,
-    /// Whether the redo selects this summary because it was written without a model. If false, it is rewritten only
-    /// because one of its sources is rewritten.
+    /// Whether the redo selects this summary because it was written without a model. If neither this nor `rejected` is
+    /// true, it is rewritten only because one of its sources is rewritten.
     pub provisional: bool,
+    /// Whether the redo selects this summary because it was rejected: see [`RedoPolicy::again`](crate::RedoPolicy::again).
+    pub rejected: bool,
+    /// Failure of the model because of which the summary was written without it. `None` if none is recorded.
+    pub failure: Option<String>,
+}
+
+/// The summaries that a redo selects.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Wanted {
+    pub(super) rule: Rule,
+    /// Rejected summaries, which are rewritten by every rule.
+    pub(super) rejected: Rejected,
 }
 
 /// Rule that selects the summaries to rewrite.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Wanted {
+pub(super) enum Rule {
     /// Summaries that were written without a model.
     WithoutModel,
+    /// Only rejected summaries.
+    Rejected,
     /// Extracts with another recipe than the one of this summarizer, such as `extractive@9`.
     ExtractsBefore(String),
 }
 
 impl Wanted {
-    /// Returns whether the rule selects this summary.
+    /// Returns whether this summary is to be rewritten for its own sake.
     pub(super) fn begins(&self, summary: &Summary) -> bool {
         let by = summary.recipe.as_str().strip_prefix("summarizer=");
         let by = by.and_then(|rest| rest.split(' ').next());
-        summary.provisional
-            && match self {
-                Self::WithoutModel => true,
-                Self::ExtractsBefore(now) => {
-                    by.is_some_and(|by| by.starts_with("extractive@") && by != now)
+        self.rejects(summary)
+            || match &self.rule {
+                Rule::WithoutModel => summary.provisional,
+                Rule::Rejected => false,
+                Rule::ExtractsBefore(now) => {
+                    let is_older = |by: &str| by.starts_with("extractive@") && by != now;
+                    summary.provisional && by.is_some_and(is_older)
                 }
             }
     }
 
+    /// Returns whether a summary was rejected.
+    pub(super) fn rejects(&self, summary: &Summary) -> bool {
+        self.rejected.contains(&summary.id)
+    }
+
+    /// Returns whether a summary is to be rewritten before the others.
+    fn comes_first(&self, summary: &Summary) -> bool {
+        self.begins(summary) && is_urgent(summary, &self.rejected)
+    }
+
     /// Returns whether a summary may be rewritten because one of its sources is rewritten.
     fn may_follow(&self, summary: &Summary) -> bool {
-        match self {
-            Self::WithoutModel => true,
-            Self::ExtractsBefore(_) => summary.provisional,
+        match self.rule {
+            Rule::WithoutModel | Rule::Rejected => true,
+            Rule::ExtractsBefore(_) => summary.provisional,
         }
     }
 
@@ -88,7 +117,8 @@ pub(super) struct Tree {
     pub(super) stale: Vec<SummaryId>,
 }
 
-/// Returns the spans with summaries to rewrite, in order. The summaries in `given_up` are not rewritten, nor are the
+/// Returns the spans with summaries to rewrite: first those with a rejected summary or one that a model may write now,
+/// then the others, each in order. The summaries in `given_up` are not rewritten, nor are the
 /// summaries below them, because a summary below can only be replaced together with the summaries made from it.
 pub(super) fn trees(
     spans: &[Span],
@@ -107,6 +137,8 @@ pub(super) fn trees(
             trees.push(Tree { span, stale });
         }
     }
+    let comes_first = |id: &SummaryId| nodes.get(id).is_some_and(|node| wanted.comes_first(node));
+    trees.sort_by_cached_key(|tree| !tree.stale.iter().any(comes_first));
     trees
 }
 
@@ -124,7 +156,10 @@ fn stale(
         let level = below.filter_map(|id| levels.get(id)).max();
         levels.insert(&summary.id, level.map_or(0, |level| level + 1));
     }
-    found.sort_by_key(|summary| (levels.get(&summary.id), summary.range));
+    found.sort_by_cached_key(|summary| {
+        let level = levels.get(&summary.id);
+        (level, !wanted.comes_first(summary), summary.range)
+    });
     let mut stale: BTreeSet<&SummaryId> = BTreeSet::new();
     for summary in &found {
         if given_up.contains(&summary.id) {
@@ -193,6 +228,14 @@ mod tests {
         }
     }
 
+    fn without_model(rejected: &[&str]) -> Wanted {
+        let rejected = rejected.iter().map(|id| SummaryId::new(*id));
+        Wanted {
+            rule: Rule::WithoutModel,
+            rejected: Rejected::new(rejected.collect()),
+        }
+    }
+
     /// Summaries: top ← (left ← (a, b), right ← (c, d)). The ones in `bad` are provisional.
     fn stale_of(bad: &[&str], given_up: &[&str]) -> Vec<String> {
         let shape: [(&str, u32, u32, &[&str]); 7] = [
@@ -214,7 +257,7 @@ mod tests {
             &SummaryId::new("top"),
             &nodes,
             &given_up,
-            &Wanted::WithoutModel,
+            &without_model(&[]),
         );
         found.iter().map(|id| id.as_str().to_owned()).collect()
     }
@@ -238,7 +281,10 @@ mod tests {
 
     #[test]
     fn extracts_of_other_recipes_are_wanted_and_nothing_that_a_model_wrote() {
-        let wanted = Wanted::ExtractsBefore("extractive@9".to_owned());
+        let wanted = Wanted {
+            rule: Rule::ExtractsBefore("extractive@9".to_owned()),
+            rejected: Rejected::default(),
+        };
         let by = |recipe: &str, provisional: bool| Summary {
             recipe: Recipe::new(recipe),
             ..node("a", 0, 1, provisional, &[])

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use memory_model::{Summary, SummaryId};
 use memory_store::Fence;
 
+use crate::redo::alone::Alone;
 use crate::redo::refused::Refused;
 use crate::redo::report::{RedoFailure, ReplacedSummary};
 use crate::watch::Watch;
@@ -13,6 +14,8 @@ use crate::watch::Watch;
 #[derive(Debug, Default)]
 pub(super) struct Progress {
     pub(super) watch: Watch,
+    /// Lease on the view. `None` before and after the redo has it.
+    pub(super) alone: Option<Alone>,
     pub(super) given_up: BTreeSet<SummaryId>,
     pub(super) failed_in_a_row: u32,
     pub(super) held: bool,

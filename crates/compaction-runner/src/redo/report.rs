@@ -21,6 +21,10 @@ pub struct RedoPolicy {
     /// the source of a model's summary is not rewritten. If false, rewrites all summaries that were written without a
     /// model. Default false.
     pub extracts: bool,
+    /// Summaries that should not have been accepted. If there are any, the redo rewrites these and earlier rejected ones,
+    /// and no others. They stay rejected until they are rewritten: until then every redo selects them, and no other
+    /// summary of summaries is made from them while the view fits without it. Default: none.
+    pub again: Vec<SummaryId>,
 }
 
 impl Default for RedoPolicy {
@@ -29,6 +33,7 @@ impl Default for RedoPolicy {
             max_calls: None,
             max_failures: 3,
             extracts: false,
+            again: Vec::new(),
         }
     }
 }

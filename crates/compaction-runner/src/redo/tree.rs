@@ -17,7 +17,7 @@ use crate::events::{Event, SkipReason};
 use crate::leases::{hand_back, release};
 use crate::prepared::{Done, Prepared, keep_drafts};
 use crate::redo::anew::{REDO, job_anew};
-use crate::redo::plan::{Nodes, Tree};
+use crate::redo::plan::{Nodes, Tree, Wanted};
 use crate::redo::progress::{Made, Progress};
 use crate::redo::refused::store_refused;
 use crate::redo::report::{RedoFailure, RedoPolicy, RedoStop};
@@ -40,11 +40,11 @@ pub(super) async fn redo_tree(
     env: &Compaction<'_>,
     tree: &Tree,
     nodes: &Nodes,
-    policy: &RedoPolicy,
+    (policy, wanted): (&RedoPolicy, &Wanted),
     progress: &mut Progress,
 ) -> Result<Ended> {
     let mut made = Made::default();
-    let published = match make_tree(env, tree, nodes, policy, progress, &mut made).await {
+    let published = match make_tree(env, tree, nodes, (policy, wanted), progress, &mut made).await {
         Ok(None) => publish_tree(env, tree, &made, progress).await,
         Ok(Some(stop)) => Ok(Ended::Stop(stop)),
         Err(error) => Err(error),
@@ -66,7 +66,7 @@ async fn make_tree(
     env: &Compaction<'_>,
     tree: &Tree,
     nodes: &Nodes,
-    policy: &RedoPolicy,
+    (policy, wanted): (&RedoPolicy, &Wanted),
     progress: &mut Progress,
     made: &mut Made,
 ) -> Result<Option<RedoStop>> {
@@ -78,6 +78,11 @@ async fn make_tree(
         }
         if progress.failed_in_a_row >= policy.max_failures.max(1) {
             return Ok(Some(RedoStop::SummarizerFailed));
+        }
+        if let Some(alone) = &mut progress.alone
+            && !alone.renew(env, &progress.watch).await?
+        {
+            return Ok(Some(RedoStop::Held));
         }
         let Some(room) = room(env, policy, &progress.watch) else {
             return Ok(Some(RedoStop::CallLimit));
@@ -92,7 +97,7 @@ async fn make_tree(
         let count = apart.take(room).count();
         let (now, later) = rest.split_at(count);
         rest = later;
-        if let Some(stop) = make_level(env, now, nodes, policy, progress, made).await? {
+        if let Some(stop) = make_level(env, now, nodes, (policy, wanted), progress, made).await? {
             return Ok(Some(stop));
         }
     }
@@ -161,13 +166,13 @@ async fn make_level(
     env: &Compaction<'_>,
     olds: &[&Summary],
     nodes: &Nodes,
-    policy: &RedoPolicy,
+    (policy, wanted): (&RedoPolicy, &Wanted),
     progress: &mut Progress,
     made: &mut Made,
 ) -> Result<Option<RedoStop>> {
     let mut jobs = Vec::with_capacity(olds.len());
     for &old in olds {
-        if let Some(job) = job_anew(env, old, nodes, made).await? {
+        if let Some(job) = job_anew(env, old, nodes, wanted, made).await? {
             jobs.push((old, job));
         }
     }
@@ -177,7 +182,13 @@ async fn make_level(
     for ((old, _), mut done) in jobs.iter().zip(done) {
         let fence = done.fence.take();
         let prepared = std::mem::replace(&mut done.prepared, Prepared::NotBegun);
-        let remade = Remade::of(prepared, policy.extracts);
+        let remade = match Remade::of(prepared, policy.extracts) {
+            Remade::Written { summary, .. } if wanted.rejects(&summary) => Remade::Failed {
+                error: "the model wrote the rejected text again".to_owned(),
+                was_asked: true,
+            },
+            remade => remade,
+        };
         match &remade {
             Remade::Written { .. } => made.fences.extend(fence),
             _ => released.extend(fence),

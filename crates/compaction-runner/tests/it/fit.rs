@@ -3,8 +3,8 @@
 use compaction_plan::{Mode, Room, StopReason};
 use memory_model::{ConversationId, Message, Span, SpanBody};
 use memory_store::{InMemoryStore, Store};
-use summarize_escalation::testing::Scripted;
-use summarize_escalation::{Ladder, Tier};
+use summarize_escalation::testing::{Answer, Scripted};
+use summarize_escalation::{FailureKind, Ladder, Tier};
 
 use crate::world::{Lab, append, filled, open, small, sound, spans, summaries, view, whole};
 
@@ -50,6 +50,30 @@ async fn it_publishes_until_the_view_fits_and_calls_no_model() {
     }
     let made = summaries(&store, id).await;
     assert!(!made.is_empty() && made.iter().all(|summary| summary.provisional));
+}
+
+#[tokio::test]
+async fn what_waits_for_the_model_is_condensed_to_fit() {
+    let lab = Lab::new(small());
+    let model = Scripted::new([Answer::Failure(FailureKind::TimedOut, None)]);
+    let (store, id) = filled(InMemoryStore::new(), 120).await;
+    let outcome = lab.full(&store, id, &model).await;
+    assert_eq!(outcome.stop_reason, StopReason::WaitsForModel);
+    let leaves = depths(&spans(&store, id).await);
+    assert!(leaves.len() > 9 && leaves.iter().all(|depth| *depth == 0));
+    // A limit of the run itself, and a room.
+    let cost = outcome.after.tokens;
+    for most in [cost * 9 / 10, cost / 2] {
+        let mut compaction = lab.compaction(&store, id, &model);
+        compaction.room = Some(room(most));
+        let outcome = compaction.run(Mode::Full).await.unwrap();
+        assert!(outcome.published.get("condensed") > 0, "{outcome:?}");
+        assert!(outcome.after.tokens < cost);
+    }
+    let compaction = lab.compaction(&store, id, &model);
+    let outcome = compaction.extract_to_fit(room(cost / 4)).await.unwrap();
+    assert_eq!(outcome.stop_reason, StopReason::Fits);
+    sound(&store, id).await;
 }
 
 #[tokio::test]

@@ -5,16 +5,19 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
 use compaction_plan::{Mode, StopReason};
-use compaction_runner::{Compaction, Outcome};
+use compaction_runner::{Compaction, Outcome, RedoPolicy, RedoStop};
 use dag_compactor::DagPolicy;
 use memory_model::{Clock, StepClock, Timestamp};
 use memory_store::{FullStore, InMemoryStore};
 use proptest::prelude::*;
 use store_sqlite::SqliteOptions;
+use summarize_escalation::ExtractiveSummarizer;
 use tokio::sync::Barrier;
 
 use crate::gated::Gated;
-use crate::world::{Lab, append, chat, filled, open, small, sound, spans, summaries, whole};
+use crate::world::{
+    Lab, append, chat, filled, open, small, sound, spans, summaries, ungated, whole,
+};
 
 /// Lets two compactions run until both have called their model. Then opens their gates in this order, and finally for
 /// all calls.
@@ -112,6 +115,68 @@ async fn a_lease_keeps_the_second_from_paying() {
         (1, 0)
     );
     assert_eq!(two.stop_reason, StopReason::Held);
+}
+
+/// Starts a redo of a view of extracts, whose model waits, and then a second redo beside it. Returns the second one's
+/// report. `owners` are the names under which the two take leases.
+async fn second_redo(
+    store: &dyn FullStore,
+    ids: [&str; 2],
+    owners: [&str; 2],
+) -> compaction_runner::RedoReport {
+    let lab = Lab::new(small()).with_ladder(ungated());
+    let id = open(store, "chat").await;
+    append(store, id, chat(1, 40)).await;
+    lab.full(store, id, &ExtractiveSummarizer::default()).await;
+    let [a, b] = ids.map(|id| Gated::new(id, id));
+    let mut one = lab.compaction(store, id, &a);
+    one.policy.owner = Some(owners[0].to_owned());
+    let mut two = lab.compaction(store, id, &b);
+    two.policy.owner = Some(owners[1].to_owned());
+    if owners[0] == owners[1] {
+        // They belong to one process.
+        two.in_flight = one.in_flight.clone();
+    }
+    let policy = RedoPolicy::default();
+    // Nothing keeps the second one's model from answering.
+    b.gate.add_permits(10_000);
+    let beside = async {
+        while a.calls() == 0 {
+            tokio::task::yield_now().await;
+        }
+        let report = two.redo(&policy).await.unwrap();
+        a.gate.add_permits(10_000);
+        report
+    };
+    let (first, second) = tokio::join!(one.redo(&policy), beside);
+    let first = first.unwrap();
+    assert_eq!((first.stop_reason, first.left), (RedoStop::Done, 0));
+    assert_eq!(b.calls(), 0, "{second:?}");
+    sound(store, id).await;
+    // The first one has given its lease back.
+    let again = two.redo(&policy).await.unwrap();
+    assert_eq!((again.stop_reason, again.calls), (RedoStop::Done, 0));
+    second
+}
+
+#[tokio::test]
+async fn a_second_redo_of_a_view_calls_no_model() {
+    // Two processes with the same model and with different ones, and two tasks of one process.
+    for (ids, owners) in [
+        (["m@1", "m@1"], ["one", "two"]),
+        (["a@1", "b@1"], ["one", "two"]),
+        (["a@1", "b@1"], ["one", "one"]),
+    ] {
+        let memory = InMemoryStore::new();
+        let sqlite = SqliteOptions::new().in_memory().await.unwrap();
+        for store in [&memory as &dyn FullStore, &sqlite] {
+            let second = second_redo(store, ids, owners).await;
+            assert_eq!(second.stop_reason, RedoStop::Held, "{ids:?}");
+            assert_eq!(second.held.unwrap().owner, "one");
+            assert_eq!((second.calls, second.written), (0, 0));
+            assert!(second.left > 0 && second.left == second.provisional);
+        }
+    }
 }
 
 /// A clock that runs an action on a separate thread during one of its readings.

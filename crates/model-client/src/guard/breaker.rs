@@ -31,6 +31,12 @@ struct FailureRecord {
     trying: bool,
     /// Text of the last failure.
     last_failure: String,
+    /// Whether the last failure may pass by itself.
+    may_pass: bool,
+    /// Time of the first failure since the last success.
+    since: Option<Duration>,
+    /// Value of `opened` for which a wait was reported.
+    told: Option<Duration>,
 }
 
 impl FailureRecord {
@@ -85,16 +91,41 @@ impl Breaker {
 
     /// Records a failure, and opens the breaker after the policy's number of failures in a row. Returns whether this
     /// failure opened it.
-    pub(crate) fn fail(&self, policy: BreakerPolicy, now: Duration, text: String) -> bool {
+    pub(crate) fn fail(
+        &self,
+        policy: BreakerPolicy,
+        now: Duration,
+        (text, may_pass): (String, bool),
+    ) -> bool {
         let mut state = self.lock();
         let was_open = state.is_open(policy, now);
         state.last_failure = text;
+        state.may_pass = may_pass;
+        state.since.get_or_insert(now);
         state.failures = state.failures.saturating_add(1);
         if state.failures < policy.failures.max(1) {
             return false;
         }
         state.opened = Some(now);
         !was_open
+    }
+
+    /// Returns how long calls may still wait for the model, if they wait for at most `most` since the first failure. `None`
+    /// if they must not wait: the time is over, or the last failure does not pass by itself.
+    pub(crate) fn patience(&self, most: Option<Duration>, now: Duration) -> Option<Duration> {
+        let state = self.lock();
+        let waited = state
+            .since
+            .map_or(Duration::ZERO, |since| now.saturating_sub(since));
+        let left = most?.checked_sub(waited)?;
+        (state.may_pass && !left.is_zero()).then_some(left)
+    }
+
+    /// Returns true once for each time that the breaker opens.
+    pub(crate) fn tell_wait(&self) -> bool {
+        let mut state = self.lock();
+        let opened = state.opened;
+        std::mem::replace(&mut state.told, opened) != opened
     }
 
     /// Permits a call, or returns an error with the time until the next permitted call. The error is `None` if no call
@@ -136,8 +167,8 @@ impl Pass<'_> {
         self.breaker.reset();
     }
 
-    pub(crate) fn failed(self, now: Duration, text: String) {
-        self.breaker.fail(self.policy, now, text);
+    pub(crate) fn failed(self, now: Duration, failure: (String, bool)) {
+        self.breaker.fail(self.policy, now, failure);
         if self.trying {
             self.breaker.lock().opened = Some(now);
         }
@@ -156,6 +187,10 @@ impl Drop for Pass<'_> {
 mod tests {
     use super::*;
 
+    fn failure() -> (String, bool) {
+        (String::new(), true)
+    }
+
     const SECOND: Duration = Duration::from_secs(1);
     const UNTIL_RESET: BreakerPolicy = BreakerPolicy {
         failures: 3,
@@ -170,7 +205,7 @@ mod tests {
                 breaker
                     .enter(policy, SECOND)
                     .unwrap()
-                    .failed(SECOND, String::new());
+                    .failed(SECOND, failure());
             }
             assert_eq!(breaker.failures(), 2, "{round}");
             breaker.enter(policy, SECOND).unwrap().succeeded();
@@ -181,7 +216,7 @@ mod tests {
             breaker
                 .enter(policy, SECOND)
                 .unwrap()
-                .failed(SECOND, String::new());
+                .failed(SECOND, failure());
         }
         assert_eq!(breaker.state(policy, SECOND * 9999), BreakerState::Open);
         assert_eq!(breaker.enter(policy, SECOND * 9999).unwrap_err(), None);
@@ -193,13 +228,13 @@ mod tests {
     fn recorded_failures_count_like_failed_calls() {
         let (breaker, policy) = (Breaker::default(), UNTIL_RESET);
         for _ in 0..2 {
-            assert!(!breaker.fail(policy, SECOND, "elsewhere".to_owned()));
+            assert!(!breaker.fail(policy, SECOND, ("elsewhere".to_owned(), true)));
         }
         assert_eq!(breaker.state(policy, SECOND), BreakerState::Closed);
         breaker
             .enter(policy, SECOND)
             .unwrap()
-            .failed(SECOND, "here".to_owned());
+            .failed(SECOND, ("here".to_owned(), true));
         assert_eq!(breaker.state(policy, SECOND), BreakerState::Open);
         assert_eq!(breaker.last_failure(), "here");
     }
@@ -207,7 +242,7 @@ mod tests {
     #[test]
     fn a_failure_opens_the_breaker_once_and_again_after_a_pause_or_a_reset() {
         let (breaker, policy) = (Breaker::default(), BreakerPolicy::default());
-        let fail = |now| breaker.fail(policy, now, String::new());
+        let fail = |now| breaker.fail(policy, now, failure());
         let opened: Vec<bool> = (0..5).map(|_| fail(SECOND)).collect();
         assert_eq!(opened, [false, false, true, false, false]);
         let later = SECOND * 61;
@@ -225,7 +260,7 @@ mod tests {
             breaker
                 .enter(policy, SECOND)
                 .unwrap()
-                .failed(SECOND, String::new());
+                .failed(SECOND, failure());
         }
         let wait = breaker.enter(policy, SECOND * 11).unwrap_err();
         assert_eq!(wait, Some(SECOND * 50));
@@ -237,10 +272,7 @@ mod tests {
         assert_eq!(breaker.state(policy, now), BreakerState::Open);
         drop(first);
         // A failure of this call opens the breaker for another minute, regardless of the number of failures.
-        breaker
-            .enter(policy, now)
-            .unwrap()
-            .failed(now, String::new());
+        breaker.enter(policy, now).unwrap().failed(now, failure());
         assert_eq!(breaker.state(policy, now + SECOND * 59), BreakerState::Open);
         let now = now + SECOND * 60;
         breaker.enter(policy, now).unwrap().succeeded();

@@ -64,6 +64,12 @@ pub enum AttemptKind<'a> {
         /// The part of the answer that has arrived.
         progress: AnswerProgress,
     },
+    /// No attempt is made for a while after several failures in a row, and the session's calls wait. Reported once for
+    /// each pause. The event has no other kinds with its id, and its numbers of attempts are 0.
+    Waiting {
+        /// Time until the model is asked again.
+        again_in: Duration,
+    },
     /// The attempt ended with an answer of the model.
     Answered,
     /// The attempt ended with a failure.
@@ -87,6 +93,15 @@ pub(super) struct Watch {
 impl Watch {
     pub(super) fn set_observer(&mut self, observer: Arc<dyn CallObserver>) {
         self.observer = Some(observer);
+    }
+
+    /// Reports that calls wait until the model is asked again.
+    pub(super) fn waits(&self, model: &str, again_in: Duration) {
+        if let Some(observer) = &self.observer {
+            let id = self.next.fetch_add(1, Ordering::Relaxed);
+            let kind = AttemptKind::Waiting { again_in };
+            observer.attempt(&AttemptEvent::new(id, model, 0, 0, kind));
+        }
     }
 
     /// Reports the start of an attempt; the returned value reports its end.

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 /// | guard | scope | default |
 /// |---|---|---|
 /// | `breaker` | session | opens after 3 failures in a row; one call is let through after a minute |
+/// | `wait_millis` | session | no wait: while the breaker is open, calls fail at once |
 /// | `timeout_millis` | attempt | 2 minutes |
 /// | `retry` | call | 3 attempts, 1 s and 2 s apart, or what the provider asks for up to a minute |
 /// | `session_spend`, `total_spend` | session, all sessions | no limit |
@@ -21,6 +22,10 @@ use serde::{Deserialize, Serialize};
 pub struct GuardPolicy {
     /// Circuit breaker that stops the calls of a session after several failures in a row; `None` for no breaker.
     pub breaker: Option<BreakerPolicy>,
+    /// Maximum time since the first of the failures in a row, in milliseconds, for which calls wait for the model: after a
+    /// temporary failure, a call is repeated as soon as the breaker permits it. `None` for no wait, the default: the call
+    /// fails. Without a breaker there is no wait.
+    pub wait_millis: Option<u64>,
     /// Maximum duration of one attempt, in milliseconds; `None` for no limit. Default 120,000, because long answers of
     /// slow models take this long.
     pub timeout_millis: Option<u64>,
@@ -40,6 +45,7 @@ impl Default for GuardPolicy {
     fn default() -> Self {
         Self {
             breaker: Some(BreakerPolicy::default()),
+            wait_millis: None,
             timeout_millis: Some(120_000),
             retry: Some(RetryPolicy::default()),
             session_spend: SpendPolicy::default(),
@@ -55,6 +61,7 @@ impl GuardPolicy {
     pub fn none() -> Self {
         Self {
             breaker: None,
+            wait_millis: None,
             timeout_millis: None,
             retry: None,
             session_spend: SpendPolicy::default(),
