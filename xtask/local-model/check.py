@@ -22,7 +22,7 @@ import time
 KIT = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(KIT, "../abuse"))
 if len(sys.argv) == 2:
-    sys.argv.append("900")
+    sys.argv.append("1500")
 
 from memory import Memory  # noqa: E402
 
