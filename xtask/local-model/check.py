@@ -22,7 +22,7 @@ import time
 KIT = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(KIT, "../abuse"))
 if len(sys.argv) == 2:
-    sys.argv.append("900")
+    sys.argv.append("1500")
 
 from memory import Memory  # noqa: E402
 
@@ -310,7 +310,7 @@ def handed_off(model):
     """A handoff that the model's answer cannot be is an error, and changes nothing."""
     memory = Memory()
     session, log = beginning(memory, SUPPORT_CHAT)
-    done = memory.run("--json", "compact", session, "--strategy", "handoff", "--fresh-tail", "20",
+    done = memory.run("--json", "compact", session, "--strategy", "handoff", "--fresh-tail", "40",
                       "--model-window", str(WINDOW), *model.options, timeout=900)
     found = judge("handoff", memory, session, log, model)
     report = json.loads(done.stdout)
