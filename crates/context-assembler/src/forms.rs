@@ -176,13 +176,15 @@ impl<'a> Forms<'a> {
                 excerpt.push_str(text.get(*at).copied().unwrap_or_default());
                 before = Some(*at);
             }
-            let rest = match parts.len() == of_parts {
-                true => 0,
-                false => self
-                    .whole
-                    .saturating_sub(accounting.text(&escape_summary(&excerpt))),
+            // The whole form also names the summaries below, so the whole text may fit where that form does not.
+            let (lines, rest) = match parts.len() == of_parts {
+                true => (text.len(), 0),
+                false => {
+                    let said = accounting.text(&escape_summary(&excerpt));
+                    (shown.len(), self.whole.saturating_sub(said))
+                }
             };
-            let form = self.rendered(&excerpt, shown.len(), rest, accounting);
+            let form = self.rendered(&excerpt, lines, rest, accounting);
             if form.tokens <= tokens {
                 return Some(self.chosen(form));
             }

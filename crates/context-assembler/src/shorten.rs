@@ -302,7 +302,9 @@ impl<'v, 'a> Shortening<'v, 'a> {
             return choices;
         }
         let with_pointers = self.newest_tokens.saturating_add(self.pointers);
-        if left(share, with_pointers) {
+        // Without steps, messages that fit need no pointers.
+        let fits = self.steps == 0 && self.fits_with_messages(share);
+        if fits || left(share, with_pointers) {
             return self.with_others(share, receipt);
         }
         let smaller = costs.smaller_share(room.saturating_sub(with_pointers));
@@ -336,7 +338,11 @@ impl<'v, 'a> Shortening<'v, 'a> {
         // Room for digests. It is reduced if the dropped messages have less text.
         let mut reserve = match self.pointers {
             0 => 0,
-            _ if self.fits_with_messages(share) => 0,
+            // In a context with steps, messages that fit may be dropped with those that do not.
+            pointers if self.fits_with_messages(share) => match self.steps {
+                0 => 0,
+                _ => pointers,
+            },
             pointers if self.steps == 0 => {
                 let left = room.saturating_sub(self.newest_tokens);
                 pointers.max((self.room / DIGEST_SHARE).max(room / 8).min(left))
