@@ -344,7 +344,7 @@ fn larger_budgets(tree: &Tree) {
         };
         law(&context, &input, &accounting);
         let depths = depths(&context, &input);
-        for (smaller, before) in &before {
+        if let Some((smaller, before)) = &before {
             for (seq, depth) in before {
                 let now = depths.get(seq).copied().unwrap_or(u32::MAX);
                 let receipt = &context.receipt;
