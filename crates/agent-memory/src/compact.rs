@@ -32,6 +32,17 @@ pub struct CompactRequest {
     pub fits: Option<u64>,
 }
 
+impl CompactRequest {
+    /// Creates the request for a full compaction of a view that is to cost at most `tokens` tokens: see
+    /// [`CompactRequest::fits`].
+    pub fn to_fit(tokens: u64) -> Self {
+        Self {
+            fits: Some(tokens),
+            ..Self::from(Mode::Full)
+        }
+    }
+}
+
 impl From<Mode> for CompactRequest {
     fn from(mode: Mode) -> Self {
         Self {

@@ -9,8 +9,9 @@ use crate::session::Session;
 
 impl Session {
     /// Copies the session into RAM, and returns the copy with the settings of this builder, whose store is replaced. The
-    /// copy has the log, the views with their summaries, the list of rejected ones, and the strategy of this handle. A compaction of the copy does
-    /// not change the session, and with [`Guards::without_calls`](crate::models::Guards::without_calls) calls no model:
+    /// copy has the log, the views with their summaries, the list of rejected ones, and the strategy of this handle. A
+    /// compaction of the copy does not change the session, and with
+    /// [`Guards::without_calls`](crate::models::Guards::without_calls) calls no model:
     /// [`Memory::spent_by_model`](crate::Memory::spent_by_model) of the copy then returns an estimate of the cost.
     ///
     /// # Errors

@@ -216,9 +216,10 @@ async fn look_up<'j>(
         .store
         .summaries_by_source(env.conversation, &sources)
         .await?;
-    let rejected = match found.iter().any(Option::is_some) {
-        true => read_rejected(env, watch).await?,
-        false => Rejected::default(),
+    let rejected = if found.iter().any(Option::is_some) {
+        read_rejected(env, watch).await?
+    } else {
+        Rejected::default()
     };
     let mut next = Vec::with_capacity(open.len());
     for ((index, job), found) in open.into_iter().zip(found) {

@@ -12,6 +12,9 @@ pub(crate) struct ModelFailure {
     pub(crate) kind: Option<FailureKind>,
     /// Text of the failure, for people.
     pub(crate) message: String,
+    /// Whether it does not pass by itself, although others of its kind may.
+    #[serde(default)]
+    is_lasting: bool,
 }
 
 /// The part of a summary's metadata with the refused attempts to write it.
@@ -56,7 +59,7 @@ impl ModelFailure {
 
     /// Returns whether the model may write the summary later: the failure may pass by itself.
     pub(crate) fn may_pass(&self) -> bool {
-        self.kind.is_some_and(FailureKind::may_pass)
+        self.kind.is_some_and(FailureKind::may_pass) && !self.is_lasting
     }
 }
 
@@ -88,6 +91,7 @@ mod tests {
             (r#""timed_out""#, true),
             (r#""unreachable""#, true),
             (r#""breaker_open""#, true),
+            (r#""breaker_open","is_lasting":true"#, false),
             (r#""auth""#, false),
             (r#""spend_limit""#, false),
             (r#""of_a_later_version""#, false),

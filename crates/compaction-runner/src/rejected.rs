@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use memory_model::{Summary, SummaryId};
+use memory_store::ErrorKind;
 
 use crate::environment::Compaction;
 use crate::error::Result;
@@ -36,6 +37,9 @@ pub(crate) fn is_urgent(summary: &Summary, rejected: &Rejected) -> bool {
 }
 
 /// Adds summaries to the list.
+///
+/// # Errors
+/// The store's errors, and `Stale` if other runs change the list each time.
 pub(crate) async fn reject(env: &Compaction<'_>, summaries: &[SummaryId]) -> Result<()> {
     if summaries.is_empty() {
         return Ok(());
@@ -55,5 +59,9 @@ pub(crate) async fn reject(env: &Compaction<'_>, summaries: &[SummaryId]) -> Res
             return Ok(());
         }
     }
-    Ok(())
+    let text = format!(
+        "the list of rejected summaries of the view {} was changed by others {TRIES} times: run it again",
+        env.view()
+    );
+    Err(memory_store::Error::new(ErrorKind::Stale, text).into())
 }

@@ -50,6 +50,9 @@ pub struct Cause {
     pub message: String,
     /// Advice to the user, as an imperative sentence.
     pub advice: String,
+    /// Whether the failure does not pass by itself, although others of its kind may.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_lasting: bool,
 }
 
 impl Cause {
@@ -77,7 +80,7 @@ impl Cause {
     /// Returns whether the failure may pass by itself, so that the model may write the summary later.
     pub(crate) fn may_pass(&self) -> bool {
         let kind = serde_json::from_value::<FailureKind>(self.kind.clone().into());
-        kind.is_ok_and(FailureKind::may_pass)
+        kind.is_ok_and(FailureKind::may_pass) && !self.is_lasting
     }
 
     /// Returns whether a limit on calls or tokens was reached.
@@ -97,7 +100,10 @@ impl Cause {
     pub(crate) fn of_error(error: &summarize_escalation::Error, message: String) -> Self {
         use summarize_escalation::ErrorKind;
         match (error.failure(), error.kind()) {
-            (Some(failure), _) => Self::of_failure(failure.kind(), &failure.to_string()),
+            (Some(failure), _) => Self {
+                is_lasting: failure.kind().may_pass() != failure.may_pass(),
+                ..Self::of_failure(failure.kind(), &failure.to_string())
+            },
             (None, ErrorKind::Empty) => Self::of_reason(&Reason::Empty),
             (None, ErrorKind::TooLong) => Self::of_failure(FailureKind::TooLong, &message),
             (None, _) => Self::unknown(message),
@@ -112,6 +118,7 @@ impl Cause {
             rules: Vec::new(),
             message: message.trim_end_matches([':', ' ']).to_owned(),
             advice: advice.to_owned(),
+            is_lasting: false,
         }
     }
 
@@ -121,16 +128,22 @@ impl Cause {
             rules: Vec::new(),
             message,
             advice: "check the provider".to_owned(),
+            is_lasting: false,
         }
     }
 
     fn of_reason(reason: &Reason) -> Self {
         let mut rules = Vec::new();
         let (kind, advice) = match reason {
-            Reason::Failed { failure, message } => {
-                return match failure {
-                    Some(kind) => Self::of_failure(*kind, message),
-                    None => Self::unknown(message.clone()),
+            Reason::Failed {
+                failure,
+                message,
+                is_lasting,
+            } => {
+                let failure = failure.map(|kind| Self::of_failure(kind, message));
+                return Self {
+                    is_lasting: *is_lasting,
+                    ..failure.unwrap_or_else(|| Self::unknown(message.clone()))
                 };
             }
             Reason::Empty => ("empty_answer", "try again, or take another model"),
@@ -154,6 +167,7 @@ impl Cause {
             rules,
             message: reason.to_string(),
             advice: advice.to_owned(),
+            is_lasting: false,
         }
     }
 

@@ -177,12 +177,11 @@ impl<'a> Forms<'a> {
                 before = Some(*at);
             }
             // The whole form also names the summaries below, so the whole text may fit where that form does not.
-            let (lines, rest) = match parts.len() == of_parts {
-                true => (text.len(), 0),
-                false => {
-                    let said = accounting.text(&escape_summary(&excerpt));
-                    (shown.len(), self.whole.saturating_sub(said))
-                }
+            let (lines, rest) = if parts.len() == of_parts {
+                (text.len(), 0)
+            } else {
+                let said = accounting.text(&escape_summary(&excerpt));
+                (shown.len(), self.whole.saturating_sub(said))
             };
             let form = self.rendered(&excerpt, lines, rest, accounting);
             if form.tokens <= tokens {

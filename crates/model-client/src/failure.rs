@@ -17,6 +17,7 @@ pub struct Failure {
     calls: u32,
     window: Option<u64>,
     prompt_tokens: Option<u64>,
+    is_lasting: bool,
 }
 
 /// Kind of a [`Failure`], for matching.
@@ -186,7 +187,20 @@ impl Failure {
             calls: u32::from(kind.asked()),
             window: None,
             prompt_tokens: None,
+            is_lasting: false,
         }
+    }
+
+    /// Sets whether the failure does not pass by itself, although others of its kind may: a circuit breaker that a wrong
+    /// key opened.
+    pub fn with_lasting(mut self, is_lasting: bool) -> Self {
+        self.is_lasting = is_lasting;
+        self
+    }
+
+    /// Returns whether the failure may pass by itself, so that a later call may succeed.
+    pub fn may_pass(&self) -> bool {
+        self.kind.may_pass() && !self.is_lasting
     }
 
     /// Sets the number of calls that were made, including the failed call.

@@ -259,8 +259,14 @@ impl<'a> Climb<'a> {
         }
         let failure = error.failure();
         let message = failure.map_or_else(|| error.chain(), ToString::to_string);
-        let failure = failure.map(Failure::kind);
-        let step = self.refuse(tier, Reason::Failed { failure, message });
+        let is_lasting =
+            failure.is_some_and(|failure| failure.kind().may_pass() != failure.may_pass());
+        let reason = Reason::Failed {
+            failure: failure.map(Failure::kind),
+            message,
+            is_lasting,
+        };
+        let step = self.refuse(tier, reason);
         Ok(match rule {
             OnError::Offline => TierResult::Offline,
             _ => step,

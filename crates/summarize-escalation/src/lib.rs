@@ -27,7 +27,7 @@ pub use criteria::{Fault, Gate, GateFailure, Scores, Term, TermCounts};
 pub use error::{Error, ErrorKind};
 pub use escalate::{escalate, escalate_with};
 pub use fallback::FallbackSummarizer;
-pub use gate::measure;
+pub use gate::{is_cut, measure};
 pub use guarded::GuardedSummarizer;
 pub use ladder::Ladder;
 pub use llm::{LlmSummarizer, ModelWindow, Overflow};

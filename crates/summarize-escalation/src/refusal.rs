@@ -35,6 +35,9 @@ pub enum Reason {
         failure: Option<FailureKind>,
         /// Text of the summarizer's error.
         message: String,
+        /// Whether the failure does not pass by itself, although others of its kind may.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        is_lasting: bool,
     },
     /// The summary was blank.
     Empty,

@@ -388,9 +388,10 @@ async fn compact(
     if let Some(line) = model_failures(&run.model, &next) {
         note(&line);
     } else if run.stop_reason == StopReason::WaitsForModel {
-        let redo = match args.writing.has_model() {
-            true => redo_command(app, &args.writing, &[], key),
-            false => app.command(&["redo", "--summarizer", "PROVIDER:MODEL"], &[key]),
+        let redo = if args.writing.has_model() {
+            redo_command(app, &args.writing, &[], key)
+        } else {
+            app.command(&["redo", "--summarizer", "PROVIDER:MODEL"], &[key])
         };
         note(&format!(
             "summaries wait to be written by a model: run {redo}"

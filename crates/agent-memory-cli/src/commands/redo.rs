@@ -95,14 +95,10 @@ pub(crate) async fn run(app: &mut App, args: &Redo) -> anyhow::Result<()> {
     let progressed = redone.made_progress();
     let held = redone.held.clone();
     let failure = redone.failures.last().map(|failure| failure.error.clone());
-    let most = args.max_calls.map(|calls| calls.to_string());
-    let limit = most.as_deref().map(|calls| ["--max-calls", calls]);
-    let again = redo_command(
-        app,
-        &args.writing,
-        limit.as_ref().map_or(&[], |words| words.as_slice()),
-        session.key().as_str(),
-    );
+    let limit = args.max_calls.map(|calls| calls.to_string());
+    let limit = limit.iter().flat_map(|calls| ["--max-calls", calls]);
+    let limit: Vec<&str> = limit.collect();
+    let again = redo_command(app, &args.writing, &limit, session.key().as_str());
     if let Some(line) = model_failures(&redone.model, &again) {
         note(&line);
     }
@@ -263,9 +259,10 @@ fn print(app: &mut App, args: &Redo, answer: &RedoResult, why: &str) -> anyhow::
 
 /// Returns the reason for which summaries are rewritten.
 fn wanted(args: &Redo) -> &'static str {
-    match args.again.is_empty() {
-        true => " written without a model, or rejected",
-        false => " rejected",
+    if args.again.is_empty() {
+        " written without a model, or rejected"
+    } else {
+        " rejected"
     }
 }
 

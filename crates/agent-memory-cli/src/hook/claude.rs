@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use agent_memory::context::{ContextMessage, MessageOrigin};
 use agent_memory::view::ViewAtVersion;
-use agent_memory::{CompactRequest, Memory, Mode, Part, Role, Seq, SeqRange};
+use agent_memory::{CompactRequest, Memory, Part, Role, Seq, SeqRange};
 use serde_json::{Value, json};
 
 use super::answer;
@@ -32,11 +32,7 @@ pub(super) async fn compact(
         return fallback("the transcript has no session");
     };
     let session = memory.get_session(key).await?;
-    let request = CompactRequest {
-        fits: Some(budget),
-        ..CompactRequest::from(Mode::Full)
-    };
-    session.compact(request).await?;
+    session.compact(CompactRequest::to_fit(budget)).await?;
     let view = session.current_view().await?;
     let before = rendering::cost(&event.messages.iter().map(once).collect::<Vec<_>>());
     let budget = rendering::budget(budget, before);

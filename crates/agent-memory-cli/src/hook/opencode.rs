@@ -5,7 +5,7 @@
 //! useful.
 
 use agent_memory::model::ViewVersion;
-use agent_memory::{CompactRequest, Memory, Mode, Seq, Session};
+use agent_memory::{CompactRequest, Memory, Seq, Session};
 use serde_json::{Value, json};
 
 use super::answer;
@@ -55,11 +55,7 @@ pub(super) async fn rewrite(
     let Some(session) = store(app, memory, event).await? else {
         return Ok(None);
     };
-    let request = CompactRequest {
-        fits: Some(budget),
-        ..CompactRequest::from(Mode::Full)
-    };
-    session.compact(request).await?;
+    session.compact(CompactRequest::to_fit(budget)).await?;
     let at = match is_compacted {
         true => Some(0),
         false => cut(event, &costs, budget),

@@ -1,6 +1,6 @@
 //! pi's compactions, answered to its extension: a text in place of all entries before the first that stays.
 
-use agent_memory::{CompactRequest, Memory, Mode};
+use agent_memory::{CompactRequest, Memory};
 use serde_json::{Value, json};
 
 use super::event::Event;
@@ -30,11 +30,7 @@ pub(super) async fn compact(
     let Some(kept) = kept.into_iter().flatten().next() else {
         anyhow::bail!("the log does not have the entry {first}, which the compaction keeps first");
     };
-    let request = CompactRequest {
-        fits: Some(budget),
-        ..CompactRequest::from(Mode::Full)
-    };
-    session.compact(request).await?;
+    session.compact(CompactRequest::to_fit(budget)).await?;
     let view = session.current_view().await?;
     let Some(text) = rendering::before(app, &view, kept, budget).await? else {
         return Ok(None);

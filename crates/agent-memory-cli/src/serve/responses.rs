@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 use agent_memory::context::AssembleRequest;
 use agent_memory::model::{Accounting as _, Clock as _, SystemClock, ViewVersion};
 use agent_memory::view::ViewAtVersion;
-use agent_memory::{CompactRequest, Context, ErrorKind, Mode};
+use agent_memory::{CompactRequest, Context, ErrorKind};
 use axum::http::StatusCode;
 use serde_json::{Value, json};
 
@@ -121,11 +121,9 @@ async fn compacted(
     placed: Placed,
 ) -> Result<(Pointer, String), Refusal> {
     let session = &placed.session;
-    let request = CompactRequest {
-        fits: Some(server.budget),
-        ..CompactRequest::from(Mode::Full)
-    };
-    session.compact(request).await?;
+    session
+        .compact(CompactRequest::to_fit(server.budget))
+        .await?;
     let mut view = session.current_view().await?;
     // If an old request comes again, summaries may cover later messages too. An earlier version does not.
     let view = loop {

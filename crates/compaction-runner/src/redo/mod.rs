@@ -90,9 +90,10 @@ async fn wanted(
     let rejected = read_rejected(env, watch).await?;
     let rejected = rejected.iter().chain(&policy.again).cloned();
     Ok(Wanted {
-        rule: match policy.again.is_empty() {
-            true => Rule::WithoutModel,
-            false => Rule::Rejected,
+        rule: if policy.again.is_empty() {
+            Rule::WithoutModel
+        } else {
+            Rule::Rejected
         },
         rejected: Rejected::new(rejected.collect()),
     })

@@ -121,6 +121,11 @@ impl Breaker {
         (state.may_pass && !left.is_zero()).then_some(left)
     }
 
+    /// Returns whether the last failure may pass by itself.
+    pub(crate) fn may_pass(&self) -> bool {
+        self.lock().may_pass
+    }
+
     /// Returns true once for each time that the breaker opens.
     pub(crate) fn tell_wait(&self) -> bool {
         let mut state = self.lock();

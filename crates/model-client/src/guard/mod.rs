@@ -226,7 +226,7 @@ impl SessionCalls<'_> {
                 Err(again) => self.not_asked(again),
             };
             made = made.saturating_add(failure.calls());
-            let may_pass = failure.kind().may_pass();
+            let may_pass = failure.may_pass();
             let left = breaker.patience(most, timer.now()).filter(|_| may_pass);
             let Some(left) = left else {
                 return Err(failure.with_calls(made));
@@ -252,7 +252,9 @@ impl SessionCalls<'_> {
         if let Some(again) = again {
             what.push_str(&format!("; asked again in {} s", again.as_secs()));
         }
-        Failure::new(FailureKind::BreakerOpen, what).with_retry_after(again)
+        Failure::new(FailureKind::BreakerOpen, what)
+            .with_retry_after(again)
+            .with_lasting(!breaker.may_pass())
     }
 
     /// Makes a permitted call, and records the result in the breaker.
@@ -268,7 +270,7 @@ impl SessionCalls<'_> {
             // window: the caller can send shorter ones, now that the server has named its window.
             Err(failure) if !failure.kind().asked() || failure.window().is_some() => drop(pass),
             Err(failure) => {
-                let told = (failure.to_string(), failure.kind().may_pass());
+                let told = (failure.to_string(), failure.may_pass());
                 pass.failed(timer.now(), told);
             }
         }
@@ -402,6 +404,8 @@ mod tests {
         let failure = timer.drive(guarded.complete(&prompt)).unwrap().unwrap_err();
         assert_eq!(failure.kind(), FailureKind::BreakerOpen);
         assert_eq!(failure.retry_after(), Some(SECOND * 40));
+        // A wrong key does not pass by itself.
+        assert!(failure.kind().may_pass() && !failure.may_pass());
         assert!(
             failure.to_string().contains("asked again in 40 s"),
             "{failure}"

@@ -3,6 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use super::words::{self, Word};
+use crate::prompt::PromptSet;
 
 /// Beginnings of the lines that the prompts ask for besides the summary's text.
 const FILES: &str = "files:";
@@ -27,7 +28,7 @@ const MOST_TIMES: (usize, usize) = (2, 3);
 /// Number of words from which a line is no short label with a value, such as `Next: run the tests`, and needs a mark at
 /// its end.
 const LONG_LINE: usize = 10;
-/// Number of words from which a text has the lines that the prompts ask for besides it.
+/// Number of words from which an answer has the lines that the prompt asks for at its end.
 const LONG_TEXT: usize = 100;
 /// Length below which an answer may be a remark to the reader, in characters.
 const REMARK_CHARS: usize = 400;
@@ -38,6 +39,13 @@ const CIRCLE_TEXT: usize = 24;
 /// A text goes in circles if more than two fifths of its runs of words occurred before. In summaries by strong models
 /// it is at most an eighth, where rows of a list are alike.
 const CIRCLE_SHARE: (usize, usize) = (2, 5);
+
+/// Returns whether an answer to these prompts was cut off: they ask for lines at its end, such as `Expand for details about:`, and it
+/// is long, has none of them, and ends without a mark.
+pub fn is_cut(prompts: &PromptSet, answer: &str) -> bool {
+    let asks = |line: &str| line.to_lowercase().contains(EXPAND);
+    prompts.leaf.lines().any(asks) && Form::of(answer).lacks_end()
+}
 
 /// Kind of a line of an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -159,7 +167,7 @@ impl<'a> Form<'a> {
     /// a longer name of the source.
     ///
     /// A sentence ends with a mark. An item of a list and a short label with a value need none, unless most lines of
-    /// their kind have one, or the text is long and has no line of the form.
+    /// their kind have one.
     pub(super) fn is_unfinished(&self, is_cut_name: impl Fn(&str) -> bool) -> bool {
         let Some((kind, last)) = self.lines.last().copied() else {
             return false;
@@ -180,7 +188,6 @@ impl<'a> Form<'a> {
             return true;
         }
         match kind {
-            Line::Prose | Line::Item if self.lacks_form() => true,
             Line::Prose if self.most_end(Line::Prose) || sentences(last).nth(1).is_some() => true,
             Line::Prose if is_labelled(last) => length(last) >= LONG_LINE,
             Line::Prose => length(last) >= SENTENCE_WORDS,
@@ -189,11 +196,12 @@ impl<'a> Form<'a> {
         }
     }
 
-    /// Returns whether a long text has neither headings nor any line of the form, with which it would end.
-    fn lacks_form(&self) -> bool {
-        let mut lines = self.lines.iter();
-        let words = lines.clone().map(|(_, line)| length(line)).sum::<usize>();
-        words >= LONG_TEXT && !lines.any(|(kind, _)| matches!(kind, Line::Form | Line::Heading))
+    /// Returns whether a long text has no line of the form and no mark at its end.
+    fn lacks_end(&self) -> bool {
+        let words: usize = self.lines.iter().map(|(_, line)| length(line)).sum();
+        let has_form = self.lines.iter().any(|(kind, _)| *kind == Line::Form);
+        let is_ended = self.lines.last().is_some_and(|(_, last)| is_ended(last));
+        words >= LONG_TEXT && !has_form && !is_ended
     }
 
     /// Returns whether there are lines of a kind before the last one, and most of them end with a mark. Lines that

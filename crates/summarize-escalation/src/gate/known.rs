@@ -27,7 +27,7 @@ const TELLING_CHARS: usize = 5;
 pub(super) struct Known<'a> {
     texts: Vec<Cow<'a, str>>,
     words: HashSet<u64>,
-    /// Words that tell a subject.
+    /// Long words, which tell a subject.
     telling: HashSet<u64>,
     pairs: HashSet<u64>,
     runs: HashSet<u64>,
@@ -40,11 +40,15 @@ pub(super) struct Shared {
     pub(super) total: u32,
 }
 
+fn is_telling(word: &Word) -> bool {
+    word.letters && word.chars >= TELLING_CHARS
+}
+
 /// Returns the distinct words of Latin letters in a text that tell its subject.
 fn telling(text: &str) -> HashSet<u64> {
     let is_other = |c: char| !matches!(c, '!'..='~' | '\u{c0}'..='\u{24f}');
     let words = text.split(is_other).flat_map(words::words);
-    let long = words.filter(|word| word.letters && word.chars >= TELLING_CHARS);
+    let long = words.filter(is_telling);
     long.map(|word| word.hash).collect()
 }
 
@@ -84,7 +88,8 @@ impl<'a> Known<'a> {
                 .filter(|word| !word.single)
                 .map(|word| word.hash),
         );
-        self.telling.extend(telling(text));
+        let long = words.iter().filter(|word| is_telling(word));
+        self.telling.extend(long.map(|word| word.hash));
         self.pairs.extend(words::pairs(text));
     }
 

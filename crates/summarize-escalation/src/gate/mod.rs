@@ -13,6 +13,8 @@ use extractive_summarizer::Source;
 use extractive_summarizer::text::{head, tail};
 use memory_model::{EntryKind, Part, ResultContent, Role};
 
+pub use form::is_cut;
+
 use crate::criteria::{Gate, GateFailure, Scores, Term, TermCounts};
 use crate::refusal::Reason;
 use crate::request::SummaryRequest;

@@ -2,10 +2,11 @@
 
 use std::fmt;
 
-use model_client::{CacheKey, CallGuard, ChatModel, ChatPrompt, ModelCall, ModelUsage};
+use model_client::{CacheKey, CallGuard, ChatModel, ChatPrompt, ModelCall, ModelUsage, Stop};
 
 use super::window::{LearntWindow, ModelWindow, input};
 use crate::error::{Error, ErrorKind};
+use crate::gate;
 use crate::prompt::PromptSet;
 use crate::request::SummaryRequest;
 use crate::summarizer::SummarizerResponse;
@@ -87,6 +88,9 @@ impl<'a> Asker<'a> {
                 let body = prompts.read_body(&text.text, request.estimator);
                 text.ranks = body.ranks().map(<[u8]>::to_vec);
                 text.text = body.text().to_owned();
+                if text.stop == Stop::Complete && gate::is_cut(prompts, &text.text) {
+                    text.stop = Stop::CutOff;
+                }
                 Ok(text)
             }
             Err(failure) => {

@@ -72,6 +72,7 @@ mod tests {
         let failed = Reason::Failed {
             failure: None,
             message: "503".to_owned(),
+            is_lasting: false,
         };
         assert_eq!(retry(&failed), "");
         for reason in [

@@ -54,7 +54,8 @@ pub(super) struct Call {
     told: ToolUse,
     /// Distinguishes calls that ran at the same time: `Read#2`. `None` for a call that ran alone.
     number: Option<usize>,
-    is_answered: bool,
+    /// Whether the user spoke afterwards, and there is no result.
+    is_unanswered: bool,
 }
 
 /// Returns the tool calls in a source, by their ids.
@@ -63,39 +64,50 @@ pub(super) fn calls<'a>(
     conventions: &dyn AgentConventions,
 ) -> BTreeMap<&'a str, Call> {
     let mut calls: BTreeMap<&str, Call> = BTreeMap::new();
-    // Calls that wait for their results.
-    let mut open: Vec<&str> = Vec::new();
+    // Calls that wait for their results, and the number of calls since none did.
+    let (mut open, mut begun): (Vec<(&str, usize)>, usize) = (Vec::new(), 0);
     let messages = pieces.iter().filter_map(|piece| match *piece {
-        Source::Message(entry) => Some(entry),
-        Source::Summary(_) => None,
+        Source::Message(entry) if entry.kind == EntryKind::Message => Some(entry),
+        _ => None,
     });
-    for part in messages.flat_map(|entry| &entry.parts) {
-        match part {
-            Part::ToolCall {
-                id,
-                name,
-                arguments,
-            } => {
-                open.push(id);
-                let call = Call {
-                    told: conventions.tool_use(name, arguments.as_str()),
-                    number: None,
-                    is_answered: false,
-                };
-                calls.insert(id, call);
-                for (n, id) in open.iter().enumerate().filter(|_| open.len() > 1) {
-                    if let Some(call) = calls.get_mut(id) {
-                        call.number.get_or_insert(n + 1);
+    for entry in messages {
+        for part in &entry.parts {
+            match part {
+                Part::ToolCall {
+                    id,
+                    name,
+                    arguments,
+                } => {
+                    begun = if open.is_empty() { 1 } else { begun + 1 };
+                    open.push((id, begun));
+                    let call = Call {
+                        told: conventions.tool_use(name, arguments.as_str()),
+                        number: None,
+                        is_unanswered: false,
+                    };
+                    calls.insert(id, call);
+                    for (id, number) in open.iter().filter(|_| open.len() > 1) {
+                        if let Some(call) = calls.get_mut(id) {
+                            call.number = Some(*number);
+                        }
                     }
                 }
+                Part::ToolResult { call_id, .. } => {
+                    open.retain(|(id, _)| id != call_id);
+                    if let Some(call) = calls.get_mut(call_id.as_str()) {
+                        call.is_unanswered = false;
+                    }
+                }
+                _ => {}
             }
-            Part::ToolResult { call_id, .. } => {
-                open.retain(|id| id != call_id);
-                if let Some(call) = calls.get_mut(call_id.as_str()) {
-                    call.is_answered = true;
+        }
+        // A result behind the user's words is still one, and behind the end of the source it may follow.
+        if entry.role == Role::User {
+            for (id, _) in open.drain(..) {
+                if let Some(call) = calls.get_mut(id) {
+                    call.is_unanswered = true;
                 }
             }
-            _ => {}
         }
     }
     calls
@@ -177,7 +189,7 @@ fn called(name: &str, call: Option<&Call>) -> String {
     let number = call.and_then(|call| call.number);
     let number = number.map_or_else(String::new, |number| format!("#{number}"));
     match call {
-        Some(call) if !call.is_answered => format!("call {name}{number} (no result) "),
+        Some(call) if call.is_unanswered => format!("call {name}{number} (no result) "),
         _ => format!("call {name}{number} "),
     }
 }
@@ -383,7 +395,12 @@ mod tests {
             parts(vec![call("b"), call("c")]),
             Message::tool_result("c", "three"),
             Message::tool_result("b", "two"),
-            parts(vec![call("d")]),
+            parts(vec![call("d"), call("e")]),
+            Message::tool_result("d", "four"),
+            parts(vec![call("f")]),
+            Message::tool_result("f", "six"),
+            Message::user("Stop."),
+            parts(vec![call("g")]),
         ]
         .map(entry);
         let source: Vec<Source<'_>> = entries.iter().map(Source::from).collect();
@@ -404,7 +421,14 @@ mod tests {
                 "call Read#2 {}",
                 "#2 result: three",
                 "#1 result: two",
-                "call Read (no result) {}",
+                "call Read#1 {}",
+                "call Read#2 (no result) {}",
+                "#1 result: four",
+                "call Read#3 {}",
+                "#3 result: six",
+                "Stop.",
+                // Its result may follow behind the source.
+                "call Read {}",
             ]
         );
     }

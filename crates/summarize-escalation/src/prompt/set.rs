@@ -103,7 +103,7 @@ impl Template {
     }
 
     /// Returns the lines of the text between the slots.
-    pub(super) fn lines(&self) -> impl Iterator<Item = &str> {
+    pub(crate) fn lines(&self) -> impl Iterator<Item = &str> {
         let texts = self.0.iter().filter_map(|piece| match piece {
             TemplatePart::Text(text) => Some(text.as_str()),
             TemplatePart::Slot(_) => None,

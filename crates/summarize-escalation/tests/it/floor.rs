@@ -5,10 +5,11 @@ use std::sync::{Arc, Mutex};
 use async_trait::async_trait;
 use memory_model::{LogEntry, Message};
 use model_client::{ChatModel, ChatPrompt, Completion, Failure};
+use summarize_escalation::prompt::PromptSet;
 use summarize_escalation::testing::{self, Answer, Scripted};
 use summarize_escalation::{
     Error, FallbackSummarizer, Gate, Ladder, LlmSummarizer, ModelWindow, Reason, Source,
-    Summarizer, SummarizerResponse, SummaryRequest, Tier, escalate, measure,
+    Summarizer, SummarizerResponse, SummaryRequest, Tier, escalate, is_cut, measure,
 };
 use token_estimate::HeuristicEstimator;
 
@@ -101,6 +102,23 @@ fn a_source_whose_words_are_gone_may_be_told_in_other_words() {
         "{:?}",
         scores.faults
     );
+}
+
+#[test]
+fn a_long_answer_without_the_lines_at_its_end_was_cut() {
+    let items: String = (0..12)
+        .map(|n| {
+            format!("- The ferry {n} to the northern islands now leaves at {n} in the morning\n")
+        })
+        .collect();
+    let standard = PromptSet::standard();
+    assert!(is_cut(&standard, &items));
+    assert!(!is_cut(&standard, &format!("{items}Files: none")));
+    assert!(!is_cut(&standard, &format!("{items}That is all.")));
+    assert!(!is_cut(&standard, "- The ferry now leaves at noon"));
+    // These prompts do not ask for them.
+    let own = PromptSet::single("own@1", "List the facts. {data_rule}", "{source}").unwrap();
+    assert!(!is_cut(&own, &items));
 }
 
 #[test]

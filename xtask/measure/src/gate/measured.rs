@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use anyhow::ensure;
 use memory_model::conventions::AgentConventions;
-use summarize_escalation::{Gate, SummaryRequest, Tolerance, measure};
+use summarize_escalation::prompt::PromptSet;
+use summarize_escalation::{Gate, SummaryRequest, Tolerance, is_cut, measure};
 
 use super::faults::{FORMS, Planted, changes_files};
 use super::pairs::Pair;
@@ -157,6 +158,9 @@ fn refusing(text: &str, request: &SummaryRequest<'_>) -> Vec<String> {
         rules.push("declined".to_owned());
     }
     let tokens = request.estimator.text(text);
+    if is_cut(&PromptSet::standard(), text) {
+        rules.push("cut_off".to_owned());
+    }
     if rules.is_empty() && tokens > Tolerance::DEFAULT.limit(request.target_tokens) {
         rules.push("too_long".to_owned());
     }
