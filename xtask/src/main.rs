@@ -65,6 +65,7 @@ usage: cargo xtask <task> [--check | --dry-run]
   bench-rules --data DIR
                          whether contexts and recalls have the current rules, and not the replaced ones
                          (docs/measurements/rules.md); --each prints all figures
+  bench-changes          whether a later statement changes an earlier one, as extracts and recalls tell it (docs/measurements/changes.md)
   bench-gate --data DIR  good summaries that the gate refuses, and planted faults that it finds (docs/measurements/gate.md);
                          AGENT_MEMORY_GATE_PAIRS or DIR/gate-pairs has the pairs; --each prints what it misses
   static-table --package FILE.tgz --out FILE

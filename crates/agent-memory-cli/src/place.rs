@@ -303,6 +303,11 @@ fn parse(store: &str) -> Result<Location, Failure> {
     if store.is_empty() {
         return Err(usage("--store is empty".to_owned()));
     }
+    if store.starts_with("sqlite:") && path.contains("://") {
+        return Err(usage(
+            "sqlite: is followed by the address of a server".to_owned(),
+        ));
+    }
     if path.is_empty() || path == ":memory:" {
         return Err(usage(format!("--store {store} does not name a file")));
     }
@@ -406,6 +411,7 @@ mod tests {
             "postgres//me:cret@h/d",
             "Postgres:me:cret@h/d",
             "postgre://me:cret@h/d",
+            "sqlite:postgres://me:cret@h/d",
         ] {
             let failure = parse(store).unwrap_err();
             let told = format!("{failure:?}");

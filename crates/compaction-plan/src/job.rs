@@ -73,6 +73,11 @@ impl Job {
         }
     }
 
+    /// Returns the ranges of messages before the job's range that the summarizer reads as context.
+    pub fn before(&self) -> &[SeqRange] {
+        self.request.as_ref().map_or(&[], |request| &request.before)
+    }
+
     /// Returns the children of the new summary. Empty for [`Work::Replace`].
     pub fn children(&self) -> &[Child] {
         match &self.work {
@@ -100,6 +105,11 @@ pub struct Request {
     pub purpose: Purpose,
     /// Text of the summary before the sources. The summarizer reads it as context and does not summarize it.
     pub previous: Option<String>,
+    /// Ranges of messages before the job's range, in order. The summarizer reads them as context and does not summarize
+    /// them. They are recorded among the sources of the summary, so that an erasure of these messages erases it. Ignored
+    /// for [`Work::Replace`].
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub before: Vec<SeqRange>,
     /// Desired length of the summary, in tokens. With 0, the runner (its ladder of methods) chooses the length.
     pub target_tokens: u64,
     /// Maximum cost of the summary's text, in tokens, including the lines of [`Details`](crate::Details). With 0, only

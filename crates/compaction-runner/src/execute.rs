@@ -1,6 +1,7 @@
 //! The batches of a pass (planning round). The jobs (changes of the view) of a batch are leased in one call, several
 //! are prepared at the same time, and ready jobs are published in one transaction, in order.
 
+use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::pin::pin;
 use std::sync::Arc;
@@ -11,6 +12,7 @@ use futures::future::{BoxFuture, Either, select};
 use futures::{FutureExt as _, Stream, StreamExt as _};
 
 use crate::asked::ask_once;
+use crate::before::with_before;
 use crate::begin::begin;
 use crate::conclude::{conclude, give_up, is_split};
 use crate::environment::Compaction;
@@ -47,6 +49,11 @@ pub(crate) async fn execute(
     if is_split && jobs.len() < all {
         jobs.clear();
     }
+    let mut prepared = Vec::with_capacity(jobs.len());
+    for job in jobs {
+        prepared.push(with_before(env, Cow::Borrowed(job)).await?);
+    }
+    let jobs: Vec<&Job> = prepared.iter().map(|job| &**job).collect();
     tally.planned += jobs.len() as u64;
     if !ask_once(env, &jobs, tally).await {
         return Ok(());

@@ -2,6 +2,7 @@
 
 mod asked;
 mod atoms;
+mod before;
 mod begin;
 mod cancel;
 mod compaction;

@@ -49,11 +49,11 @@ impl<'j> OpenJob<'j> {
             Box::new(Done::unleased(job, Prepared::Failed { error, cause }))
         })?;
         let source_hash = sources.hash(job);
-        let pieces = sources.pieces(job);
-        let request = summary_request(env, job, &pieces, prompts.as_ref());
+        let (pieces, before) = (sources.pieces(job), sources.before());
+        let request = summary_request(env, job, &pieces, &before, prompts.as_ref());
         let recipe = recipe(env.summarizer.id(), env.ladder, &request);
         let recipe = with_details(job, recipe, erasures);
-        drop(pieces);
+        drop((pieces, before));
         Ok(Self {
             job,
             sources,
@@ -130,6 +130,7 @@ pub(crate) fn summary_request<'r>(
     env: &'r Compaction<'_>,
     job: &'r Job,
     pieces: &'r [Source<'r>],
+    before: &'r [Source<'r>],
     prompts: Option<&'r PromptSet>,
 ) -> SummaryRequest<'r> {
     let depth = job.depth().unwrap_or(0);
@@ -141,6 +142,7 @@ pub(crate) fn summary_request<'r>(
         purpose: asked.map(|asked| asked.purpose).unwrap_or_default(),
         target_tokens: asked.map_or(0, |asked| asked.target_tokens),
         max_tokens: asked.map_or(0, |asked| asked.max_tokens),
+        before,
         previous: asked.and_then(|asked| asked.previous.as_deref()),
         instructions: env.instructions.as_deref(),
         prompts,

@@ -18,8 +18,10 @@ use crate::error::Result;
 pub(crate) type Entries = BTreeMap<Seq, Arc<LogEntry>>;
 
 /// Messages and summaries to summarize in one summary, in order.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Sources {
+    /// Messages before the job's range, which the summarizer reads as context.
+    before: Vec<Arc<LogEntry>>,
     entries: Vec<Arc<LogEntry>>,
     summaries: Vec<Summary>,
 }
@@ -33,6 +35,12 @@ impl Sources {
             JobSource::Summary(summary) => Source::from(summary),
         };
         stored.map(piece).collect()
+    }
+
+    /// Returns the messages before the job's range, as context for the summarizer.
+    pub(crate) fn before(&self) -> Vec<Source<'_>> {
+        let before = self.before.iter();
+        before.map(|entry| Source::from(&**entry)).collect()
     }
 
     /// Returns the sources as stored entries and summaries, in the order that the job sets.
@@ -56,7 +64,13 @@ impl Sources {
         &self.summaries
     }
 
-    /// Returns the cost of all sources, in tokens.
+    /// Returns the cost of the messages before the job's range, in tokens.
+    pub(crate) fn before_tokens(&self) -> u64 {
+        let before = self.before.iter().map(|entry| entry.tokens);
+        before.fold(0, u64::saturating_add)
+    }
+
+    /// Returns the cost of all messages and summaries to summarize, in tokens.
     pub(crate) fn tokens(&self) -> u64 {
         let messages = self.entries.iter().map(|entry| entry.tokens);
         let summaries = self.summaries.iter().map(|summary| summary.tokens);
@@ -65,6 +79,9 @@ impl Sources {
 
     pub(crate) fn hash(&self, job: &Job) -> Hash {
         let mut hasher = SourceHasher::new();
+        self.before
+            .iter()
+            .for_each(|entry| hasher.message(entry.hash));
         let (mut entries, mut summaries) = (self.entries.iter(), self.summaries.iter());
         for source in job.sources() {
             match source {
@@ -130,7 +147,8 @@ pub(crate) async fn read_sources(
 ) -> Result<Vec<Option<Sources>>> {
     let named = || jobs.iter().flat_map(|job| job.sources());
     let ranges = named().filter(|source| source.summary().is_none());
-    let missing = ranges.map(Child::range);
+    let before = jobs.iter().flat_map(|job| job.before().iter().copied());
+    let missing = ranges.map(Child::range).chain(before);
     let missing = missing.filter(|range| entries_in(entries, *range).is_none());
     let mut read = Entries::new();
     for range in joined(missing.collect()) {
@@ -148,17 +166,15 @@ pub(crate) async fn read_sources(
     let stored: BTreeMap<SummaryId, Summary> = stored.map(|s| (s.id.clone(), s)).collect();
     let summary = |id: &SummaryId| made.get(id).or_else(|| stored.get(id)).cloned();
     let of_job = |job: &&Job| {
-        let mut sources = Sources {
-            entries: Vec::new(),
-            summaries: Vec::new(),
-        };
+        let messages = |range| entries_in(entries, range).or_else(|| entries_in(&read, range));
+        let mut sources = Sources::default();
+        for range in job.before() {
+            sources.before.extend(messages(*range)?);
+        }
         for source in job.sources() {
             match source {
                 Child::Summary { id, .. } => sources.summaries.push(summary(id)?),
-                Child::Messages { range } => {
-                    let found = entries_in(entries, *range).or_else(|| entries_in(&read, *range));
-                    sources.entries.extend(found?);
-                }
+                Child::Messages { range } => sources.entries.extend(messages(*range)?),
             }
         }
         Some(sources)

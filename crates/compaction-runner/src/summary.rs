@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 
 use compaction_plan::{Details, Job, WrittenText};
-use memory_model::{Hash, RankedLine, RawJson, Recipe, Summary, SummaryBody, SummaryFigures};
+use memory_model::{
+    Child, Hash, RankedLine, RawJson, Recipe, Summary, SummaryBody, SummaryFigures,
+};
 use serde::{Deserialize, Serialize};
 use summarize_escalation::{cut_to_tokens, rank_lines, rank_of};
 
@@ -40,11 +42,16 @@ pub(crate) fn summary_of(
     let depth = job.depth()?;
     let body = ranked(env, written.body);
     let (body, facts) = with_details(env, job, sources, body);
-    let (made_from, recipe) = (job.sources().to_vec(), written.recipe);
+    let before = job
+        .before()
+        .iter()
+        .map(|range| Child::Messages { range: *range });
+    let made_from = before.chain(job.sources().iter().cloned()).collect();
+    let replaced = sources.tokens();
     let mut summary = Summary {
         children: job.children().to_vec(),
         rendering: env.accounting.rendering(),
-        source_tokens: sources.tokens(),
+        source_tokens: replaced.saturating_add(sources.before_tokens()),
         provisional: written.provisional,
         tier: written.tier,
         model: written.model,
@@ -52,12 +59,19 @@ pub(crate) fn summary_of(
         earliest_at,
         latest_at,
         created_at: env.clock.now(),
-        ..Summary::new(job.range, depth, made_from, source_hash, recipe, body)
+        ..Summary::new(
+            job.range,
+            depth,
+            made_from,
+            source_hash,
+            written.recipe,
+            body,
+        )
     };
     sign(env, &mut summary);
     // The ladder counted the plain text, and escaping may have made it longer.
-    while env.stage != Stage::Supplied && summary.tokens >= summary.source_tokens {
-        summary.body = ranked(env, shorter(env, &summary)?.into());
+    while env.stage != Stage::Supplied && summary.tokens >= replaced {
+        summary.body = ranked(env, shorter(env, &summary, replaced)?.into());
         sign(env, &mut summary);
     }
     Some(summary)
@@ -119,11 +133,11 @@ fn ranked(env: &Compaction<'_>, body: SummaryBody) -> SummaryBody {
 }
 
 /// Shortens the text of a summary. The new length would fit if rendering added a cost in proportion to the length. It
-/// is at least an eighth shorter. Returns `None` if no text is left.
-fn shorter(env: &Compaction<'_>, summary: &Summary) -> Option<String> {
+/// is at least an eighth shorter. `replaced` is the cost that the summary must stay below. Returns `None` if no text is
+/// left.
+fn shorter(env: &Compaction<'_>, summary: &Summary, replaced: u64) -> Option<String> {
     let text = env.accounting.text(summary.text());
-    let share =
-        u128::from(text) * u128::from(summary.source_tokens) / u128::from(summary.tokens.max(1));
+    let share = u128::from(text) * u128::from(replaced) / u128::from(summary.tokens.max(1));
     let share = u64::try_from(share).unwrap_or(u64::MAX);
     let limit = share.min(text.saturating_sub((text / 8).max(1)));
     let cut = cut_to_tokens(summary.text(), limit, env.accounting.estimator())?;

@@ -45,8 +45,9 @@ pub(crate) async fn write<'j>(
 
 /// Calls the summarizer, through the methods of the ladder.
 async fn ask<'j>(env: &Compaction<'_>, mut open: OpenJob<'j>, watch: &Watch) -> Done<'j> {
-    let pieces = open.sources.pieces(open.job);
-    let mut request = summary_request(env, open.job, &pieces, open.prompts.as_deref());
+    let (pieces, before) = (open.sources.pieces(open.job), open.sources.before());
+    let prompts = open.prompts.as_deref();
+    let mut request = summary_request(env, open.job, &pieces, &before, prompts);
     let words = WordsAreThere { env, watch };
     if !env.summarizer.provisional() {
         request.before_call = Some(&words);
@@ -57,7 +58,7 @@ async fn ask<'j>(env: &Compaction<'_>, mut open: OpenJob<'j>, watch: &Watch) -> 
     };
     let climbed = escalate_with(&counted, env.extractive, env.ladder, &request);
     let outcome = watch.unless_stopped(&env.cancel, climbed).await;
-    drop(pieces);
+    drop((pieces, before));
     if watch.is_outdated() {
         return open.done(Prepared::Skipped(SkipReason::Lost));
     }

@@ -58,6 +58,9 @@ pub struct SummaryRequest<'a> {
     /// Text of the summary that precedes the source; `None` if there is none. The summarizer reads it for continuity
     /// and does not summarize it.
     pub previous: Option<&'a str>,
+    /// Messages before the source, oldest first. A prompt shows them as context, shortened, and does not ask for their
+    /// summary. Without them, a source that begins in the middle of a task does not tell what the task is. Default: none.
+    pub before: &'a [Source<'a>],
     /// Instructions of the user for the summary; `None` if there are none.
     pub instructions: Option<&'a str>,
     /// Prompts to use instead of the summarizer's own prompts; `None` keeps them.
@@ -114,6 +117,7 @@ impl<'a> SummaryRequest<'a> {
             style: Style::Normal,
             purpose: Purpose::Replace,
             previous: None,
+            before: &[],
             instructions: None,
             prompts: None,
             conventions: &GenericConventions,
@@ -135,12 +139,21 @@ impl<'a> SummaryRequest<'a> {
         }
     }
 
-    /// Returns the same request for another source.
+    /// Returns the same request for another source, without the messages before the source.
     pub(crate) fn with_source<'b>(&self, source: &'b [Source<'b>]) -> SummaryRequest<'b>
     where
         'a: 'b,
     {
-        SummaryRequest { source, ..*self }
+        SummaryRequest {
+            source,
+            before: &[],
+            ..*self
+        }
+    }
+
+    /// Returns whether the request has context from before its source.
+    pub(crate) fn has_context(&self) -> bool {
+        self.previous.is_some() || !self.before.is_empty()
     }
 
     /// Returns whether the summary should be shorter than an ordinary one. The aggressive style is no reason for it if
@@ -182,7 +195,7 @@ impl<'a> SummaryRequest<'a> {
     /// the key could not distinguish it from other messages.
     pub(crate) fn cache_key(&self, summarizer: &str) -> Option<CacheKey> {
         let mut sources = SourceHasher::new();
-        for piece in self.source {
+        for piece in self.before.iter().chain(self.source) {
             match piece {
                 Source::Message(entry) if entry.hash == Hash::ZERO => return None,
                 Source::Message(entry) => sources.message(entry.hash),
@@ -197,7 +210,8 @@ impl<'a> SummaryRequest<'a> {
         // The key covers positions and times, because prompts show them.
         let prompts = self.prompts.map(|prompts| prompts.hash().to_string());
         let how = format!(
-            "{:?} {:?} {:?} {} {} {} {} {} {:?}",
+            "{} {:?} {:?} {:?} {} {} {} {} {} {:?}",
+            self.before.len(),
             self.style,
             self.purpose,
             self.range(),

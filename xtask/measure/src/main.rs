@@ -1,6 +1,7 @@
 //! Measures the workspace on real conversations, and writes the pages in `docs/measurements`.
 #![allow(clippy::print_stdout, reason = "a program for a terminal")]
 
+mod changes;
 mod density;
 mod files;
 mod flags;
@@ -23,6 +24,7 @@ fn main() -> anyhow::Result<()> {
         ["bench-recall", rest @ ..] => recall::run(&flags, rest),
         ["bench-next", rest @ ..] => next::run(&flags, rest),
         ["bench-gate", rest @ ..] => gate::run(&flags, rest),
+        ["bench-changes"] => changes::run(&flags),
         ["bench-rules", rest @ ..] => rules::run(&flags, rest),
         ["static-table", rest @ ..] => static_table::run(&flags, rest),
         _ => anyhow::bail!("`cargo xtask` lists all tasks"),

@@ -38,7 +38,8 @@ impl ChatModel for HardWindow {
             self.refused.lock().unwrap().push(what.clone());
             return Err(Failure::new(FailureKind::TooLong, what));
         }
-        Ok(Completion::new(prose(number as usize, asked * 3 / 4)))
+        let answer = prose(number as usize, asked * 3 / 4);
+        Ok(Completion::new(format!("{answer}.")))
     }
 }
 

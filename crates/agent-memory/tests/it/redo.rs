@@ -117,8 +117,17 @@ pub(crate) async fn assert_sound_by(session: &Session, model: &dyn Summarizer, l
     let accounting = session.accounting();
     for summary in nodes.values() {
         assert!(!summary.provisional, "{summary:?}");
-        let mut pieces = Vec::new();
+        let (mut pieces, mut before) = (Vec::new(), Vec::new());
         let mut hasher = SourceHasher::new();
+        // What was said before a leaf is context for its writer.
+        let known = summary.sources.iter().map(Child::range);
+        let known = known.filter(|range| range.last < summary.range.first);
+        for range in known {
+            for entry in log.iter().filter(|entry| range.contains(entry.seq)) {
+                hasher.message(entry.hash);
+                before.push(Source::from(entry));
+            }
+        }
         for child in &summary.children {
             match child {
                 Child::Messages { range } => {
@@ -136,6 +145,7 @@ pub(crate) async fn assert_sound_by(session: &Session, model: &dyn Summarizer, l
         let overhead =
             summary_overhead(accounting, summary.range, summary.depth, &summary.children);
         let request = SummaryRequest {
+            before: &before,
             overhead_tokens: overhead,
             conventions: &message_formats::KnownAgents,
             ..SummaryRequest::new(&pieces, accounting.estimator())
@@ -145,7 +155,7 @@ pub(crate) async fn assert_sound_by(session: &Session, model: &dyn Summarizer, l
         assert_eq!(summary.recipe, sound.recipe);
         assert_eq!(summary.text(), sound.text);
         assert_eq!(summary.model, sound.model);
-        let source: u64 = pieces.iter().map(Source::tokens).sum();
+        let source: u64 = pieces.iter().chain(&before).map(Source::tokens).sum();
         assert_eq!(summary.source_tokens, source);
     }
 }
@@ -591,7 +601,9 @@ proptest! {
             // Whatever is left was refused: all others have been written.
             for summary in reached(&session).await.values().filter(|s| s.provisional) {
                 let log = session.entries().await.unwrap();
-                let mut texts = log.iter().filter(|e| summary.range.contains(e.seq));
+                let sources: Vec<_> = summary.sources.iter().map(Child::range).collect();
+                let is_source = |seq| sources.iter().any(|range| range.contains(seq));
+                let mut texts = log.iter().filter(|e| is_source(e.seq));
                 let named = texts.any(|entry| {
                     let names = |step: &usize| entry.text().contains(&format!("Step {step}:"));
                     picky.refused.iter().any(names)

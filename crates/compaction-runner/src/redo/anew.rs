@@ -1,9 +1,12 @@
 //! The job that rewrites a summary, with rewritten summaries as its sources.
 
+use std::borrow::Cow;
+
 use compaction_plan::{Job, Label, Work};
 use memory_model::{Child, Summary};
 use memory_store::message_costs;
 
+use crate::before::with_before;
 use crate::environment::Compaction;
 use crate::error::Result;
 use crate::redo::plan::{Nodes, Wanted};
@@ -28,16 +31,20 @@ pub(super) async fn job_anew(
             id: made.instead.get(id).unwrap_or(id).clone(),
         },
     };
-    let sources: Vec<Child> = old.sources.iter().map(anew).collect();
-    if sources == old.sources && !old.provisional && !wanted.rejects(old) {
+    // Messages before the range were context, and are looked for again.
+    let of_range =
+        |child: &&Child| child.summary().is_some() || child.range().last >= old.range.first;
+    let known: Vec<Child> = old.sources.iter().filter(of_range).cloned().collect();
+    let sources: Vec<Child> = known.iter().map(anew).collect();
+    if sources == known && !old.provisional && !wanted.rejects(old) {
         return Ok(None);
     }
-    let children = match old.children == old.sources {
+    let children = match old.children == known {
         true => None,
         false => Some(old.children.iter().map(anew).collect()),
     };
     let source_tokens = cost(env, &sources, nodes, made).await?;
-    Ok(Some(Job {
+    let job = Job {
         kind: REDO,
         range: old.range,
         expect: Vec::new(),
@@ -53,7 +60,9 @@ pub(super) async fn job_anew(
             () if old.provisional => "it was written without a model".to_owned(),
             () => "a summary that it was made from was made anew".to_owned(),
         },
-    }))
+    };
+    let job = with_before(env, Cow::Owned(job)).await?;
+    Ok(Some(job.into_owned()))
 }
 
 /// Returns the cost of messages and summaries, in tokens.

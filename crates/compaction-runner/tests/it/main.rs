@@ -1,6 +1,7 @@
 //! Compactions as a whole, on the reference store and on SQLite.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod before;
 mod crash;
 mod erased;
 mod failing;

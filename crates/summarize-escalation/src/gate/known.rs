@@ -71,9 +71,12 @@ impl<'a> Known<'a> {
             known.runs.extend(words::runs(&before, COPY_WORDS));
             before.drain(..before.len().saturating_sub(COPY_WORDS - 1));
         }
-        for text in [request.previous, request.instructions]
+        let before = self::texts(request.before);
+        let context = [request.previous, request.instructions];
+        for text in context
             .into_iter()
             .flatten()
+            .chain(before.iter().map(|text| &**text))
         {
             known.add(text, &words::words(text));
         }

@@ -134,6 +134,7 @@ fn other_language(text: &str, request: &SummaryRequest<'_>) -> bool {
     };
     let mut said = conversation_sample(request.source);
     said.extend(request.previous.map(|text| head(text, TEXT_BYTES.0)));
+    said.extend(conversation_sample(request.before));
     language::differs(&said, &written)
 }
 

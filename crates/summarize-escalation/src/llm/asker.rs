@@ -88,7 +88,8 @@ impl<'a> Asker<'a> {
                 let body = prompts.read_body(&text.text, request.estimator);
                 text.ranks = body.ranks().map(<[u8]>::to_vec);
                 text.text = body.text().to_owned();
-                if text.stop == Stop::Complete && gate::is_cut(prompts, &text.text) {
+                let is_judged = request.gate.is_some() && text.stop == Stop::Complete;
+                if is_judged && gate::is_cut(prompts, &text.text) {
                     text.stop = Stop::CutOff;
                 }
                 Ok(text)

@@ -170,7 +170,10 @@ fn divide(
     request: &SummaryRequest<'_>,
     window: ModelWindow,
 ) -> Result<Division, Error> {
-    let mut empty = request.with_source(&[]);
+    let mut empty = SummaryRequest {
+        source: &[],
+        ..*request
+    };
     let mut fixed = 0;
     // The prompt of a part may say why the answer before was refused.
     let refused = [None, Some(&Reason::CutOff)];
@@ -232,6 +235,9 @@ async fn pass(
         part.refused = None;
         let before = made.last().map(|before: &PartSummary| before.text.clone());
         part.previous = before.as_deref().or(part.previous);
+        if made.is_empty() {
+            part.before = request.before;
+        }
         let target = match parts {
             1 => answer_in(division.room.saturating_sub(group.tokens)),
             _ => (group.tokens * share / 1_000).max(LEAST_TARGET),
@@ -287,6 +293,7 @@ async fn ask_for_part<'a>(
 ) -> Result<SummarizerResponse, Error> {
     if part_prompt(asker, part, group, window).is_none() {
         part.previous = previous;
+        part.before = &[];
     }
     let answer = ask_once(asker, part, group, window).await?;
     if answer.stop != Stop::CutOff {

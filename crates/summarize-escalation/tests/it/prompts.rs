@@ -37,6 +37,33 @@ fn leaf_prompts() {
 }
 
 #[test]
+fn messages_before_a_segment_are_context() {
+    let user = format!("BEGIN {} END", "word ".repeat(400));
+    let said = [
+        Message::user(user),
+        Message::assistant("Shall I?</message>"),
+    ];
+    let log = log(said.into_iter().chain([Message::user("Yes.")]).collect());
+    let all: Vec<Source<'_>> = log.iter().map(Source::from).collect();
+    let (before, source) = all.split_at(2);
+    let request = SummaryRequest {
+        before,
+        ..request(source, 120)
+    };
+    let prompt = render(&request);
+    let (context, segment) = prompt.user.split_once("</previous_context>").unwrap();
+    assert!(context.contains("<message seq=\"1\" role=\"user\">\nBEGIN"));
+    assert!(context.contains("more characters of 2010") && context.contains("END"));
+    assert!(context.contains("Shall I?&lt;/message>\n</message>\n"));
+    assert!(!segment.contains("Shall I?") && segment.contains("Yes."));
+    assert!(
+        prompt
+            .system
+            .contains("<previous_context> tells what was before")
+    );
+}
+
+#[test]
 fn condensed_prompts() {
     let a = summary(1, 40, 0, "The lexer was fixed.");
     let b = summary(41, 80, 1, "The issue was written.");

@@ -108,7 +108,7 @@ impl ChatModel for HardWindow {
         while count(&text) > seen.asked && text.len() > 8 {
             text.truncate(text.len() * 9 / 10);
         }
-        Ok(Completion::new(text))
+        Ok(Completion::new(format!("{text}.")))
     }
 }
 
