@@ -66,6 +66,7 @@ usage: cargo xtask <task> [--check | --dry-run]
                          whether contexts and recalls have the current rules, and not the replaced ones
                          (docs/measurements/rules.md); --each prints all figures
   bench-changes          whether a later statement changes an earlier one, as extracts and recalls tell it (docs/measurements/changes.md)
+  fit-changes            the weights by which changes in Japanese and Korean are told, fitted to the pairs of bench-changes
   bench-gate --data DIR  good summaries that the gate refuses, and planted faults that it finds (docs/measurements/gate.md);
                          AGENT_MEMORY_GATE_PAIRS or DIR/gate-pairs has the pairs; --each prints what it misses
   static-table --package FILE.tgz --out FILE
@@ -142,7 +143,9 @@ fn main() -> anyhow::Result<()> {
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     match words.first() {
         Some(&("migrations" | "codegen")) => return other_package("xtask-schema"),
-        Some(&task) if task == "static-table" || task.starts_with("bench-") => {
+        Some(&task)
+            if task == "static-table" || task == "fit-changes" || task.starts_with("bench-") =>
+        {
             return other_package("xtask-measure");
         }
         _ => {}

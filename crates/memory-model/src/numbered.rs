@@ -10,6 +10,7 @@
 
 mod clauses;
 mod counted;
+mod fitted;
 mod item;
 mod items;
 mod lexicon;
@@ -20,6 +21,7 @@ mod relation;
 mod sentence;
 mod token;
 
+pub use fitted::FEATURES;
 pub use point::is_point_of_number;
 pub use relation::NumberedRelation;
 pub use sentence::NumberedSentence;

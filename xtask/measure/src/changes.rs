@@ -12,6 +12,8 @@ use token_estimate::{HeuristicEstimator, TokenEstimator as _};
 
 use crate::mode::Mode;
 
+mod fit;
+
 const PAGE: &str = "docs/measurements/changes.md";
 const COMMAND: &str = "cargo xtask bench-changes";
 const PAIRS: &str = include_str!("changes/pairs.tsv");
@@ -40,6 +42,10 @@ struct Judged {
 
 /// The ways in which the workspace tells a change.
 const WAYS: [(&str, fn(&str, &str) -> bool); 2] = [("extract", in_extract), ("recall", in_recall)];
+
+pub(crate) fn fit(flags: &[String]) -> anyhow::Result<()> {
+    fit::run(flags, &pairs()?)
+}
 
 pub(crate) fn run(flags: &[String]) -> anyhow::Result<()> {
     let mode = Mode::from_flags(flags)?;

@@ -24,6 +24,7 @@ fn main() -> anyhow::Result<()> {
         ["bench-recall", rest @ ..] => recall::run(&flags, rest),
         ["bench-next", rest @ ..] => next::run(&flags, rest),
         ["bench-gate", rest @ ..] => gate::run(&flags, rest),
+        ["fit-changes"] => changes::fit(&flags),
         ["bench-changes"] => changes::run(&flags),
         ["bench-rules", rest @ ..] => rules::run(&flags, rest),
         ["static-table", rest @ ..] => static_table::run(&flags, rest),

@@ -111,6 +111,11 @@ impl Lexicon {
             .is_some_and(|words| words.contains(word))
     }
 
+    /// Returns the words of a list.
+    pub(super) fn list(&self, name: &str) -> impl Iterator<Item = &'static str> {
+        self.lists.get(name).into_iter().flatten().copied()
+    }
+
     /// Returns whether a list contains a word, or the end of a text in a script without spaces.
     pub(super) fn ends(&self, list: &str, text: &str) -> bool {
         let ends = |word: &&str| word.starts_with(is_han) && text.ends_with(*word);

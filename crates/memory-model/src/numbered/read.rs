@@ -9,10 +9,10 @@ use super::token::{Kind, Token, is_number_word, tokens};
 impl NumberedSentence {
     /// Reads a sentence.
     ///
-    /// A sentence in Japanese or Korean has no numbers here, because the words of these languages are not known.
+    /// In a sentence in Japanese or Korean only digits are numbers.
     pub fn read(sentence: &str) -> Self {
         if sentence.contains(|c| matches!(c, '\u{3040}'..='\u{30ff}' | '\u{ac00}'..='\u{d7af}')) {
-            return Self::default();
+            return Self::read_fitted(sentence).unwrap_or_default();
         }
         let tokens = tokens(sentence);
         let is_number = |token: &Token| token.kind == Kind::Number || is_number_word(token);
@@ -60,6 +60,10 @@ impl Reader<'_> {
             }
             clauses.push(clause);
         }
-        NumberedSentence { clauses, cues }
+        NumberedSentence {
+            clauses,
+            cues,
+            fitted: None,
+        }
     }
 }

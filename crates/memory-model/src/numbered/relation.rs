@@ -64,6 +64,11 @@ impl NumberedSentence {
         if !self.has_numbers() || !earlier.has_numbers() {
             return relation;
         }
+        match (&self.fitted, &earlier.fitted) {
+            (Some(later), Some(earlier)) => return later.relation_to(earlier),
+            (None, None) => {}
+            _ => return relation,
+        }
         for before in &earlier.clauses {
             for after in &self.clauses {
                 let found = match Names::of(after, before) {
