@@ -6,7 +6,8 @@
 //! evidence that both tell of one property of one thing: the same name, the same words, a phrase of change, or the old
 //! value taken back. Where this cannot be decided, there is no change.
 //!
-//! The words by which numbers are understood are data, in English, German and Chinese: `words.txt`.
+//! The words by which numbers are understood are data, in English, German and Chinese: `words.txt`. Sentences in Japanese
+//! and Korean are judged by [fitted weights](FEATURES) over their form.
 
 mod clauses;
 mod counted;
@@ -159,6 +160,85 @@ mod tests {
             matches!(next, NumberedRelation::ChangedIfNext { .. }),
             "{next:?}"
         );
+    }
+
+    /// Returns whether the second of two sentences in Japanese or Korean, next to each other, changes the first.
+    fn changed_next(earlier: &str, later: &str) -> bool {
+        let later_numbers = NumberedSentence::read(later);
+        match later_numbers.relation_to(&NumberedSentence::read(earlier)) {
+            NumberedRelation::Changed { value, .. } => {
+                value.is_none_or(|value| !later[value].is_empty())
+            }
+            NumberedRelation::ChangedIfNext { value } => !later[value].is_empty(),
+            _ => false,
+        }
+    }
+
+    #[test]
+    fn in_japanese_and_korean_a_new_value_of_the_same_thing_is_a_change() {
+        for (earlier, later) in [
+            (
+                "会議は１５時からです。",
+                "会議は１６時からに変更になりました。",
+            ),
+            (
+                "定員は12名です。",
+                "席を足したので、定員は16名になりました。",
+            ),
+            (
+                "서버 포트는 8080입니다.",
+                "서버 포트를 9090으로 바꿨습니다.",
+            ),
+            (
+                "회의실은 3층입니다.",
+                "공사 때문에 회의실을 5층으로 옮겼습니다.",
+            ),
+        ] {
+            assert!(changed_next(earlier, later), "{earlier} / {later}");
+        }
+    }
+
+    #[test]
+    fn in_japanese_and_korean_another_thing_is_no_change() {
+        for (earlier, later) in [
+            (
+                "サービス42のポートは8042です。",
+                "サービス100のポートは8100です。",
+            ),
+            (
+                "2024年度の予算は80万円です。",
+                "2025年度の予算は90万円です。",
+            ),
+            ("会議は15時からです。", "会議は16時からですか?"),
+            (
+                "定員は12名です。",
+                "もし定員が16名なら、もう一部屋要りますね。",
+            ),
+            (
+                "3번 워커의 제한 시간은 30초입니다.",
+                "7번 워커의 제한 시간은 60초입니다.",
+            ),
+            ("예산은 300만 원입니다.", "작년 예산은 250만 원이었습니다."),
+            // The other languages are read in another way.
+            ("The limit is 30.", "今後、上限は40に変更します。"),
+        ] {
+            assert!(!changed_next(earlier, later), "{earlier} / {later}");
+        }
+    }
+
+    #[test]
+    fn features_are_bounded_for_any_text() {
+        let long = "会議3時、".repeat(500);
+        for text in ["3", "第3", "の3", "가 1 2 3", "ｶﾞ１２", long.as_str()] {
+            let sentence = NumberedSentence::read(text);
+            let Some(features) = sentence.features(&sentence) else {
+                continue;
+            };
+            assert!(
+                features.iter().all(|one| (0.0..=2.0).contains(one)),
+                "{text}: {features:?}"
+            );
+        }
     }
 
     #[test]

@@ -40,8 +40,11 @@ struct Judged {
     wrong: [[usize; 2]; WAYS.len()],
 }
 
+/// Returns whether the second of two statements is told to change the first.
+type Tells = fn(&str, &str) -> bool;
+
 /// The ways in which the workspace tells a change.
-const WAYS: [(&str, fn(&str, &str) -> bool); 2] = [("extract", in_extract), ("recall", in_recall)];
+const WAYS: [(&str, Tells); 2] = [("extract", in_extract), ("recall", in_recall)];
 
 pub(crate) fn fit(flags: &[String]) -> anyhow::Result<()> {
     fit::run(flags, &pairs()?)

@@ -58,10 +58,12 @@ fn a_number_that_names_a_thing_is_no_value() {
 
 #[test]
 fn forty_rules_for_numbered_things_stay_without_a_mark() {
-    let rules: [fn(u32) -> String; 3] = [
+    let rules: [fn(u32) -> String; 5] = [
         |n| format!("From now on, limit tier {n} to {n}00 requests."),
         |n| format!("From now on, keep {} backups of database {n}.", n + 2),
         |n| format!("Always set the timeout of worker {n} to {n}0 seconds."),
+        |n| format!("今後、ティア{n}の要求は{n}00件までにしてください。"),
+        |n| format!("앞으로 데이터베이스 {n}의 백업은 {}개를 유지하세요.", n + 2),
     ];
     for rule in rules {
         let mut messages = Vec::new();

@@ -4,7 +4,7 @@
 //! A logistic model gives the probability of a change: its features are [`FEATURES`], its weights `weights.txt`, which
 //! `cargo xtask fit-changes` fits to pairs of statements that authors invented.
 
-use std::collections::BTreeSet;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::ops::Range;
 use std::sync::LazyLock;
 
@@ -104,8 +104,9 @@ static WEIGHTS: LazyLock<[f64; FEATURES.len()]> = LazyLock::new(|| {
 /// A sentence in Japanese or Korean.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Fitted {
-    tokens: Vec<String>,
-    terms: Vec<String>,
+    tokens: Vec<Word>,
+    /// Distinct terms, in order.
+    terms: Vec<Word>,
     /// Number of `terms` that stand before the first number.
     before_numbers: usize,
     numbers: Vec<Number>,
@@ -115,13 +116,31 @@ pub(super) struct Fitted {
     commas: u8,
 }
 
+/// Hash of a word, which is compared many times; 0 for no word.
+type Word = u64;
+
+/// Returns the hash of a word. Its lowest bit says whether it is a number.
+fn word(text: &str) -> Word {
+    if text.is_empty() {
+        return 0;
+    }
+    let mut hasher = DefaultHasher::new();
+    text.hash(&mut hasher);
+    let is_number = text.starts_with(|c: char| c.is_ascii_digit());
+    hasher.finish() & !1 | u64::from(is_number)
+}
+
+fn is_number(word: Word) -> bool {
+    word & 1 == 1
+}
+
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 struct Number {
-    text: String,
+    text: Word,
     /// The word directly before the number.
-    label: String,
+    label: Word,
     /// Unit or counter after the number, by its beginning.
-    unit: String,
+    unit: Word,
     /// Whether a sign or counter says that the number names: `第3`, `3番`.
     is_name: bool,
     is_early: bool,
@@ -236,8 +255,9 @@ fn terms_of(token: &Token) -> Vec<String> {
 }
 
 impl Fitted {
-    /// Reads a sentence. `None` if it has no digit, or neither kana nor Hangul.
-    fn read(sentence: &str) -> Option<Self> {
+    /// Reads a sentence. The second value has its numbers and terms in the form of other languages, by which sentences are
+    /// found. `None` if it has no digit, or neither kana nor Hangul.
+    fn read(sentence: &str) -> Option<(Self, Clause)> {
         let own = |c| {
             matches!(
                 Script::of(c),
@@ -263,12 +283,13 @@ impl Fitted {
             }),
             ..Self::default()
         };
+        let mut clause = Clause::default();
         for (at, token) in tokens.iter().enumerate() {
-            out.tokens.push(token.text.clone());
+            out.tokens.push(word(&token.text));
             if token.script != Script::Digit {
                 for term in terms_of(token) {
-                    if !out.terms.contains(&term) {
-                        out.terms.push(term);
+                    if clause.terms.insert(term.clone()) {
+                        out.terms.push(word(&term));
                     }
                 }
                 continue;
@@ -310,41 +331,37 @@ impl Fitted {
                 _ => String::new(),
             };
             let mut counters = LEXICON.list("jk counter");
+            let label: String = label.chars().skip(length.saturating_sub(LABEL)).collect();
+            let range = offset(token.chars.start)..offset(token.chars.end);
             out.numbers.push(Number {
-                text: token.text.clone(),
-                label: label.chars().skip(length.saturating_sub(LABEL)).collect(),
+                text: word(&token.text),
+                label: word(&label),
+                unit: word(&unit),
                 is_name: signed.is_some_and(|c| matches!(c, '第' | '제' | '#'))
                     || counters.any(|one| counter.starts_with(one)),
                 is_early: token.chars.start * 5 < chars.len() * 2,
-                range: offset(token.chars.start)..offset(token.chars.end),
-                unit,
+                range: range.clone(),
+            });
+            clause.values.push(Value {
+                dimension: unit,
+                amount: token.text.clone(),
+                number: token.text.clone(),
+                is_former: false,
+                may_name: false,
+                range,
             });
         }
-        (!out.numbers.is_empty()).then_some(out)
+        (!out.numbers.is_empty()).then_some((out, clause))
     }
 
-    /// Returns the sentence's numbers and terms in the form of other languages, by which sentences are found.
-    fn clause(&self) -> Clause {
-        let value = |number: &Number| Value {
-            dimension: number.unit.clone(),
-            amount: number.text.clone(),
-            number: number.text.clone(),
-            is_former: false,
-            may_name: false,
-            range: number.range.clone(),
-        };
-        Clause {
-            values: self.numbers.iter().map(value).collect(),
-            terms: self.terms.iter().cloned().collect(),
-            ..Clause::default()
-        }
+    /// Returns the terms before the first number.
+    fn subject(&self) -> &[Word] {
+        self.terms.get(..self.before_numbers).unwrap_or_default()
     }
 
+    /// Returns the number of terms that both sentences have.
     fn shared(&self, other: &Self) -> usize {
-        self.terms
-            .iter()
-            .filter(|term| other.terms.contains(term))
-            .count()
+        common(&self.terms, &other.terms)
     }
 
     /// Returns the last number that the earlier sentence does not have.
@@ -355,10 +372,13 @@ impl Fitted {
 
     /// Returns how this sentence relates to an earlier one.
     pub(super) fn relation_to(&self, earlier: &Self) -> NumberedRelation {
+        let shared = self.shared(earlier);
+        if shared < SHARED.0 {
+            return NumberedRelation::Unchanged;
+        }
         let weights = WEIGHTS.iter().zip(self.features(earlier));
         let score: f64 = weights.map(|(weight, feature)| weight * feature).sum();
         let probability = 1.0 / (1.0 + (-score).exp());
-        let shared = self.shared(earlier);
         let value = self.new_number(earlier).map(|number| number.range.clone());
         match value {
             value if probability >= CHANGED.1 && shared >= SHARED.1 => NumberedRelation::Changed {
@@ -374,45 +394,35 @@ impl Fitted {
 
     /// Returns the features of a pair, in the order of [`FEATURES`].
     pub(super) fn features(&self, earlier: &Self) -> [f64; FEATURES.len()] {
-        let (later, terms) = (self, |one: &Self| -> BTreeSet<String> {
-            one.terms.iter().cloned().collect()
-        });
-        let (own, others) = (terms(later), terms(earlier));
+        let later = self;
+        let shared = later.shared(earlier);
         let differences = Differences::of(&earlier.tokens, &later.tokens);
         let is_alike = differences.ratio > ALIKE;
         let replaced = differences.replaced.len();
         let alike = |holds: bool| truth(is_alike && holds);
-        let subject = |one: &Self| -> BTreeSet<String> {
-            let first = match one.numbers.is_empty() {
-                true => one.terms.len(),
-                false => one.before_numbers,
-            };
-            one.terms.iter().take(first).cloned().collect()
-        };
-        let (subject, other) = (subject(later), subject(earlier));
-        let both = subject.intersection(&other).count();
+        let (subject, other) = (later.subject(), earlier.subject());
+        let both = common(subject, other);
         let (new, old) = (&later.numbers, &earlier.numbers);
-        let has = |numbers: &[Number], one: &Number| numbers.iter().any(|n| n.text == one.text);
-        let shares = |numbers: &[Number]| numbers.iter().any(|one| has(old, one));
-        let early = |numbers: &[Number]| -> Vec<Number> {
-            numbers.iter().filter(|one| one.is_early).cloned().collect()
+        let is_old = |one: &&Number| old.iter().any(|other| other.text == one.text);
+        let early = |numbers: &'_ [Number]| numbers.iter().any(|one| one.is_early);
+        let is_early_old = |one: &Number| {
+            let mut early = old.iter().filter(|other| other.is_early);
+            one.is_early && early.any(|other| other.text == one.text)
         };
-        let (new_early, old_early) = (early(new), early(old));
-        let early_differ = !new_early.is_empty()
-            && !old_early.is_empty()
-            && !new_early.iter().any(|one| has(&old_early, one));
-        let (last, last_old) = (new.last().cloned(), old.last().cloned());
-        let (last, last_old) = (last.unwrap_or_default(), last_old.unwrap_or_default());
+        let early_differ = early(new) && early(old) && !new.iter().any(is_early_old);
+        let none = Number::default();
+        let (last, last_old) = (new.last().unwrap_or(&none), old.last().unwrap_or(&none));
         let last_differ = last.text != last_old.text;
         let several = new.len() > 1 && old.len() > 1;
-        let first_same = new.first().map(|n| &n.text) == old.first().map(|n| &n.text);
+        let text = |one: Option<&Number>| one.map(|one| one.text);
+        let first_same = text(new.first()) == text(old.first());
         let one_each = new.len() == 1 && old.len() == 1 && last_differ;
-        let mut pairs = new
-            .iter()
-            .flat_map(|one| old.iter().map(move |other| (one, other)));
-        let same_name =
-            pairs.any(|(one, other)| one.is_name && other.is_name && one.text == other.text);
-        let unit = |one: &Number| !one.unit.is_empty() && old.iter().any(|n| n.unit == one.unit);
+        let same_name = new.iter().filter(|one| one.is_name).any(|one| {
+            let mut names = old.iter().filter(|other| other.is_name);
+            names.any(|other| other.text == one.text)
+        });
+        let unit = |one: &Number| one.unit != 0 && old.iter().any(|other| other.unit == one.unit);
+        let first_terms = earlier.terms.get(..2).unwrap_or(&earlier.terms);
         let form = [
             1.0,
             differences.ratio,
@@ -420,24 +430,24 @@ impl Fitted {
             alike(replaced > 1),
             alike(differences.replaced.first() == Some(&true)),
             alike(true) * upto(differences.replaced.iter().filter(|is| **is).count(), 3) / 2.0,
-            upto(later.shared(earlier), 6) / 3.0,
-            upto(own.difference(&others).count(), 10) / 5.0,
-            truth(earlier.terms.iter().take(2).any(|term| own.contains(term))),
-            truth(!own.is_empty() && own.is_subset(&others)),
-            truth(!others.is_empty() && others.is_subset(&own)),
-            ratio(both, subject.union(&other).count()),
+            upto(shared, 6) / 3.0,
+            upto(later.terms.len() - shared, 10) / 5.0,
+            truth(common(first_terms, &later.terms) > 0),
+            truth(shared > 0 && shared == later.terms.len()),
+            truth(shared > 0 && shared == earlier.terms.len()),
+            ratio(both, subject.len() + other.len() - both),
             truth(!subject.is_empty() && !other.is_empty() && both == 0),
             truth(early_differ),
             truth(last_differ),
-            truth(last_differ && !last.unit.is_empty() && last.unit == last_old.unit),
-            truth(new.iter().all(|one| has(old, one))),
+            truth(last_differ && last.unit != 0 && last.unit == last_old.unit),
+            truth(new.iter().all(|one| is_old(&one))),
             truth(several),
-            truth(several && !shares(new)),
+            truth(several && !new.iter().any(|one| is_old(&one))),
             truth(several && first_same && last_differ),
             upto(new.len().saturating_sub(old.len()), 3) / 2.0,
             truth(same_name),
             truth(one_each && (last.is_name || last_old.is_name)),
-            truth(one_each && !last.label.is_empty() && last.label == last_old.label),
+            truth(one_each && last.label != 0 && last.label == last_old.label),
             truth(new.iter().any(unit)),
         ];
         let phrases = later.phrases.map(|count| upto(count.into(), 3) / 2.0);
@@ -449,6 +459,11 @@ impl Fitted {
         }
         out
     }
+}
+
+/// Returns the number of words in both of two lists without repetitions.
+fn common(one: &[Word], other: &[Word]) -> usize {
+    one.iter().filter(|word| other.contains(word)).count()
 }
 
 fn truth(holds: bool) -> f64 {
@@ -474,34 +489,37 @@ struct Differences {
 }
 
 impl Differences {
-    fn of(earlier: &[String], later: &[String]) -> Self {
+    fn of(earlier: &[Word], later: &[Word]) -> Self {
         // Length of the longest common subsequence of the rests from each place on.
-        let width = later.len() + 1;
-        let mut common = vec![0_u16; (earlier.len() + 1) * width];
-        let at = |i: usize, j: usize| i * width + j;
-        let get = |common: &[u16], n: usize| common.get(n).copied().unwrap_or(0);
+        let mut common = [[0_u8; LONGEST + 1]; LONGEST + 1];
+        let get = |common: &[[u8; LONGEST + 1]; LONGEST + 1], i: usize, j: usize| {
+            common
+                .get(i)
+                .and_then(|row| row.get(j))
+                .copied()
+                .unwrap_or(0)
+        };
         for (i, one) in earlier.iter().enumerate().rev() {
             for (j, other) in later.iter().enumerate().rev() {
                 let length = match one == other {
-                    true => get(&common, at(i + 1, j + 1)) + 1,
-                    false => get(&common, at(i + 1, j)).max(get(&common, at(i, j + 1))),
+                    true => get(&common, i + 1, j + 1) + 1,
+                    false => get(&common, i + 1, j).max(get(&common, i, j + 1)),
                 };
-                if let Some(place) = common.get_mut(at(i, j)) {
+                if let Some(place) = common.get_mut(i).and_then(|row| row.get_mut(j)) {
                     *place = length;
                 }
             }
         }
-        let is_number = |token: &String| token.starts_with(|c: char| c.is_ascii_digit());
         let (mut i, mut j) = (0, 0);
-        let (mut removed, mut added): (Vec<&String>, Vec<&String>) = (Vec::new(), Vec::new());
+        let (mut removed, mut added): (Vec<Word>, Vec<Word>) = (Vec::new(), Vec::new());
         let mut replaced = Vec::new();
-        let mut close = |removed: &mut Vec<&String>, added: &mut Vec<&String>| {
+        let mut close = |removed: &mut Vec<Word>, added: &mut Vec<Word>| {
             if !removed.is_empty() && !added.is_empty() {
                 replaced.push(
                     removed
                         .iter()
                         .chain(added.iter())
-                        .all(|token| is_number(token)),
+                        .all(|token| is_number(*token)),
                 );
             }
             removed.clear();
@@ -513,25 +531,23 @@ impl Differences {
                     close(&mut removed, &mut added);
                     (i, j) = (i + 1, j + 1);
                 }
-                (Some(one), Some(_))
-                    if get(&common, at(i + 1, j)) >= get(&common, at(i, j + 1)) =>
-                {
-                    removed.push(one);
+                (Some(one), Some(_)) if get(&common, i + 1, j) >= get(&common, i, j + 1) => {
+                    removed.push(*one);
                     i += 1;
                 }
                 (Some(one), None) => {
-                    removed.push(one);
+                    removed.push(*one);
                     i += 1;
                 }
                 (_, Some(other)) => {
-                    added.push(other);
+                    added.push(*other);
                     j += 1;
                 }
                 (None, None) => break,
             }
         }
         close(&mut removed, &mut added);
-        let length = usize::from(get(&common, 0));
+        let length = usize::from(get(&common, 0, 0));
         Self {
             ratio: ratio(2 * length, earlier.len() + later.len()),
             replaced,
@@ -542,9 +558,9 @@ impl Differences {
 impl NumberedSentence {
     /// Reads a sentence in Japanese or Korean. `None` for a sentence in another language or without a digit.
     pub(super) fn read_fitted(sentence: &str) -> Option<Self> {
-        let fitted = Fitted::read(sentence)?;
+        let (fitted, clause) = Fitted::read(sentence)?;
         Some(Self {
-            clauses: vec![fitted.clause()],
+            clauses: vec![clause],
             fitted: Some(Box::new(fitted)),
             ..Self::default()
         })
