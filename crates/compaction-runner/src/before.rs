@@ -5,9 +5,9 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use compaction_plan::Job;
-use memory_model::{LogEntry, Part, Purpose, Seq, SeqRange};
-use memory_store::read_entries;
-use summarize_escalation::prompt::speaker;
+use memory_model::conventions::AgentConventions;
+use memory_model::{EntryKind, LogEntry, Part, Purpose, Role, Seq, SeqRange};
+use memory_store::{ERASED, read_entries};
 
 use crate::environment::Compaction;
 use crate::error::Result;
@@ -16,6 +16,9 @@ use crate::error::Result;
 const PAGE: u32 = 32;
 /// Number of log entries before a segment after which the search ends with the page that reaches it.
 const FURTHEST: u32 = 992;
+/// Number of bytes of the user's words that tell what the task is, and maximum number of messages that are taken for them.
+const TELLING: usize = 120;
+const MOST_SAID: usize = 4;
 
 /// Returns the job with the messages that a model should read before a summary of messages: see [`before`]. A job that
 /// has context of its own is unchanged, and so is every job if the summarizer asks no model.
@@ -44,33 +47,56 @@ pub(crate) async fn with_before<'j>(
     Ok(Cow::Owned(job))
 }
 
-/// Returns the positions of the last words of the user and of the assistant before a position, in order. They are words
+/// Returns the positions of the last words of the user and of the assistant before a position, in order. Of the user, the
+/// messages before a short one are taken, too. They are words
 /// of the log and not of a summary: a summary made from another one would have to be erased with it, and so on with
 /// each later one.
 async fn before(env: &Compaction<'_>, first: Seq) -> Result<Vec<SeqRange>> {
-    let mut found: [Option<Seq>; 2] = [None; 2];
+    let (mut said, mut answered): (Vec<Seq>, Option<Seq>) = (Vec::new(), None);
+    let mut words = 0;
     let (mut end, mut rows) = (first.prev(), PAGE);
-    while found.contains(&None)
+    while (answered.is_none() || is_short(&said, words))
         && first.0.saturating_sub(end.0) <= FURTHEST
         && let Some(range) = SeqRange::new(Seq(end.0.saturating_sub(rows - 1).max(1)), end)
         && end >= Seq::FIRST
     {
         let page = read_entries(env.store, env.conversation, range).await?;
         for entry in page.iter().rev() {
-            let place = match speaker(entry, env.conventions) {
-                Some("user") => &mut found[0],
-                Some("assistant") if has_text(entry) => &mut found[1],
-                _ => continue,
-            };
-            place.get_or_insert(entry.seq);
+            match entry.role {
+                Role::User if is_short(&said, words) => {
+                    let typed = typed(entry, env.conventions);
+                    words += typed;
+                    said.extend((typed > 0).then_some(entry.seq));
+                }
+                Role::Assistant if answered.is_none() => {
+                    answered = texts(entry).next().map(|_| entry.seq);
+                }
+                _ => {}
+            }
         }
         (end, rows) = (range.first.prev(), rows * 2);
     }
-    let found: BTreeSet<Seq> = found.into_iter().flatten().collect();
+    let found: BTreeSet<Seq> = said.into_iter().chain(answered).collect();
     Ok(found.into_iter().map(SeqRange::single).collect())
 }
 
-fn has_text(entry: &LogEntry) -> bool {
-    let is_text = |part: &Part| matches!(part, Part::Text { text } if !text.trim().is_empty());
-    entry.parts.iter().any(is_text)
+/// Returns whether messages of the user say too little to tell a task, such as `go on`.
+fn is_short(said: &[Seq], words: usize) -> bool {
+    words < TELLING && said.len() < MOST_SAID
+}
+
+/// Returns the number of bytes that the user typed in a message.
+fn typed(entry: &LogEntry, conventions: &dyn AgentConventions) -> usize {
+    let typed = texts(entry).map(|text| conventions.user_text(text, entry.meta.as_ref()));
+    typed.map(|text| text.typed.trim().len()).sum()
+}
+
+/// Returns the texts of a message that are neither blank nor erased.
+fn texts(entry: &LogEntry) -> impl Iterator<Item = &str> {
+    let is_message = entry.kind == EntryKind::Message;
+    let texts = entry.parts.iter().filter_map(move |part| match part {
+        Part::Text { text } if is_message => Some(text.as_str()),
+        _ => None,
+    });
+    texts.filter(|text| !text.trim().is_empty() && *text != ERASED)
 }

@@ -49,11 +49,6 @@ pub(crate) async fn execute(
     if is_split && jobs.len() < all {
         jobs.clear();
     }
-    let mut prepared = Vec::with_capacity(jobs.len());
-    for job in jobs {
-        prepared.push(with_before(env, Cow::Borrowed(job)).await?);
-    }
-    let jobs: Vec<&Job> = prepared.iter().map(|job| &**job).collect();
     tally.planned += jobs.len() as u64;
     if !ask_once(env, &jobs, tally).await {
         return Ok(());
@@ -65,7 +60,12 @@ pub(crate) async fn execute(
         false => concurrency.saturating_mul(BATCH).min(MOST),
     };
     for batch in jobs.chunks(size) {
-        execute_batch(env, batch, entries, tally).await?;
+        let mut prepared = Vec::with_capacity(batch.len());
+        for job in batch {
+            prepared.push(with_before(env, Cow::Borrowed(*job)).await?);
+        }
+        let batch: Vec<&Job> = prepared.iter().map(|job| &**job).collect();
+        execute_batch(env, &batch, entries, tally).await?;
         if tally.must_stop().is_some() {
             break;
         }

@@ -208,7 +208,7 @@ async fn extract_of(env: &Compaction<'_>, job: &Job, spans: &[Span]) -> Result<O
     let extract = found
         .into_iter()
         .flatten()
-        .any(|summary| summary.provisional && summary.sources == job.sources());
+        .any(|summary| summary.provisional && summary.sources.ends_with(job.sources()));
     Ok(extract.then(|| span.clone()))
 }
 

@@ -11,7 +11,7 @@ use crate::source::Source;
 use crate::{compose, gather};
 
 /// Name and version of the extracts.
-const ID: &str = "extractive@11";
+const ID: &str = "extractive@10";
 
 /// Summarizes conversations without a model, by extracting their most important lines. The same source gives the same
 /// text.
@@ -56,7 +56,7 @@ impl ExtractiveSummarizer {
         self
     }
 
-    /// Returns the summarizer's name and version, such as `extractive@11`. Summarizers that may write different texts
+    /// Returns the summarizer's name and version, such as `extractive@10`. Summarizers that may write different texts
     /// have different ids.
     pub fn id(&self) -> &str {
         &self.id

@@ -227,13 +227,28 @@ mod tests {
     }
 
     #[test]
+    fn in_japanese_and_korean_the_same_value_written_otherwise_is_none() {
+        for (earlier, later) in [
+            ("予算は1200円です。", "予算は1,200円です。"),
+            ("部品の重さは2.0kgです。", "部品の重さは2kgです。"),
+            ("예산은 1200원입니다.", "예산은 1,200원입니다."),
+        ] {
+            assert!(!changed_next(earlier, later), "{earlier} / {later}");
+        }
+        // Without a new number, other words decide.
+        let [earlier, later] =
+            ["面談は10時からです。", "10時の面談は中止です。"].map(NumberedSentence::read);
+        assert_eq!(later.relation_to(&earlier), NumberedRelation::Undecided);
+    }
+
+    #[test]
     fn features_are_bounded_for_any_text() {
-        let long = "会議3時、".repeat(500);
-        for text in ["3", "第3", "の3", "가 1 2 3", "ｶﾞ１２", long.as_str()] {
+        let long = "会議は3時、".repeat(500);
+        for text in ["の3", "가 1 2 3", "ガ１２", "第3の", long.as_str()] {
             let sentence = NumberedSentence::read(text);
-            let Some(features) = sentence.features(&sentence) else {
-                continue;
-            };
+            let features = sentence
+                .features(&sentence)
+                .unwrap_or([f64::NAN; FEATURES.len()]);
             assert!(
                 features.iter().all(|one| (0.0..=2.0).contains(one)),
                 "{text}: {features:?}"

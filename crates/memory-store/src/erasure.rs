@@ -229,7 +229,7 @@ pub fn plan_erasure(
 }
 
 /// Returns the ids of the summaries to erase, each with the conversation that made the summary. A summary is erased if
-/// it covers an erased entry, or if it was made from such a summary, directly or through others. `made` contains the
+/// it covers an erased entry, has it among its sources, or was made from such a summary, directly or through others. `made` contains the
 /// summaries that each conversation made.
 pub fn summaries_to_erase(
     seen_by: &[ErasedRange],

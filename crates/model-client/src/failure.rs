@@ -110,6 +110,17 @@ impl FailureKind {
         self.retryable() || self == FailureKind::BreakerOpen
     }
 
+    /// Returns whether neither time nor another prompt changes the failure: the key, the account or the address is wrong.
+    pub fn is_lasting(self) -> bool {
+        matches!(
+            self,
+            FailureKind::Auth
+                | FailureKind::Quota
+                | FailureKind::NotFound
+                | FailureKind::InvalidClient
+        )
+    }
+
     /// Returns whether the model was called: false for failures before the call, such as a spending limit.
     pub fn asked(self) -> bool {
         !matches!(

@@ -320,6 +320,8 @@ impl<S: Store + ?Sized> Plain<'_, S> {
         let mut messages = Vec::new();
         for source in &summary.sources {
             match source {
+                // What was said before the range is context.
+                Child::Messages { range } if range.last < summary.range.first => {}
                 Child::Messages { range } => {
                     for row in self.rows(found, *range) {
                         of.add_message(1, row.tokens);

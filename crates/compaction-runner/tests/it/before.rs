@@ -5,7 +5,7 @@ use std::sync::Mutex;
 use async_trait::async_trait;
 use compaction_plan::Mode;
 use compaction_runner::RedoPolicy;
-use memory_model::{Child, Seq, SeqRange, Summary, Timestamp};
+use memory_model::{Child, Message, Seq, SeqRange, Summary, Timestamp};
 use memory_store::{ConversationRef, Erase, Store, erase};
 use summarize_escalation::testing::Scripted;
 use summarize_escalation::{
@@ -13,7 +13,7 @@ use summarize_escalation::{
 };
 
 use crate::world::{
-    Lab, filled, in_memory, lease_clock, on_sqlite, small, sound, summaries, ungated,
+    Lab, append, filled, in_memory, lease_clock, on_sqlite, small, sound, summaries, ungated,
 };
 
 /// A summarizer that notes which positions it was shown as context, by the first position of the source.
@@ -77,6 +77,45 @@ async fn a_model_reads_what_was_said_before_a_segment() {
         let shown = (leaf.range.first, context(leaf));
         assert!(model.0.lock().unwrap().contains(&shown), "{shown:?}");
     }
+    sound(&store, id).await;
+}
+
+#[tokio::test]
+async fn before_a_short_word_of_the_user_comes_what_it_follows() {
+    let (store, id) = filled(in_memory(&lease_clock()), 16).await;
+    let mut messages = Vec::new();
+    for n in 0..24 {
+        messages.push(Message::user("Go on."));
+        messages.push(Message::assistant(
+            format!("Step {n} of the long work is done.").repeat(4),
+        ));
+    }
+    append(&store, id, messages).await;
+    let lab = Lab::new(small()).with_ladder(ungated());
+    lab.full(&store, id, &Notes::default()).await;
+    let made = leaves(summaries(&store, id).await);
+    // Short words are 6 bytes long, those of the chat more than 120.
+    let users = |first: Seq| {
+        let users = (1..first.0)
+            .rev()
+            .filter(|n| n % 4 == 1 || *n > 16 && n % 2 == 1);
+        let mut bytes = 0;
+        let told = users.take(4).take_while(move |n| {
+            let is_short = bytes < 120;
+            bytes += if *n > 16 { 6 } else { 120 };
+            is_short
+        });
+        told.map(Seq).collect::<Vec<_>>()
+    };
+    let mut most = 0;
+    for leaf in &made {
+        let context = context(leaf);
+        let expected = users(leaf.range.first);
+        assert!(expected.iter().all(|seq| context.contains(seq)), "{leaf:?}");
+        assert!(context.len() <= expected.len() + 1, "{leaf:?}");
+        most = most.max(context.len());
+    }
+    assert_eq!(most, 5);
     sound(&store, id).await;
 }
 

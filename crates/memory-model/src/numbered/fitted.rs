@@ -8,7 +8,7 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::ops::Range;
 use std::sync::LazyLock;
 
-use super::item::stem;
+use super::item::{amount_of, stem, written};
 use super::lexicon::{LEXICON, is_han};
 use super::relation::NumberedRelation;
 use super::sentence::{Clause, NumberedSentence, Value};
@@ -83,7 +83,7 @@ const CHANGED: (f64, f64) = (0.7, 0.8);
 const SHARED: (usize, usize) = (1, 2);
 /// Ratio above which the words of two sentences are alike.
 const ALIKE: f64 = 0.6;
-/// Number of characters of a label before a number, and of a stem in Latin letters and in Hangul.
+/// Number of characters of a label before a number, and of a stem in Hangul.
 const LABEL: usize = 6;
 const HANGUL_STEM: usize = 2;
 /// Maximum length of a sentence that is read, in tokens.
@@ -227,6 +227,14 @@ fn tokens(chars: &[char]) -> Vec<Token> {
     out
 }
 
+/// Returns the form of a number that is equal for `1,200` and `1200`, and for `2.0` and `2`.
+fn amount(number: &str) -> String {
+    match amount_of(number) {
+        Some(amount) if !number.contains([':', '/', '-']) => written(amount),
+        _ => number.to_owned(),
+    }
+}
+
 /// Returns the terms of a token: words by their beginning, and pairs of Han characters.
 fn terms_of(token: &Token) -> Vec<String> {
     let text = token.text.as_str();
@@ -276,7 +284,15 @@ impl Fitted {
         let text: String = chars.iter().collect();
         let mut out = Self {
             is_quoting: text.contains(['"', '“', '「', '『', '«']),
-            commas: u8::try_from(text.matches([',', '、']).count()).unwrap_or(u8::MAX),
+            commas: {
+                let mut chars = chars
+                    .iter()
+                    .enumerate()
+                    .filter(|(_, c)| [',', '、'].contains(*c));
+                let numbers = |at: &usize| tokens.iter().any(|token| token.chars.contains(at));
+                let commas = chars.by_ref().filter(|(at, _)| !numbers(at)).count();
+                u8::try_from(commas).unwrap_or(u8::MAX)
+            },
             phrases: PHRASES.map(|list| {
                 let found = LEXICON.list(list).filter(|phrase| text.contains(phrase));
                 u8::try_from(found.count()).unwrap_or(u8::MAX)
@@ -285,7 +301,11 @@ impl Fitted {
         };
         let mut clause = Clause::default();
         for (at, token) in tokens.iter().enumerate() {
-            out.tokens.push(word(&token.text));
+            let amount = match token.script {
+                Script::Digit => amount(&token.text),
+                _ => token.text.clone(),
+            };
+            out.tokens.push(word(&amount));
             if token.script != Script::Digit {
                 for term in terms_of(token) {
                     if clause.terms.insert(term.clone()) {
@@ -334,7 +354,7 @@ impl Fitted {
             let label: String = label.chars().skip(length.saturating_sub(LABEL)).collect();
             let range = offset(token.chars.start)..offset(token.chars.end);
             out.numbers.push(Number {
-                text: word(&token.text),
+                text: word(&amount),
                 label: word(&label),
                 unit: word(&unit),
                 is_name: signed.is_some_and(|c| matches!(c, '第' | '제' | '#'))
@@ -344,7 +364,7 @@ impl Fitted {
             });
             clause.values.push(Value {
                 dimension: unit,
-                amount: token.text.clone(),
+                amount,
                 number: token.text.clone(),
                 is_former: false,
                 may_name: false,
@@ -388,7 +408,9 @@ impl Fitted {
             Some(value) if probability >= CHANGED.0 && shared >= SHARED.0 => {
                 NumberedRelation::ChangedIfNext { value }
             }
-            _ => NumberedRelation::Unchanged,
+            Some(_) => NumberedRelation::Unchanged,
+            // What is changed is no number.
+            None => NumberedRelation::Undecided,
         }
     }
 

@@ -6,6 +6,7 @@ use std::time::Duration;
 use serde::Serialize;
 
 use super::BreakerPolicy;
+use crate::failure::FailureKind;
 
 /// State of a circuit breaker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -31,8 +32,8 @@ struct FailureRecord {
     trying: bool,
     /// Text of the last failure.
     last_failure: String,
-    /// Whether the last failure may pass by itself.
-    may_pass: bool,
+    /// Kind of the last failure.
+    last_kind: Option<FailureKind>,
     /// Time of the first failure since the last success.
     since: Option<Duration>,
     /// Value of `opened` for which a wait was reported.
@@ -95,12 +96,12 @@ impl Breaker {
         &self,
         policy: BreakerPolicy,
         now: Duration,
-        (text, may_pass): (String, bool),
+        (text, kind): (String, FailureKind),
     ) -> bool {
         let mut state = self.lock();
         let was_open = state.is_open(policy, now);
         state.last_failure = text;
-        state.may_pass = may_pass;
+        state.last_kind = Some(kind);
         state.since.get_or_insert(now);
         state.failures = state.failures.saturating_add(1);
         if state.failures < policy.failures.max(1) {
@@ -118,12 +119,13 @@ impl Breaker {
             .since
             .map_or(Duration::ZERO, |since| now.saturating_sub(since));
         let left = most?.checked_sub(waited)?;
-        (state.may_pass && !left.is_zero()).then_some(left)
+        let may_pass = state.last_kind.is_some_and(FailureKind::may_pass);
+        (may_pass && !left.is_zero()).then_some(left)
     }
 
-    /// Returns whether the last failure may pass by itself.
-    pub(crate) fn may_pass(&self) -> bool {
-        self.lock().may_pass
+    /// Returns whether the last failure is one that no other prompt and no time changes, such as a wrong key.
+    pub(crate) fn is_lasting(&self) -> bool {
+        self.lock().last_kind.is_some_and(FailureKind::is_lasting)
     }
 
     /// Returns true once for each time that the breaker opens.
@@ -172,7 +174,7 @@ impl Pass<'_> {
         self.breaker.reset();
     }
 
-    pub(crate) fn failed(self, now: Duration, failure: (String, bool)) {
+    pub(crate) fn failed(self, now: Duration, failure: (String, FailureKind)) {
         self.breaker.fail(self.policy, now, failure);
         if self.trying {
             self.breaker.lock().opened = Some(now);
@@ -192,8 +194,8 @@ impl Drop for Pass<'_> {
 mod tests {
     use super::*;
 
-    fn failure() -> (String, bool) {
-        (String::new(), true)
+    fn failure() -> (String, FailureKind) {
+        (String::new(), FailureKind::Overloaded)
     }
 
     const SECOND: Duration = Duration::from_secs(1);
@@ -233,13 +235,17 @@ mod tests {
     fn recorded_failures_count_like_failed_calls() {
         let (breaker, policy) = (Breaker::default(), UNTIL_RESET);
         for _ in 0..2 {
-            assert!(!breaker.fail(policy, SECOND, ("elsewhere".to_owned(), true)));
+            assert!(!breaker.fail(
+                policy,
+                SECOND,
+                ("elsewhere".to_owned(), FailureKind::Overloaded)
+            ));
         }
         assert_eq!(breaker.state(policy, SECOND), BreakerState::Closed);
         breaker
             .enter(policy, SECOND)
             .unwrap()
-            .failed(SECOND, ("here".to_owned(), true));
+            .failed(SECOND, ("here".to_owned(), FailureKind::Overloaded));
         assert_eq!(breaker.state(policy, SECOND), BreakerState::Open);
         assert_eq!(breaker.last_failure(), "here");
     }

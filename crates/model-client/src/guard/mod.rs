@@ -123,7 +123,9 @@ impl Guards {
     pub fn record_failure(&self, session: &SessionGuard, text: impl Into<String>) -> bool {
         self.policy.breaker.is_some_and(|policy| {
             let now = self.timer.now();
-            session.breaker.fail(policy, now, (text.into(), true))
+            session
+                .breaker
+                .fail(policy, now, (text.into(), FailureKind::Overloaded))
         })
     }
 
@@ -254,7 +256,7 @@ impl SessionCalls<'_> {
         }
         Failure::new(FailureKind::BreakerOpen, what)
             .with_retry_after(again)
-            .with_lasting(!breaker.may_pass())
+            .with_lasting(breaker.is_lasting())
     }
 
     /// Makes a permitted call, and records the result in the breaker.
@@ -263,14 +265,17 @@ impl SessionCalls<'_> {
         let answer = self.attempts(call).await;
         match &answer {
             Ok(answer) if answer.is_empty() => {
-                pass.failed(timer.now(), ("it wrote nothing".to_owned(), false));
+                pass.failed(
+                    timer.now(),
+                    ("it wrote nothing".to_owned(), FailureKind::Empty),
+                );
             }
             Ok(_) => pass.succeeded(),
             // A limit that the caller has set is not a failure of the provider. Nor is a prompt that is longer than the
             // window: the caller can send shorter ones, now that the server has named its window.
             Err(failure) if !failure.kind().asked() || failure.window().is_some() => drop(pass),
             Err(failure) => {
-                let told = (failure.to_string(), failure.may_pass());
+                let told = (failure.to_string(), failure.kind());
                 pass.failed(timer.now(), told);
             }
         }

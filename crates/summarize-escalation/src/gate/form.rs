@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use super::words::{self, Word};
-use crate::prompt::PromptSet;
+use crate::prompt::Template;
 
 /// Beginnings of the lines that the prompts ask for besides the summary's text.
 const FILES: &str = "files:";
@@ -40,11 +40,11 @@ const CIRCLE_TEXT: usize = 24;
 /// it is at most an eighth, where rows of a list are alike.
 const CIRCLE_SHARE: (usize, usize) = (2, 5);
 
-/// Returns whether an answer to these prompts was cut off: they ask for lines at its end, such as `Expand for details about:`, and it
+/// Returns whether an answer to this prompt was cut off: it asks for lines at its end, such as `Expand for details about:`, and it
 /// is long, has none of them, and ends without a mark.
-pub fn is_cut(prompts: &PromptSet, answer: &str) -> bool {
+pub fn is_cut(prompt: &Template, answer: &str) -> bool {
     let asks = |line: &str| line.to_lowercase().contains(EXPAND);
-    prompts.leaf.lines().any(asks) && Form::of(answer).lacks_end()
+    prompt.lines().any(asks) && Form::of(answer).lacks_end()
 }
 
 /// Kind of a line of an answer.

@@ -72,12 +72,9 @@ impl<'a> Known<'a> {
             before.drain(..before.len().saturating_sub(COPY_WORDS - 1));
         }
         let before = self::texts(request.before);
+        let before = before.iter().flat_map(|text| ends(text));
         let context = [request.previous, request.instructions];
-        for text in context
-            .into_iter()
-            .flatten()
-            .chain(before.iter().map(|text| &**text))
-        {
+        for text in context.into_iter().flatten().chain(before) {
             known.add(text, &words::words(text));
         }
         known.texts = texts;

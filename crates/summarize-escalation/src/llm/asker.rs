@@ -89,7 +89,7 @@ impl<'a> Asker<'a> {
                 text.ranks = body.ranks().map(<[u8]>::to_vec);
                 text.text = body.text().to_owned();
                 let is_judged = request.gate.is_some() && text.stop == Stop::Complete;
-                if is_judged && gate::is_cut(prompts, &text.text) {
+                if is_judged && gate::is_cut(prompts.template(request), &text.text) {
                     text.stop = Stop::CutOff;
                 }
                 Ok(text)

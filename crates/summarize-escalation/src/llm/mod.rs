@@ -128,8 +128,14 @@ async fn write_within(
         let prompt = asker.prompts.render(request);
         return asker.ask(&prompt, request).await;
     };
-    if let Some(prompt) = window.prompt(asker.prompts, request) {
-        return asker.ask(&prompt, request).await;
+    let without_context = SummaryRequest {
+        before: &[],
+        ..*request
+    };
+    for request in [request, &without_context] {
+        if let Some(prompt) = window.prompt(asker.prompts, request) {
+            return asker.ask(&prompt, request).await;
+        }
     }
     match window.overflow {
         Overflow::Parts => parts::summarize(asker, request, window).await,
@@ -150,6 +156,10 @@ impl<M: ChatModel> Summarizer for LlmSummarizer<M> {
     fn calls_needed(&self, request: &SummaryRequest<'_>) -> u64 {
         let Some(window) = self.learnt.within(self.window, request) else {
             return 1;
+        };
+        let request = &SummaryRequest {
+            before: &[],
+            ..*request
         };
         let fits = window.prompt(&self.prompts, request).is_some();
         match window.overflow {

@@ -170,10 +170,7 @@ fn divide(
     request: &SummaryRequest<'_>,
     window: ModelWindow,
 ) -> Result<Division, Error> {
-    let mut empty = SummaryRequest {
-        source: &[],
-        ..*request
-    };
+    let mut empty = request.with_source(&[]);
     let mut fixed = 0;
     // The prompt of a part may say why the answer before was refused.
     let refused = [None, Some(&Reason::CutOff)];

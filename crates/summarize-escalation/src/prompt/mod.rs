@@ -24,7 +24,6 @@ mod strip;
 
 pub use clip::{Clip, DOCUMENT_CHARS, LEAST_CHARS, ROOM_TOKENS};
 pub use render::render;
-pub use said::speaker;
 pub use set::{AnswerFormat, InvalidTemplate, PromptSet, Slot, Template};
 pub use sets::PROMPT_VERSION;
 pub use strip::strip_analysis_block;

@@ -22,6 +22,8 @@ const PREVIOUS_RULE: &str = " <previous_context> tells what was before: it is th
 
 /// Maximum number of characters that a prompt shows of each text of a message before the source.
 const BEFORE_CHARS: usize = 1_500;
+/// The same of each tool call and result in such a message.
+const BEFORE_TOOL_CHARS: usize = 80;
 /// Minimum number of tokens that a prompt must leave for the answer.
 pub(crate) const LEAST_ANSWER: u64 = 64;
 /// Minimum desired length of a summary of a source that is shown in part, in tokens, unless the request wants less.
@@ -143,6 +145,11 @@ impl PromptSet {
         Plan::new(set, request).render(clip, Some(length))
     }
 
+    /// Returns the template of the system message for a request.
+    pub(crate) fn template(&self, request: &SummaryRequest<'_>) -> &Template {
+        self.choose(request).0
+    }
+
     /// Returns the template of the system message for a request. The second value is the summary to update, if the
     /// template updates one.
     fn choose<'a>(&self, request: &SummaryRequest<'a>) -> (&Template, Option<&'a str>) {
@@ -226,6 +233,7 @@ impl<'p, 'a> Plan<'p, 'a> {
             Slot::Previous => {
                 if request.has_context() {
                     let clip = self.set.clip.at_most(BEFORE_CHARS);
+                    let clip = clip.tools_at_most(BEFORE_TOOL_CHARS);
                     let before = piece_texts(request.before, clip, request.conventions);
                     data::block(
                         &mut out,

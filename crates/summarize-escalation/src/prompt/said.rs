@@ -113,12 +113,6 @@ pub(super) fn calls<'a>(
     calls
 }
 
-/// Returns who speaks in a message, as prompts name it: `user`, `assistant`, `tool`, `system`, or `program` for text that the
-/// agent's program put into a user's message. `None` for a note, and for a message without words.
-pub fn speaker(entry: &LogEntry, conventions: &dyn AgentConventions) -> Option<&'static str> {
-    said(entry, &BTreeMap::new(), conventions).map(|said| said.speaker)
-}
-
 /// Returns the words of a message; `None` for a note, and for a message without words.
 pub(super) fn said<'a>(
     entry: &'a LogEntry,

@@ -17,8 +17,8 @@ use super::strip::strip_analysis_block;
 pub enum Slot {
     /// `{source}`: the messages and summaries to summarize, between tags.
     Source,
-    /// `{previous}`: the summary that precedes the source, between tags, followed by an empty line. Empty if there is
-    /// no such summary.
+    /// `{previous}`: the summary and the messages that precede the source, between tags, followed by an empty line. Empty
+    /// if there are none.
     Previous,
     /// `{instructions}`: the user's instructions, between tags, followed by an empty line. Empty if there are none.
     Instructions,

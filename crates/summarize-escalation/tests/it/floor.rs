@@ -112,13 +112,13 @@ fn a_long_answer_without_the_lines_at_its_end_was_cut() {
         })
         .collect();
     let standard = PromptSet::standard();
-    assert!(is_cut(&standard, &items));
-    assert!(!is_cut(&standard, &format!("{items}Files: none")));
-    assert!(!is_cut(&standard, &format!("{items}That is all.")));
-    assert!(!is_cut(&standard, "- The ferry now leaves at noon"));
+    assert!(is_cut(&standard.leaf, &items));
+    assert!(!is_cut(&standard.leaf, &format!("{items}Files: none")));
+    assert!(!is_cut(&standard.leaf, &format!("{items}That is all.")));
+    assert!(!is_cut(&standard.leaf, "- The ferry now leaves at noon"));
     // These prompts do not ask for them.
     let own = PromptSet::single("own@1", "List the facts. {data_rule}", "{source}").unwrap();
-    assert!(!is_cut(&own, &items));
+    assert!(!is_cut(&own.leaf, &items));
 }
 
 #[test]

@@ -158,7 +158,7 @@ fn refusing(text: &str, request: &SummaryRequest<'_>) -> Vec<String> {
         rules.push("declined".to_owned());
     }
     let tokens = request.estimator.text(text);
-    if is_cut(&PromptSet::standard(), text) {
+    if is_cut(&PromptSet::standard().leaf, text) {
         rules.push("cut_off".to_owned());
     }
     if rules.is_empty() && tokens > Tolerance::DEFAULT.limit(request.target_tokens) {
