@@ -20,6 +20,7 @@ mod read;
 mod reader;
 mod relation;
 mod sentence;
+mod spelling;
 mod token;
 
 pub use fitted::FEATURES;

@@ -3,10 +3,11 @@
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-use super::item::{Form, Item, stem};
+use super::item::{Form, Item};
 use super::lexicon::{LEXICON, cue, is_han};
 use super::reader::Reader;
 use super::sentence::{CODE, Clause, DATE, Name, PLAIN, Value, WEEKDAY};
+use super::spelling::stem;
 use super::token::Kind;
 
 /// Marks between clauses.

@@ -2,10 +2,11 @@
 
 use std::ops::Range;
 
-use super::item::{Form, amount_of, plain, point, stem, value, written};
+use super::item::{Form, plain, point, value};
 use super::lexicon::{Beginnings, LEXICON, cue, is_han};
 use super::reader::Reader;
 use super::sentence::{HOUR, PLAIN};
+use super::spelling::{amount_of, stem, written};
 use super::token::{Kind, Token, is_number_word};
 
 /// Number of Han characters that name a kind of thing.

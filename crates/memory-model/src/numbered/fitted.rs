@@ -1,17 +1,16 @@
-//! Sentences in Japanese and Korean, whose words are not known one by one: whether a later one changes an earlier one is
-//! judged by fitted weights over their form.
+//! Judges by fitted weights whether a sentence in Japanese or Korean changes an earlier one. No list has the words of these
+//! languages, so the form of the sentences decides.
 //!
 //! A logistic model gives the probability of a change: its features are [`FEATURES`], its weights `weights.txt`, which
 //! `cargo xtask fit-changes` fits to pairs of statements that authors invented.
 
+use std::collections::BTreeSet;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::ops::Range;
 use std::sync::LazyLock;
 
-use super::item::{amount_of, stem, written};
 use super::lexicon::{LEXICON, is_han};
-use super::relation::NumberedRelation;
-use super::sentence::{Clause, NumberedSentence, Value};
+use super::spelling::{amount_of, stem, written};
 
 /// Features of a pair of sentences, in the order of their weights. Each is between 0 and 2.
 pub const FEATURES: [&str; 38] = [
@@ -32,7 +31,7 @@ pub const FEATURES: [&str; 38] = [
     // Terms before the first number.
     "subject",
     "other-subject",
-    // Numbers: the first differ and stand early; the last differ, with one unit; none is new; several; and so on.
+    // Numbers: the first differ and are early; the last differ, with one unit; none is new; several; and so on.
     "early-differ",
     "last-differ",
     "last-differ-in-unit",
@@ -61,7 +60,7 @@ pub const FEATURES: [&str; 38] = [
     "commas",
 ];
 
-/// Lists of phrases whose number in the later sentence is a feature of the same name.
+/// Lists of phrases. The number of phrases of a list in the later sentence is the feature of the same name.
 const PHRASES: [&str; 11] = [
     "jk move",
     "jk now",
@@ -100,6 +99,13 @@ static WEIGHTS: LazyLock<[f64; FEATURES.len()]> = LazyLock::new(|| {
     };
     FEATURES.map(weight)
 });
+
+/// Numbers of a sentence in Japanese or Korean, each with its amount, unit and place, and its terms.
+#[derive(Debug, Default)]
+pub(super) struct Words {
+    pub(super) terms: BTreeSet<String>,
+    pub(super) numbers: Vec<(String, String, Range<usize>)>,
+}
 
 /// A sentence in Japanese or Korean.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -263,9 +269,8 @@ fn terms_of(token: &Token) -> Vec<String> {
 }
 
 impl Fitted {
-    /// Reads a sentence. The second value has its numbers and terms in the form of other languages, by which sentences are
-    /// found. `None` if it has no digit, or neither kana nor Hangul.
-    fn read(sentence: &str) -> Option<(Self, Clause)> {
+    /// Reads a sentence. `None` if it has no digit, or neither kana nor Hangul.
+    pub(super) fn read(sentence: &str) -> Option<(Self, Words)> {
         let own = |c| {
             matches!(
                 Script::of(c),
@@ -299,7 +304,7 @@ impl Fitted {
             }),
             ..Self::default()
         };
-        let mut clause = Clause::default();
+        let mut words = Words::default();
         for (at, token) in tokens.iter().enumerate() {
             let amount = match token.script {
                 Script::Digit => amount(&token.text),
@@ -308,7 +313,7 @@ impl Fitted {
             out.tokens.push(word(&amount));
             if token.script != Script::Digit {
                 for term in terms_of(token) {
-                    if clause.terms.insert(term.clone()) {
+                    if words.terms.insert(term.clone()) {
                         out.terms.push(word(&term));
                     }
                 }
@@ -362,16 +367,9 @@ impl Fitted {
                 is_early: token.chars.start * 5 < chars.len() * 2,
                 range: range.clone(),
             });
-            clause.values.push(Value {
-                dimension: unit,
-                amount,
-                number: token.text.clone(),
-                is_former: false,
-                may_name: false,
-                range,
-            });
+            words.numbers.push((amount, unit, range));
         }
-        (!out.numbers.is_empty()).then_some((out, clause))
+        (!out.numbers.is_empty()).then_some((out, words))
     }
 
     /// Returns the terms before the first number.
@@ -384,34 +382,27 @@ impl Fitted {
         common(&self.terms, &other.terms)
     }
 
-    /// Returns the last number that the earlier sentence does not have.
-    fn new_number(&self, earlier: &Self) -> Option<&Number> {
+    /// Returns the place of the last number that the earlier sentence does not have.
+    pub(super) fn new_number(&self, earlier: &Self) -> Option<Range<usize>> {
         let is_new = |number: &&Number| earlier.numbers.iter().all(|one| one.text != number.text);
-        self.numbers.iter().rev().find(is_new)
+        let new = self.numbers.iter().rev().find(is_new);
+        new.map(|number| number.range.clone())
     }
 
-    /// Returns how this sentence relates to an earlier one.
-    pub(super) fn relation_to(&self, earlier: &Self) -> NumberedRelation {
+    /// Returns whether this sentence is enough about the same thing as an earlier one, and likely enough to change it, to
+    /// change it directly after it, and anywhere later.
+    pub(super) fn changes(&self, earlier: &Self) -> (bool, bool) {
         let shared = self.shared(earlier);
         if shared < SHARED.0 {
-            return NumberedRelation::Unchanged;
+            return (false, false);
         }
         let weights = WEIGHTS.iter().zip(self.features(earlier));
         let score: f64 = weights.map(|(weight, feature)| weight * feature).sum();
         let probability = 1.0 / (1.0 + (-score).exp());
-        let value = self.new_number(earlier).map(|number| number.range.clone());
-        match value {
-            value if probability >= CHANGED.1 && shared >= SHARED.1 => NumberedRelation::Changed {
-                value,
-                in_part: false,
-            },
-            Some(value) if probability >= CHANGED.0 && shared >= SHARED.0 => {
-                NumberedRelation::ChangedIfNext { value }
-            }
-            Some(_) => NumberedRelation::Unchanged,
-            // What is changed is no number.
-            None => NumberedRelation::Undecided,
-        }
+        (
+            probability >= CHANGED.0,
+            probability >= CHANGED.1 && shared >= SHARED.1,
+        )
     }
 
     /// Returns the features of a pair, in the order of [`FEATURES`].
@@ -574,24 +565,5 @@ impl Differences {
             ratio: ratio(2 * length, earlier.len() + later.len()),
             replaced,
         }
-    }
-}
-
-impl NumberedSentence {
-    /// Reads a sentence in Japanese or Korean. `None` for a sentence in another language or without a digit.
-    pub(super) fn read_fitted(sentence: &str) -> Option<Self> {
-        let (fitted, clause) = Fitted::read(sentence)?;
-        Some(Self {
-            clauses: vec![clause],
-            fitted: Some(Box::new(fitted)),
-            ..Self::default()
-        })
-    }
-
-    /// Returns the features by which fitted weights judge whether this sentence changes an earlier one, in the order of
-    /// [`FEATURES`]. `None` unless both are in Japanese or Korean, with digits.
-    pub fn features(&self, earlier: &Self) -> Option<[f64; FEATURES.len()]> {
-        let (later, earlier) = self.fitted.as_ref().zip(earlier.fitted.as_ref())?;
-        Some(later.features(earlier))
     }
 }

@@ -3,10 +3,11 @@
 use std::ops::Range;
 
 use super::counted::HAN_KEY;
-use super::item::{Form, Item, clock, dimension, point, stem, value};
+use super::item::{Form, Item, clock, dimension, point, value};
 use super::lexicon::{LEXICON, is_han};
 use super::reader::Reader;
 use super::sentence::{DATE, WEEKDAY};
+use super::spelling::stem;
 use super::token::{Kind, han_value};
 
 impl Reader<'_> {

@@ -1,9 +1,10 @@
 //! Reads a sentence.
 
+use super::fitted::{FEATURES, Fitted};
 use super::item::{Form, Item};
 use super::lexicon::LEXICON;
 use super::reader::Reader;
-use super::sentence::{Clause, NumberedSentence};
+use super::sentence::{Clause, NumberedSentence, Value};
 use super::token::{Kind, Token, is_number_word, tokens};
 
 impl NumberedSentence {
@@ -26,6 +27,39 @@ impl NumberedSentence {
             return Self::default();
         }
         Reader::new(sentence, tokens).read()
+    }
+}
+
+impl NumberedSentence {
+    /// Reads a sentence in Japanese or Korean. `None` if it has no digit. Its numbers and terms have the form of other
+    /// languages, too, by which sentences are found.
+    fn read_fitted(sentence: &str) -> Option<Self> {
+        let (fitted, words) = Fitted::read(sentence)?;
+        let value = |(amount, unit, range): (String, String, _)| Value {
+            dimension: unit,
+            number: amount.clone(),
+            amount,
+            is_former: false,
+            may_name: false,
+            range,
+        };
+        let clause = Clause {
+            values: words.numbers.into_iter().map(value).collect(),
+            terms: words.terms,
+            ..Clause::default()
+        };
+        Some(Self {
+            clauses: vec![clause],
+            fitted: Some(Box::new(fitted)),
+            ..Self::default()
+        })
+    }
+
+    /// Returns the features by which fitted weights judge whether this sentence changes an earlier one, in the order of
+    /// [`FEATURES`]. `None` unless both are in Japanese or Korean, with digits.
+    pub fn features(&self, earlier: &Self) -> Option<[f64; FEATURES.len()]> {
+        let (later, earlier) = self.fitted.as_ref().zip(earlier.fitted.as_ref())?;
+        Some(later.features(earlier))
     }
 }
 

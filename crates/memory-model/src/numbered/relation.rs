@@ -6,6 +6,7 @@
 use std::collections::BTreeSet;
 use std::ops::Range;
 
+use super::fitted::Fitted;
 use super::lexicon::{cue, is_han};
 use super::sentence::{
     CLOCK, CODE, Clause, DATE, HOUR, Name, NumberedSentence, PLAIN, Value, WEEKDAY,
@@ -65,7 +66,7 @@ impl NumberedSentence {
             return relation;
         }
         match (&self.fitted, &earlier.fitted) {
-            (Some(later), Some(earlier)) => return later.relation_to(earlier),
+            (Some(later), Some(earlier)) => return by_weights(later, earlier),
             (None, None) => {}
             _ => return relation,
         }
@@ -84,6 +85,18 @@ impl NumberedSentence {
             }
         }
         relation
+    }
+}
+
+/// Returns how sentences in Japanese or Korean relate.
+fn by_weights(later: &Fitted, earlier: &Fitted) -> NumberedRelation {
+    let (in_part, value) = (false, later.new_number(earlier));
+    match (later.changes(earlier), value) {
+        ((_, true), value) => NumberedRelation::Changed { value, in_part },
+        ((true, _), Some(value)) => NumberedRelation::ChangedIfNext { value },
+        (_, Some(_)) => NumberedRelation::Unchanged,
+        // What is changed is no number.
+        (_, None) => NumberedRelation::Undecided,
     }
 }
 
