@@ -5,7 +5,7 @@ use std::path::Path;
 
 use crate::support::Inspect as _;
 use agent_memory::model::{Summary, SummaryId};
-use agent_memory::testing::memory;
+use agent_memory::testing::{Scripted, memory};
 use agent_memory::{DagPolicy, ErrorKind, Message, Mode, Seq, Session, compaction::FreshTail};
 use message_formats::ReadOptions;
 use rusqlite::Connection;
@@ -315,6 +315,33 @@ async fn it_holds_what_the_transcript_says() {
         .await
         .unwrap_err();
     assert_eq!(error.kind(), ErrorKind::NotFound);
+}
+
+/// What a model read before a segment is a source of its summary, and no part of it.
+#[tokio::test]
+async fn what_was_context_is_not_counted() {
+    let folder = tempfile::tempdir().unwrap();
+    let memory = memory().dag(policy()).summarizer(Scripted::head_cut());
+    let memory = memory.sqlite(folder.path().join("memory.db"));
+    let memory = memory.open().await.unwrap();
+    let path = crate::support::fixture("claude-code/bugfix");
+    let transcript = message_formats::read_file(&path, &ReadOptions::default()).unwrap();
+    memory.import(&transcript).await.unwrap();
+    let key = transcript.sessions[0].key.clone();
+    let session = memory.get_session(key).await.unwrap();
+    session.compact(Mode::Full).await.unwrap();
+
+    let file = folder.path().join("plain.db");
+    memory.export_sqlite(&[], &file).await.unwrap();
+    let db = Connection::open(&file).unwrap();
+    let ids: Vec<String> = rows(&db, "select id from summaries where kind = 'leaf'");
+    let ids: Vec<SummaryId> = ids.into_iter().map(SummaryId::new).collect();
+    let leaves = session.summaries(&ids).await.unwrap();
+    let mut leaves = leaves.iter().flatten();
+    assert!(leaves.any(|leaf| leaf.sources != leaf.children));
+    let twice = "select count(*) - count(distinct message_id) from summary_messages";
+    assert_eq!(one(&db, twice), 0);
+    check_figures(&db);
 }
 
 /// Notes are not exported as rows. In a log with as many notes as messages, a node counts only its messages.
