@@ -143,7 +143,8 @@ fn page(by_author: &BTreeMap<&str, Judged>, by_language: &BTreeMap<&str, Judged>
          \x20 the thing. The others look like changes: the same form about another thing, also one that only a number names, an\n\
          \x20 addition, a repetition in other units, a plan, a question, a value of another time.\n\
          - Author `held-1` was asked for dates, versions, ports, rooms, years, ordinals, issue numbers, ids, units and names with\n\
-         \x20 numbers, `held-2` the same in other words. Nothing is made or fitted with their pairs.\n\
+         \x20 numbers, `held-2` the same in other words. Nothing is fitted to their pairs, but these counts were in view when the\n\
+         \x20 features and the limits of the weights were chosen.\n\
          - The two statements are messages of a user, one directly after the other but for a short answer.\n\
          - **Extract** is a summary without a model: it leaves the earlier statement out, or marks it. **Recall** is the\n\
          \x20 search's own judgement.\n\n\
