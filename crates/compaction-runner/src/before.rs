@@ -1,5 +1,5 @@
-//! What was said before the messages of a summary: context for a model that would otherwise see a segment from the middle
-//! of a task without knowing the task.
+//! Context of a summary: the last words of the user and of the assistant before its messages. Without them, a model that
+//! summarizes the middle of a task does not know the task.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -16,18 +16,20 @@ use crate::error::Result;
 const PAGE: u32 = 32;
 /// Number of log entries before a segment after which the search ends with the page that reaches it.
 const FURTHEST: u32 = 992;
-/// Number of bytes of the user's words that tell what the task is, and maximum number of messages that are taken for them.
+/// Number of bytes of the user's words that usually name the task. Messages before the last one are added until they
+/// have as many.
 const TELLING: usize = 120;
+/// Maximum number of messages of the user.
 const MOST_SAID: usize = 4;
 
-/// Returns the job with the messages that a model should read before a summary of messages: see [`before`]. A job that
-/// has context of its own is unchanged, and so is every job if the summarizer asks no model.
+/// Returns the job with its context, if it summarizes messages: see [`before`]. A job that already has context is
+/// unchanged. If the summarizer calls no model, every job is unchanged.
 pub(crate) async fn with_before<'j>(
     env: &Compaction<'_>,
     job: Cow<'j, Job>,
 ) -> Result<Cow<'j, Job>> {
     let asked = job.request.as_ref();
-    // The beginning of a turn has the summary of what was before beside it.
+    // A view shows the summary of the history beside the beginning of a turn.
     let has_context = asked.is_some_and(|asked| {
         asked.previous.is_some() || !asked.before.is_empty() || asked.purpose != Purpose::Replace
     });
@@ -47,10 +49,10 @@ pub(crate) async fn with_before<'j>(
     Ok(Cow::Owned(job))
 }
 
-/// Returns the positions of the last words of the user and of the assistant before a position, in order. Of the user, the
-/// messages before a short one are taken, too. They are words
-/// of the log and not of a summary: a summary made from another one would have to be erased with it, and so on with
-/// each later one.
+/// Returns the positions of the last messages of the user and of the assistant before a position, in order. If the user's
+/// last message is short, earlier ones are added.
+///
+/// The context does not contain the summary before. An erasure would then erase all later summaries of the chain.
 async fn before(env: &Compaction<'_>, first: Seq) -> Result<Vec<SeqRange>> {
     let (mut said, mut answered): (Vec<Seq>, Option<Seq>) = (Vec::new(), None);
     let mut words = 0;

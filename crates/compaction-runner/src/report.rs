@@ -101,7 +101,7 @@ impl Cause {
         use summarize_escalation::ErrorKind;
         match (error.failure(), error.kind()) {
             (Some(failure), _) => Self {
-                is_lasting: failure.kind().may_pass() != failure.may_pass(),
+                is_lasting: failure.is_lasting(),
                 ..Self::of_failure(failure.kind(), &failure.to_string())
             },
             (None, ErrorKind::Empty) => Self::of_reason(&Reason::Empty),

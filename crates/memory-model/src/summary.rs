@@ -98,7 +98,8 @@ pub struct Summary {
     /// Depth of the summary: 0 if all children are messages, otherwise 1 + the depth of its deepest child summary.
     pub depth: u32,
     /// Messages and summaries from which the summary was written, in the order of reading; at least one. Sources may
-    /// overlap or be nested. They may begin before `range`, but never end after it.
+    /// overlap or be nested. They never end after `range`. Messages that end before it are context: see
+    /// [`Summary::is_context`].
     pub sources: Vec<Child>,
     /// Messages and summaries to which a reader can unfold the summary, in order. Together they cover each position of
     /// `range` once.
@@ -228,6 +229,12 @@ impl Summary {
     pub fn set_hash_and_id(&mut self) {
         self.hash = self.expected_hash();
         self.id = summary_id(self.hash);
+    }
+
+    /// Returns whether a source of the summary is context: messages before [`range`](Self::range), which the writer read
+    /// but did not summarize. An erasure of them also erases the summary. They do not count in [`SummaryFigures`].
+    pub fn is_context(&self, source: &Child) -> bool {
+        source.summary().is_none() && source.range().last < self.range.first
     }
 
     /// Returns the text of the summary: the lines of the body, joined by line feeds.

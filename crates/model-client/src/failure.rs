@@ -209,6 +209,11 @@ impl Failure {
         self
     }
 
+    /// Returns the value of [`with_lasting`](Self::with_lasting).
+    pub fn is_lasting(&self) -> bool {
+        self.is_lasting
+    }
+
     /// Returns whether the failure may pass by itself, so that a later call may succeed.
     pub fn may_pass(&self) -> bool {
         self.kind.may_pass() && !self.is_lasting

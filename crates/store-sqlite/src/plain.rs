@@ -320,8 +320,7 @@ impl<S: Store + ?Sized> Plain<'_, S> {
         let mut messages = Vec::new();
         for source in &summary.sources {
             match source {
-                // What was said before the range is context.
-                Child::Messages { range } if range.last < summary.range.first => {}
+                _ if summary.is_context(source) => {}
                 Child::Messages { range } => {
                     for row in self.rows(found, *range) {
                         of.add_message(1, row.tokens);

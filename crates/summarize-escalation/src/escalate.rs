@@ -259,12 +259,10 @@ impl<'a> Climb<'a> {
         }
         let failure = error.failure();
         let message = failure.map_or_else(|| error.chain(), ToString::to_string);
-        let is_lasting =
-            failure.is_some_and(|failure| failure.kind().may_pass() != failure.may_pass());
         let reason = Reason::Failed {
             failure: failure.map(Failure::kind),
             message,
-            is_lasting,
+            is_lasting: failure.is_some_and(Failure::is_lasting),
         };
         let step = self.refuse(tier, reason);
         Ok(match rule {

@@ -151,11 +151,6 @@ impl<'a> SummaryRequest<'a> {
         }
     }
 
-    /// Returns whether the request has context from before its source.
-    pub(crate) fn has_context(&self) -> bool {
-        self.previous.is_some() || !self.before.is_empty()
-    }
-
     /// Returns whether the summary should be shorter than an ordinary one. The aggressive style is no reason for it if
     /// the answer before was refused for its content.
     pub(crate) fn is_brief(&self) -> bool {

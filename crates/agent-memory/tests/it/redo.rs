@@ -119,10 +119,9 @@ pub(crate) async fn assert_sound_by(session: &Session, model: &dyn Summarizer, l
         assert!(!summary.provisional, "{summary:?}");
         let (mut pieces, mut before) = (Vec::new(), Vec::new());
         let mut hasher = SourceHasher::new();
-        // What was said before a leaf is context for its writer.
-        let known = summary.sources.iter().map(Child::range);
-        let known = known.filter(|range| range.last < summary.range.first);
-        for range in known {
+        let context = summary.sources.iter();
+        let context = context.filter(|source| summary.is_context(source));
+        for range in context.map(Child::range) {
             for entry in log.iter().filter(|entry| range.contains(entry.seq)) {
                 hasher.message(entry.hash);
                 before.push(Source::from(entry));

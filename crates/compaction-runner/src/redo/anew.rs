@@ -31,10 +31,9 @@ pub(super) async fn job_anew(
             id: made.instead.get(id).unwrap_or(id).clone(),
         },
     };
-    // Messages before the range were context, and are looked for again.
-    let of_range =
-        |child: &&Child| child.summary().is_some() || child.range().last >= old.range.first;
-    let known: Vec<Child> = old.sources.iter().filter(of_range).cloned().collect();
+    // The context is searched again.
+    let known = old.sources.iter().filter(|source| !old.is_context(source));
+    let known: Vec<Child> = known.cloned().collect();
     let sources: Vec<Child> = known.iter().map(anew).collect();
     if sources == known && !old.provisional && !wanted.rejects(old) {
         return Ok(None);

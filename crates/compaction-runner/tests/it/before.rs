@@ -51,9 +51,9 @@ fn said_before(first: Seq) -> Vec<Seq> {
 }
 
 fn context(summary: &Summary) -> Vec<Seq> {
-    let before = summary.sources.iter().map(Child::range);
-    let before = before.filter(|range| range.last < summary.range.first);
-    before.map(|range| range.last).collect()
+    let sources = summary.sources.iter();
+    let context = sources.filter(|source| summary.is_context(source));
+    context.map(|source| source.range().last).collect()
 }
 
 fn leaves(summaries: Vec<Summary>) -> Vec<Summary> {

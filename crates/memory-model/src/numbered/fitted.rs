@@ -1,8 +1,8 @@
 //! Judges by fitted weights whether a sentence in Japanese or Korean changes an earlier one. No list has the words of these
 //! languages, so the form of the sentences decides.
 //!
-//! A logistic model gives the probability of a change: its features are [`FEATURES`], its weights `weights.txt`, which
-//! `cargo xtask fit-changes` fits to pairs of statements that authors invented.
+//! A logistic model gives the probability of a change. Its weights are in `weights.txt`, which `cargo xtask fit-changes` fits to
+//! pairs of statements that authors invented.
 
 use std::collections::BTreeSet;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
@@ -12,71 +12,29 @@ use std::sync::LazyLock;
 use super::lexicon::{LEXICON, is_han};
 use super::spelling::{amount_of, stem, written};
 
-/// Features of a pair of sentences, in the order of their weights. Each is between 0 and 2.
-pub const FEATURES: [&str; 38] = [
-    "bias",
-    // How much the words are alike, in order.
-    "ratio",
-    // Of sentences that are alike: one difference, several, the first one in a number, and number of those in numbers.
-    "one-difference",
-    "differences",
-    "first-in-number",
-    "in-numbers",
-    // Terms of both, and of the later one alone; the first terms of the earlier one.
-    "shared",
-    "own",
-    "first",
-    "later-within",
-    "earlier-within",
-    // Terms before the first number.
-    "subject",
-    "other-subject",
-    // Numbers: the first differ and are early; the last differ, with one unit; none is new; several; and so on.
-    "early-differ",
-    "last-differ",
-    "last-differ-in-unit",
-    "none-new",
-    "several",
-    "all-differ",
-    "only-last-differs",
-    "more",
-    "same-name",
-    "one-name-differs",
-    "one-label-differs",
-    "unit",
-    // Phrases of the later sentence.
-    "move",
-    "now",
-    "same",
-    "past",
-    "open",
-    "ask",
-    "reason",
-    "negation",
-    "rule",
-    "said",
-    "topic",
-    "quoted",
-    "commas",
+/// Number of features of a pair of sentences.
+pub const FEATURES: usize = 38;
+
+/// Features of a pair of sentences, each with its name. Each is between 0 and 2.
+pub(super) type Features = [(&'static str, f64); FEATURES];
+
+/// Features that are the number of phrases of a list in the later sentence, with the names of the lists.
+const PHRASES: [(&str, &str); 11] = [
+    ("move", "jk move"),
+    ("now", "jk now"),
+    ("same", "jk same"),
+    ("past", "jk past"),
+    ("open", "jk open"),
+    ("ask", "jk ask"),
+    ("reason", "jk reason"),
+    ("negation", "jk negation"),
+    ("rule", "jk rule"),
+    ("said", "jk said"),
+    ("topic", "jk topic"),
 ];
 
-/// Lists of phrases. The number of phrases of a list in the later sentence is the feature of the same name.
-const PHRASES: [&str; 11] = [
-    "jk move",
-    "jk now",
-    "jk same",
-    "jk past",
-    "jk open",
-    "jk ask",
-    "jk reason",
-    "jk negation",
-    "jk rule",
-    "jk said",
-    "jk topic",
-];
-
-/// Minimum probability of a change by the sentence that directly follows, and by any later one. Of 1,000 pairs of
-/// sentences by chance, one with two common terms reaches the second.
+/// Minimum probability of a change by the sentence that directly follows, and by any later one. Of 100,000 pairs of
+/// statements by chance about 900 reach the first and 110 the second, as `cargo xtask fit-changes` prints.
 const CHANGED: (f64, f64) = (0.7, 0.8);
 /// Minimum number of terms that both sentences have, for each of these.
 const SHARED: (usize, usize) = (1, 2);
@@ -88,16 +46,18 @@ const HANGUL_STEM: usize = 2;
 /// Maximum length of a sentence that is read, in tokens.
 const LONGEST: usize = 60;
 
-static WEIGHTS: LazyLock<[f64; FEATURES.len()]> = LazyLock::new(|| {
+/// Weights in the order of the features.
+static WEIGHTS: LazyLock<[f64; FEATURES]> = LazyLock::new(|| {
     let lines = include_str!("weights.txt").lines();
-    let weight = |name: &str| {
+    let weight = |(name, _): (&str, f64)| {
         let mut lines = lines.clone().filter_map(|line| line.split_once(' '));
         let found = lines.find(|(own, _)| *own == name);
         found
             .and_then(|(_, weight)| weight.parse().ok())
             .unwrap_or(0.0)
     };
-    FEATURES.map(weight)
+    let any = Fitted::default();
+    any.features(&any).map(weight)
 });
 
 /// Numbers of a sentence in Japanese or Korean, each with its amount, unit and place, and its terms.
@@ -113,7 +73,7 @@ pub(super) struct Fitted {
     tokens: Vec<Word>,
     /// Distinct terms, in order.
     terms: Vec<Word>,
-    /// Number of `terms` that stand before the first number.
+    /// Number of `terms` before the first number.
     before_numbers: usize,
     numbers: Vec<Number>,
     /// Number of phrases of each list of [`PHRASES`].
@@ -268,6 +228,45 @@ fn terms_of(token: &Token) -> Vec<String> {
     }
 }
 
+/// Returns the end of the word directly before a number. Empty if there is none.
+fn label_before(chars: &[char], number: &Token, before: Option<&Token>) -> String {
+    let is_label = |before: &&Token| {
+        let mut between = chars.iter().take(number.chars.start).skip(before.chars.end);
+        before.script != Script::Hiragana && between.all(|c| matches!(c, ' ' | '-' | '#'))
+    };
+    let label = before.filter(is_label).map_or("", |before| &before.text);
+    let length = label.chars().count();
+    label.chars().skip(length.saturating_sub(LABEL)).collect()
+}
+
+/// Returns the unit or counter behind a number that ends at a character: a word in Latin letters, or the first character
+/// of another word. Empty if there is none.
+fn unit_behind(chars: &[char], end: usize) -> String {
+    let mut behind = chars.iter().skip(end).skip_while(|c| **c == ' ').peekable();
+    match behind.peek().map_or(Script::Other, |c| Script::of(**c)) {
+        Script::Latin => {
+            let letters = behind.take_while(|c| Script::of(**c) == Script::Latin);
+            letters.collect()
+        }
+        Script::Hangul | Script::Han | Script::Katakana => behind.take(1).collect(),
+        _ => behind.take(1).filter(|c| **c == '%').collect(),
+    }
+}
+
+/// Returns whether a sign before a number or a counter behind it says that the number names: `第3`, `3番`.
+fn is_name(chars: &[char], number: &Token) -> bool {
+    let sign = number
+        .chars
+        .start
+        .checked_sub(1)
+        .and_then(|at| chars.get(at));
+    let behind = chars.iter().skip(number.chars.end);
+    let behind: String = behind.skip_while(|c| **c == ' ').take(2).collect();
+    let mut counters = LEXICON.list("jk counter");
+    sign.is_some_and(|c| matches!(c, '第' | '제' | '#'))
+        || counters.any(|one| behind.starts_with(one))
+}
+
 impl Fitted {
     /// Reads a sentence. `None` if it has no digit, or neither kana nor Hangul.
     pub(super) fn read(sentence: &str) -> Option<(Self, Words)> {
@@ -287,20 +286,16 @@ impl Fitted {
         let offset = |n: usize| offsets.get(n).copied().unwrap_or(sentence.len());
         let tokens = tokens(&chars);
         let text: String = chars.iter().collect();
+        let numbers = tokens.iter().filter(|token| token.script == Script::Digit);
+        let within_numbers: usize = numbers.map(|token| token.text.matches(',').count()).sum();
         let mut out = Self {
             is_quoting: text.contains(['"', '“', '「', '『', '«']),
-            commas: {
-                let mut chars = chars
-                    .iter()
-                    .enumerate()
-                    .filter(|(_, c)| [',', '、'].contains(*c));
-                let numbers = |at: &usize| tokens.iter().any(|token| token.chars.contains(at));
-                let commas = chars.by_ref().filter(|(at, _)| !numbers(at)).count();
-                u8::try_from(commas).unwrap_or(u8::MAX)
-            },
-            phrases: PHRASES.map(|list| {
-                let found = LEXICON.list(list).filter(|phrase| text.contains(phrase));
-                u8::try_from(found.count()).unwrap_or(u8::MAX)
+            commas: few(text.matches([',', '、']).count() - within_numbers),
+            phrases: PHRASES.map(|(_, list)| {
+                few(LEXICON
+                    .list(list)
+                    .filter(|phrase| text.contains(phrase))
+                    .count())
             }),
             ..Self::default()
         };
@@ -323,47 +318,13 @@ impl Fitted {
                 out.before_numbers = out.terms.len();
             }
             let before = at.checked_sub(1).and_then(|at| tokens.get(at));
-            let label = before.filter(|before| {
-                let between = chars.iter().take(token.chars.start).skip(before.chars.end);
-                before.script != Script::Hiragana
-                    && between.into_iter().all(|c| matches!(c, ' ' | '-' | '#'))
-            });
-            let label = label.map_or("", |before| before.text.as_str());
-            let length = label.chars().count();
-            let signed = token
-                .chars
-                .start
-                .checked_sub(1)
-                .and_then(|at| chars.get(at));
-            let mut behind = chars
-                .iter()
-                .skip(token.chars.end)
-                .skip_while(|c| **c == ' ');
-            let counter: String = behind.clone().take(2).collect();
-            let script = behind
-                .clone()
-                .next()
-                .map_or(Script::Other, |c| Script::of(*c));
-            let unit = match script {
-                Script::Latin => {
-                    let letters = behind.take_while(|c| Script::of(**c) == Script::Latin);
-                    letters.collect()
-                }
-                Script::Hangul | Script::Han | Script::Katakana => {
-                    behind.by_ref().take(1).collect()
-                }
-                _ if behind.next() == Some(&'%') => "%".to_owned(),
-                _ => String::new(),
-            };
-            let mut counters = LEXICON.list("jk counter");
-            let label: String = label.chars().skip(length.saturating_sub(LABEL)).collect();
+            let unit = unit_behind(&chars, token.chars.end);
             let range = offset(token.chars.start)..offset(token.chars.end);
             out.numbers.push(Number {
                 text: word(&amount),
-                label: word(&label),
+                label: word(&label_before(&chars, token, before)),
                 unit: word(&unit),
-                is_name: signed.is_some_and(|c| matches!(c, '第' | '제' | '#'))
-                    || counters.any(|one| counter.starts_with(one)),
+                is_name: is_name(&chars, token),
                 is_early: token.chars.start * 5 < chars.len() * 2,
                 range: range.clone(),
             });
@@ -397,7 +358,7 @@ impl Fitted {
             return (false, false);
         }
         let weights = WEIGHTS.iter().zip(self.features(earlier));
-        let score: f64 = weights.map(|(weight, feature)| weight * feature).sum();
+        let score: f64 = weights.map(|(weight, (_, feature))| weight * feature).sum();
         let probability = 1.0 / (1.0 + (-score).exp());
         (
             probability >= CHANGED.0,
@@ -405,8 +366,8 @@ impl Fitted {
         )
     }
 
-    /// Returns the features of a pair, in the order of [`FEATURES`].
-    pub(super) fn features(&self, earlier: &Self) -> [f64; FEATURES.len()] {
+    /// Returns the features of this sentence and an earlier one.
+    pub(super) fn features(&self, earlier: &Self) -> Features {
         let later = self;
         let shared = later.shared(earlier);
         let differences = Differences::of(&earlier.tokens, &later.tokens);
@@ -437,35 +398,75 @@ impl Fitted {
         let unit = |one: &Number| one.unit != 0 && old.iter().any(|other| other.unit == one.unit);
         let first_terms = earlier.terms.get(..2).unwrap_or(&earlier.terms);
         let form = [
-            1.0,
-            differences.ratio,
-            alike(replaced == 1),
-            alike(replaced > 1),
-            alike(differences.replaced.first() == Some(&true)),
-            alike(true) * upto(differences.replaced.iter().filter(|is| **is).count(), 3) / 2.0,
-            upto(shared, 6) / 3.0,
-            upto(later.terms.len() - shared, 10) / 5.0,
-            truth(common(first_terms, &later.terms) > 0),
-            truth(shared > 0 && shared == later.terms.len()),
-            truth(shared > 0 && shared == earlier.terms.len()),
-            ratio(both, subject.len() + other.len() - both),
-            truth(!subject.is_empty() && !other.is_empty() && both == 0),
-            truth(early_differ),
-            truth(last_differ),
-            truth(last_differ && last.unit != 0 && last.unit == last_old.unit),
-            truth(new.iter().all(|one| is_old(&one))),
-            truth(several),
-            truth(several && !new.iter().any(|one| is_old(&one))),
-            truth(several && first_same && last_differ),
-            upto(new.len().saturating_sub(old.len()), 3) / 2.0,
-            truth(same_name),
-            truth(one_each && (last.is_name || last_old.is_name)),
-            truth(one_each && last.label != 0 && last.label == last_old.label),
-            truth(new.iter().any(unit)),
+            ("bias", 1.0),
+            // How much the tokens are alike, in order.
+            ("ratio", differences.ratio),
+            // If they are alike: one difference, several, the first one is of numbers, and how many are.
+            ("one-difference", alike(replaced == 1)),
+            ("differences", alike(replaced > 1)),
+            (
+                "first-in-number",
+                alike(differences.replaced.first() == Some(&true)),
+            ),
+            (
+                "in-numbers",
+                alike(true) * upto(differences.replaced.iter().filter(|is| **is).count(), 3) / 2.0,
+            ),
+            // Terms of both, of the later one alone, and the first terms of the earlier one.
+            ("shared", upto(shared, 6) / 3.0),
+            ("own", upto(later.terms.len() - shared, 10) / 5.0),
+            ("first", truth(common(first_terms, &later.terms) > 0)),
+            (
+                "later-within",
+                truth(shared > 0 && shared == later.terms.len()),
+            ),
+            (
+                "earlier-within",
+                truth(shared > 0 && shared == earlier.terms.len()),
+            ),
+            // Terms before the first number.
+            ("subject", ratio(both, subject.len() + other.len() - both)),
+            (
+                "other-subject",
+                truth(!subject.is_empty() && !other.is_empty() && both == 0),
+            ),
+            // Numbers at the beginning, at the end, and all of them.
+            ("early-differ", truth(early_differ)),
+            ("last-differ", truth(last_differ)),
+            (
+                "last-differ-in-unit",
+                truth(last_differ && last.unit != 0 && last.unit == last_old.unit),
+            ),
+            ("none-new", truth(new.iter().all(|one| is_old(&one)))),
+            ("several", truth(several)),
+            (
+                "all-differ",
+                truth(several && !new.iter().any(|one| is_old(&one))),
+            ),
+            (
+                "only-last-differs",
+                truth(several && first_same && last_differ),
+            ),
+            ("more", upto(new.len().saturating_sub(old.len()), 3) / 2.0),
+            // Numbers that name by their form.
+            ("same-name", truth(same_name)),
+            (
+                "one-name-differs",
+                truth(one_each && (last.is_name || last_old.is_name)),
+            ),
+            (
+                "one-label-differs",
+                truth(one_each && last.label != 0 && last.label == last_old.label),
+            ),
+            ("unit", truth(new.iter().any(unit))),
         ];
-        let phrases = later.phrases.map(|count| upto(count.into(), 3) / 2.0);
-        let marks = [truth(later.is_quoting), upto(later.commas.into(), 3) / 2.0];
-        let mut out = [0.0; FEATURES.len()];
+        let phrases = PHRASES.iter().zip(later.phrases);
+        let phrases = phrases.map(|((name, _), count)| (*name, upto(count.into(), 3) / 2.0));
+        let marks = [
+            ("quoted", truth(later.is_quoting)),
+            ("commas", upto(later.commas.into(), 3) / 2.0),
+        ];
+        let mut out = [("", 0.0); FEATURES];
         let all = form.into_iter().chain(phrases).chain(marks);
         for (place, feature) in out.iter_mut().zip(all) {
             *place = feature;
@@ -477,6 +478,10 @@ impl Fitted {
 /// Returns the number of words in both of two lists without repetitions.
 fn common(one: &[Word], other: &[Word]) -> usize {
     one.iter().filter(|word| other.contains(word)).count()
+}
+
+fn few(count: usize) -> u8 {
+    u8::try_from(count).unwrap_or(u8::MAX)
 }
 
 fn truth(holds: bool) -> f64 {

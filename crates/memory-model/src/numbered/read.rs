@@ -28,9 +28,7 @@ impl NumberedSentence {
         }
         Reader::new(sentence, tokens).read()
     }
-}
 
-impl NumberedSentence {
     /// Reads a sentence in Japanese or Korean. `None` if it has no digit. Its numbers and terms have the form of other
     /// languages, too, by which sentences are found.
     fn read_fitted(sentence: &str) -> Option<Self> {
@@ -55,9 +53,9 @@ impl NumberedSentence {
         })
     }
 
-    /// Returns the features by which fitted weights judge whether this sentence changes an earlier one, in the order of
-    /// [`FEATURES`]. `None` unless both are in Japanese or Korean, with digits.
-    pub fn features(&self, earlier: &Self) -> Option<[f64; FEATURES.len()]> {
+    /// Returns the features by which fitted weights judge whether this sentence changes an earlier one, each with its name.
+    /// `None` unless both are in Japanese or Korean, with digits.
+    pub fn features(&self, earlier: &Self) -> Option<[(&'static str, f64); FEATURES]> {
         let (later, earlier) = self.fitted.as_ref().zip(earlier.fitted.as_ref())?;
         Some(later.features(earlier))
     }

@@ -132,7 +132,8 @@ async fn write_within(
         before: &[],
         ..*request
     };
-    for request in [request, &without_context] {
+    let again = Some(&without_context).filter(|_| !request.before.is_empty());
+    for request in std::iter::once(request).chain(again) {
         if let Some(prompt) = window.prompt(asker.prompts, request) {
             return asker.ask(&prompt, request).await;
         }

@@ -76,15 +76,14 @@ pub(super) fn fence(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// Appends a text between tags to `out`. `messages` are messages behind the text that are already between tags.
-pub(super) fn block(out: &mut String, tag: &str, text: &str, messages: &str) {
-    let _ = writeln!(out, "<{tag}>");
-    for text in [&*fence(text.trim()), messages.trim_end()] {
-        if !text.is_empty() {
-            let _ = writeln!(out, "{text}");
-        }
-    }
-    let _ = writeln!(out, "</{tag}>\n");
+/// Appends a text between tags to `out`.
+pub(super) fn block(out: &mut String, tag: &str, text: &str) {
+    enclose(out, tag, &fence(text.trim()));
+}
+
+/// Appends an escaped text between tags to `out`.
+pub(super) fn enclose(out: &mut String, tag: &str, escaped: &str) {
+    let _ = writeln!(out, "<{tag}>\n{}\n</{tag}>\n", escaped.trim());
 }
 
 pub(super) fn result_text(content: &memory_model::ResultContent) -> Cow<'_, str> {

@@ -183,7 +183,21 @@ struct Plan<'p, 'a> {
     request: &'p SummaryRequest<'a>,
     template: &'p Template,
     update: Option<&'a str>,
+    /// Escaped text from before the source.
+    context: Option<String>,
     reading: Reading<'a>,
+}
+
+/// Returns the escaped text from before a request's source: the summary and the messages before it.
+fn context(set: &PromptSet, request: &SummaryRequest<'_>) -> Option<String> {
+    if request.previous.is_none() && request.before.is_empty() {
+        return None;
+    }
+    let clip = set.clip.at_most(BEFORE_CHARS);
+    let clip = clip.tools_at_most(BEFORE_TOOL_CHARS);
+    let before = piece_texts(request.before, clip, request.conventions);
+    let previous = data::fence(request.previous.unwrap_or_default().trim());
+    Some(format!("{previous}\n{}", before.concat()))
 }
 
 impl<'p, 'a> Plan<'p, 'a> {
@@ -198,6 +212,7 @@ impl<'p, 'a> Plan<'p, 'a> {
             request,
             template,
             update,
+            context: context(set, request),
             reading: Reading::new(pieces, request.conventions),
         }
     }
@@ -231,24 +246,16 @@ impl<'p, 'a> Plan<'p, 'a> {
         match slot {
             Slot::Source => out.push_str(source),
             Slot::Previous => {
-                if request.has_context() {
-                    let clip = self.set.clip.at_most(BEFORE_CHARS);
-                    let clip = clip.tools_at_most(BEFORE_TOOL_CHARS);
-                    let before = piece_texts(request.before, clip, request.conventions);
-                    data::block(
-                        &mut out,
-                        data::PREVIOUS_TAG,
-                        request.previous.unwrap_or_default(),
-                        &before.concat(),
-                    );
+                if let Some(context) = &self.context {
+                    data::enclose(&mut out, data::PREVIOUS_TAG, context);
                 }
                 if let Some(summary) = self.update {
-                    data::block(&mut out, data::UPDATE_TAG, summary, "");
+                    data::block(&mut out, data::UPDATE_TAG, summary);
                 }
             }
             Slot::Instructions => {
                 if let Some(instructions) = request.instructions {
-                    data::block(&mut out, data::INSTRUCTIONS_TAG, instructions, "");
+                    data::block(&mut out, data::INSTRUCTIONS_TAG, instructions);
                 }
             }
             Slot::Length if request.target_tokens > 0 => {
@@ -271,7 +278,7 @@ impl<'p, 'a> Plan<'p, 'a> {
                 if request.instructions.is_some() {
                     out.push_str(INSTRUCTIONS_RULE);
                 }
-                if request.has_context() {
+                if self.context.is_some() {
                     out.push_str(PREVIOUS_RULE);
                 }
                 out.push('\n');

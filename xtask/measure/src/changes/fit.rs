@@ -4,7 +4,8 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-use memory_model::{FEATURES, NumberedSentence};
+use anyhow::Context as _;
+use memory_model::{FEATURES, NumberedRelation, NumberedSentence};
 
 use super::{HELD, Pair};
 use crate::mode::Mode;
@@ -18,7 +19,10 @@ const STEPS: usize = 20;
 /// Probability above which a pair is told to be a change in the printed counts.
 const TOLD: f64 = 0.7;
 
-type Features = [f64; FEATURES.len()];
+/// Number of following pairs with whose later statements an earlier one is compared by chance.
+const NEIGHBOURS: usize = 100;
+
+type Features = [f64; FEATURES];
 
 /// A pair with its features.
 struct Example<'t> {
@@ -33,7 +37,7 @@ pub(super) fn run(flags: &[String], pairs: &[Pair<'_>]) -> anyhow::Result<()> {
         let [earlier, later] = [pair.earlier, pair.later].map(NumberedSentence::read);
         Some(Example {
             author: pair.author,
-            features: later.features(&earlier)?,
+            features: later.features(&earlier)?.map(|(_, feature)| feature),
             is_change: pair.is_change,
         })
     });
@@ -67,14 +71,41 @@ pub(super) fn run(flags: &[String], pairs: &[Pair<'_>]) -> anyhow::Result<()> {
         count(true),
         count(false)
     );
+    println!("{}", by_chance(pairs));
     let mut text = String::from(
         "# Weights of a logistic model: a feature and its weight a line. Fitted by `cargo xtask fit-changes` to the pairs in\n\
          # xtask/measure/src/changes/pairs.tsv in Japanese and Korean with digits in both statements.\n",
     );
-    for (name, weight) in FEATURES.iter().zip(weights) {
+    let any = NumberedSentence::read("の1");
+    let named = any.features(&any).context("the sentence has no features")?;
+    for ((name, _), weight) in named.iter().zip(weights) {
         let _ = writeln!(text, "{name} {weight:.4}");
     }
     mode.apply(WEIGHTS, &text, COMMAND)
+}
+
+/// Returns how many pairs of statements of different pairs are told as changes.
+fn by_chance(pairs: &[Pair<'_>]) -> String {
+    let read = |text: &str| NumberedSentence::read(text);
+    let [earlier, later]: [Vec<_>; 2] = [
+        pairs.iter().map(|pair| read(pair.earlier)).collect(),
+        pairs.iter().map(|pair| read(pair.later)).collect(),
+    ];
+    let (mut all, mut next, mut any) = (0_u32, 0_u32, 0_u32);
+    for (n, earlier) in earlier.iter().enumerate() {
+        for later in later.iter().skip(n + 1).take(NEIGHBOURS) {
+            let is_judged = later.features(earlier).is_some();
+            all += u32::from(is_judged);
+            match later.relation_to(earlier) {
+                NumberedRelation::Changed { .. } if is_judged => any += 1,
+                NumberedRelation::ChangedIfNext { .. } if is_judged => next += 1,
+                _ => {}
+            }
+        }
+    }
+    format!(
+        "of {all} pairs by chance {any} are changes anywhere, {next} if one is next to the other"
+    )
 }
 
 impl Example<'_> {
@@ -94,11 +125,11 @@ impl Example<'_> {
 
 /// Fits a logistic model with a penalty on the squares of all weights but the first, by Newton's method.
 fn fit(examples: &[&Example<'_>], penalty: f64) -> Features {
-    let mut weights = [0.0; FEATURES.len()];
+    let mut weights = [0.0; FEATURES];
     for _ in 0..STEPS {
         let mut gradient = weights.map(|weight| penalty * weight);
         gradient[0] = 0.0;
-        let mut curvature = [[0.0; FEATURES.len()]; FEATURES.len()];
+        let mut curvature = [[0.0; FEATURES]; FEATURES];
         for (n, row) in curvature.iter_mut().enumerate() {
             // A feature that no pair has must not make the system singular.
             row[n] = if n == 0 { 1e-6 } else { penalty };
@@ -123,10 +154,10 @@ fn fit(examples: &[&Example<'_>], penalty: f64) -> Features {
 }
 
 /// Solves a system of linear equations with a positive definite matrix by elimination.
-fn solve(mut matrix: [[f64; FEATURES.len()]; FEATURES.len()], mut right: Features) -> Features {
-    for n in 0..FEATURES.len() {
+fn solve(mut matrix: [[f64; FEATURES]; FEATURES], mut right: Features) -> Features {
+    for n in 0..FEATURES {
         let pivot = matrix[n];
-        for row in n + 1..FEATURES.len() {
+        for row in n + 1..FEATURES {
             let factor = matrix[row][n] / pivot[n];
             for (value, from) in matrix[row].iter_mut().zip(pivot) {
                 *value -= factor * from;
@@ -134,8 +165,8 @@ fn solve(mut matrix: [[f64; FEATURES.len()]; FEATURES.len()], mut right: Feature
             right[row] -= factor * right[n];
         }
     }
-    let mut out = [0.0; FEATURES.len()];
-    for n in (0..FEATURES.len()).rev() {
+    let mut out = [0.0; FEATURES];
+    for n in (0..FEATURES).rev() {
         let known: f64 = matrix[n]
             .iter()
             .zip(out)
