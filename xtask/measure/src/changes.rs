@@ -142,10 +142,10 @@ fn page(by_author: &BTreeMap<&str, Judged>, by_language: &BTreeMap<&str, Judged>
          - Half of the pairs are changes, told in many ways: by the new value alone, with a reason, in passing, by other words for\n\
          \x20 the thing. The others look like changes: the same form about another thing, also one that only a number names, an\n\
          \x20 addition, a repetition in other units, a plan, a question, a value of another time.\n\
-         - Author `held-1` was asked for dates, versions, ports, rooms, years, ordinals, issue numbers, ids, units and names with\n\
-         \x20 numbers, `held-2` the same in other words. Nothing is fitted to their pairs, but these counts were in view when the\n\
-         \x20 features and the limits of the weights were chosen. The weights for Japanese and Korean are fitted to the pairs of all\n\
-         \x20 others: for these languages, only the held rows tell how good they are.\n\
+         - Authors `held-1` to `held-5` were asked for dates, versions, ports, rooms, years, ordinals, issue numbers, ids, units and\n\
+         \x20 names with numbers. Nothing is fitted to their pairs. The counts of `held-1` and `held-2` were in view when features and\n\
+         \x20 limits were chosen, those of the other three were not: they were counted once, at the end. The pairs of all others are what\n\
+         \x20 the weights are fitted to. Many of these are harder: one word tells which thing is meant, or nothing tells a change.\n\
          - The two statements are messages of a user, one directly after the other but for a short answer.\n\
          - **Extract** is a summary without a model: it leaves the earlier statement out, or marks it. **Recall** is the\n\
          \x20 search's own judgement.\n\n\

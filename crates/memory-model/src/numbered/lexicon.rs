@@ -47,6 +47,9 @@ pub(super) struct Lexicon {
     pub(super) han_units: Beginnings<(&'static str, f64)>,
     pub(super) scales: HashMap<&'static str, f64>,
     pub(super) han_scales: Beginnings<f64>,
+    /// Units and scales of languages whose other words are not known.
+    pub(super) units_behind: Beginnings<(&'static str, f64)>,
+    pub(super) scales_behind: Beginnings<f64>,
     pub(super) counters: Beginnings<()>,
     pub(super) namers: Beginnings<()>,
     pub(super) digits: HashMap<&'static str, u32>,
@@ -176,6 +179,8 @@ impl Lexicon {
         let size = size.parse().unwrap_or(1.0);
         for word in words.split('/') {
             match (name, word.starts_with(is_han)) {
+                ("jk unit", _) => self.units_behind.add(word, (dimension, size)),
+                ("jk scale", _) => self.scales_behind.add(word, size),
                 ("unit", true) => self.han_units.add(word, (dimension, size)),
                 ("unit", false) => drop(self.units.insert(word, (dimension, size))),
                 (_, true) => self.han_scales.add(word, size),
@@ -247,7 +252,7 @@ pub(super) static LEXICON: LazyLock<Lexicon> = LazyLock::new(|| {
                 let first = list.split('/').next().unwrap_or(list);
                 all.alias.extend(list.split('/').map(|word| (word, first)));
             }
-            "unit" | "scale" => all.add_unit(name, list),
+            "unit" | "scale" | "jk unit" | "jk scale" => all.add_unit(name, list),
             _ => all.lists.entry(name).or_default().extend(words()),
         }
     }

@@ -1,10 +1,10 @@
 //! Reads a sentence.
 
-use super::fitted::{FEATURES, Fitted};
 use super::item::{Form, Item};
 use super::lexicon::LEXICON;
 use super::reader::Reader;
 use super::sentence::{Clause, NumberedSentence, Value};
+use super::shape::Shape;
 use super::token::{Kind, Token, is_number_word, tokens};
 
 impl NumberedSentence {
@@ -12,8 +12,9 @@ impl NumberedSentence {
     ///
     /// In a sentence in Japanese or Korean only digits are numbers.
     pub fn read(sentence: &str) -> Self {
-        if sentence.contains(|c| matches!(c, '\u{3040}'..='\u{30ff}' | '\u{ac00}'..='\u{d7af}')) {
-            return Self::read_fitted(sentence).unwrap_or_default();
+        let is_other = |c| matches!(c, '\u{3040}'..='\u{30ff}' | '\u{ac00}'..='\u{d7af}');
+        if sentence.contains(is_other) {
+            return Self::read_form(sentence);
         }
         let tokens = tokens(sentence);
         let is_number = |token: &Token| token.kind == Kind::Number || is_number_word(token);
@@ -26,13 +27,20 @@ impl NumberedSentence {
         if !tokens.iter().any(is_number) && !tokens.windows(2).any(is_one) {
             return Self::default();
         }
-        Reader::new(sentence, tokens).read()
+        let mut out = Reader::new(sentence, tokens).read();
+        if out.has_numbers() {
+            out.shape = Some(Box::new(Shape::read(sentence).0));
+        }
+        out
     }
 
-    /// Reads a sentence in Japanese or Korean. `None` if it has no digit. Its numbers and terms have the form of other
-    /// languages, too, by which sentences are found.
-    fn read_fitted(sentence: &str) -> Option<Self> {
-        let (fitted, words) = Fitted::read(sentence)?;
+    /// Reads a sentence in Japanese or Korean. Its numbers and terms have the form of other languages, too, by which
+    /// sentences are found.
+    fn read_form(sentence: &str) -> Self {
+        let (shape, words) = Shape::read(sentence);
+        if words.numbers.is_empty() {
+            return Self::default();
+        }
         let value = |(amount, unit, range): (String, String, _)| Value {
             dimension: unit,
             number: amount.clone(),
@@ -46,18 +54,11 @@ impl NumberedSentence {
             terms: words.terms,
             ..Clause::default()
         };
-        Some(Self {
+        Self {
             clauses: vec![clause],
-            fitted: Some(Box::new(fitted)),
+            shape: Some(Box::new(shape)),
             ..Self::default()
-        })
-    }
-
-    /// Returns the features by which fitted weights judge whether this sentence changes an earlier one, each with its name.
-    /// `None` unless both are in Japanese or Korean, with digits.
-    pub fn features(&self, earlier: &Self) -> Option<[(&'static str, f64); FEATURES]> {
-        let (later, earlier) = self.fitted.as_ref().zip(earlier.fitted.as_ref())?;
-        Some(later.features(earlier))
+        }
     }
 }
 
@@ -95,7 +96,7 @@ impl Reader<'_> {
         NumberedSentence {
             clauses,
             cues,
-            fitted: None,
+            shape: None,
         }
     }
 }

@@ -1,0 +1,227 @@
+//! Two sentences with numbers, and how likely it is that the later one changes the earlier one.
+//!
+//! Fitted weights judge it, but for forms that say of themselves that nothing changes.
+
+use std::ops::Range;
+
+use super::comparison::{Comparison, Names};
+use super::features::{Feature, sentence_features};
+use super::lexicon::cue;
+use super::relation::NumberedRelation;
+use super::sentence::{CODE, NumberedSentence, PLAIN, Value};
+use super::shape::{Shape, grams};
+use super::weights::probability;
+
+/// Minimum probability of a change by the sentence that directly follows, and by any later one, in languages whose words are
+/// read, where rules find some changes before, and in others. `cargo xtask fit-changes` prints how many pairs of statements by
+/// chance reach such probabilities.
+const READ: (f64, f64) = (0.7, 0.9);
+const OTHER: (f64, f64) = (0.6, 0.8);
+/// Minimum number of terms that both sentences have, for a change by any later sentence. The same numbered thing is one, and a
+/// word of change.
+const SHARED: usize = 2;
+
+impl NumberedSentence {
+    /// Returns how this sentence relates to an earlier one.
+    ///
+    /// Rules decide for sentences whose words are read, and fitted weights what the rules do not find. A sentence in Japanese or
+    /// Korean is compared only with another one in these languages, by weights alone.
+    pub fn relation_to(&self, earlier: &Self) -> NumberedRelation {
+        use NumberedRelation::{Changed, ChangedIfNext, Unchanged, Undecided};
+        let Some(pair) = Pair::of(self, earlier) else {
+            return Undecided;
+        };
+        let new = pair.new_value();
+        let by_rules = match (&pair.clauses, &new) {
+            (Some(_), _) => self.by_rules(earlier),
+            (None, Some(_)) => Unchanged,
+            // What is changed may be no number.
+            (None, None) => Undecided,
+        };
+        if matches!(by_rules, Changed { .. }) {
+            return by_rules;
+        }
+        let in_part = earlier.clauses.len() > 1;
+        match (pair.changes(), new, by_rules) {
+            ((_, true), value, _) => Changed { value, in_part },
+            (_, _, by_rules @ ChangedIfNext { .. }) => by_rules,
+            ((true, _), Some(value), _) => ChangedIfNext { value },
+            (_, _, by_rules) => by_rules,
+        }
+    }
+
+    /// Returns how the sentences relate by their clauses.
+    fn by_rules(&self, earlier: &Self) -> NumberedRelation {
+        let mut relation = NumberedRelation::Undecided;
+        for before in &earlier.clauses {
+            for after in &self.clauses {
+                let comparison = Comparison::new(self, earlier, after, before);
+                let found = match comparison.names {
+                    Names::Apart => NumberedRelation::Unchanged,
+                    _ => comparison.relation(earlier.clauses.len() > 1),
+                };
+                if found.rank() > relation.rank() {
+                    relation = found;
+                }
+            }
+        }
+        relation
+    }
+
+    /// Returns the features by which weights judge whether a later text changes an earlier one, each with its name: those of
+    /// both texts, and for each gram that only the later text has `+GRAM`, for each that only the earlier one has `-GRAM`. And
+    /// whether the words of their languages are read. `None` unless both are in such languages, or neither, and have numbers.
+    ///
+    /// The weights are fitted to these.
+    pub fn features(earlier: &str, later: &str) -> Option<(Vec<(String, f64)>, bool)> {
+        let [before, after] = [earlier, later].map(Self::read);
+        let pair = Pair::of(&after, &before)?;
+        let mut out: Vec<(String, f64)> = Vec::new();
+        out.extend(
+            pair.features()
+                .into_iter()
+                .map(|(name, value)| (name.to_owned(), value)),
+        );
+        let [before, after] = [earlier, later].map(grams);
+        out.extend(
+            after
+                .difference(&before)
+                .map(|gram| (format!("+{gram}"), 1.0)),
+        );
+        out.extend(
+            before
+                .difference(&after)
+                .map(|gram| (format!("-{gram}"), 1.0)),
+        );
+        Some((out, pair.later.1.is_read))
+    }
+}
+
+/// Two sentences with numbers that can be compared.
+pub(super) struct Pair<'s> {
+    later: (&'s NumberedSentence, &'s Shape),
+    earlier: (&'s NumberedSentence, &'s Shape),
+    /// The clauses of both that have most in common. `None` in languages whose words are not read.
+    pub(super) clauses: Option<Comparison<'s>>,
+}
+
+impl<'s> Pair<'s> {
+    pub(super) fn of(later: &'s NumberedSentence, earlier: &'s NumberedSentence) -> Option<Self> {
+        let (after, before) = (later.shape.as_deref()?, earlier.shape.as_deref()?);
+        if after.is_read != before.is_read {
+            return None;
+        }
+        let clauses = earlier.clauses.iter().flat_map(|before| {
+            let own = later.clauses.iter();
+            own.map(move |after| Comparison::new(later, earlier, after, before))
+        });
+        Some(Self {
+            later: (later, after),
+            earlier: (earlier, before),
+            clauses: clauses
+                .filter(|_| after.is_read)
+                .max_by_key(Comparison::likeness),
+        })
+    }
+
+    fn features(&self) -> Vec<Feature> {
+        let ((later, after), (earlier, before)) = (self.later, self.earlier);
+        let mut out = after.features(before);
+        if let Some(clauses) = &self.clauses {
+            out.extend(clauses.features());
+            out.extend(sentence_features(later, earlier));
+        }
+        out
+    }
+
+    fn probability(&self) -> f64 {
+        let (after, before) = (self.later.1, self.earlier.1);
+        probability(after.is_read, &self.features(), &after.grams, &before.grams)
+    }
+
+    /// Returns whether the later sentence likely changes the earlier one if it directly follows it, and wherever it is.
+    pub(super) fn changes(&self) -> (bool, bool) {
+        let (is_near, is_about) = (self.has_words_in_common(), self.is_about_one_thing());
+        if !is_near && !is_about || self.leaves_it() {
+            return (false, false);
+        }
+        let probability = self.probability();
+        let (next, any) = if self.later.1.is_read { READ } else { OTHER };
+        (
+            is_near && probability >= next,
+            is_about && probability >= any,
+        )
+    }
+
+    /// Returns whether the form of the later sentence says that the earlier one still holds, or that it is about another
+    /// property, whatever else the sentences have in common.
+    fn leaves_it(&self) -> bool {
+        let Some(clauses) = &self.clauses else {
+            return false;
+        };
+        let (cues, before) = (self.later.0.cues, self.earlier.0.cues);
+        let has = |cue: u16| cues & cue != 0;
+        let (new, moves) = (clauses.new_value(), has(cue::MOVES));
+        let asks = has(cue::OPEN) && before & cue::OPEN == 0;
+        let is_past = has(cue::PAST) && !moves && !has(cue::NOW) && new.is_some();
+        let is_again = has(cue::SAME) && !moves && !has(cue::DROPS);
+        let is_equal = clauses.has_equal_value() && new.is_none() && !moves;
+        let is_opposite = clauses.are_opposite() && !clauses.takes_back;
+        // `Chapter 7` after `chapter 3` is the next one, unless it is told that something changes.
+        let is_named = clauses.names != Names::Same && new.is_some_and(Value::may_number);
+        let is_next = clauses.names == Names::Apart || is_named && !self.is_told();
+        // Nothing is fitted to sentences in other languages.
+        let is_foreign = (cues | before) & cue::FOREIGN != 0;
+        let is_apart = is_opposite || is_next || clauses.are_far_apart();
+        is_foreign || asks || is_past || is_again || is_equal || is_apart
+    }
+
+    /// Returns whether the later sentence has a phrase of change.
+    fn is_told(&self) -> bool {
+        let told = cue::MOVES | cue::NOW | cue::RULE | cue::DROPS;
+        self.later.0.cues & told != 0 || self.clauses.as_ref().is_some_and(|one| one.takes_back)
+    }
+
+    /// Returns whether the sentences have a word in common, or the later one has no other words than the earlier one.
+    fn has_words_in_common(&self) -> bool {
+        match &self.clauses {
+            Some(clauses) => {
+                let is_same = clauses.names == Names::Same || clauses.takes_back;
+                is_same || clauses.shared > 0 || clauses.own == 0
+            }
+            None => self.later.1.shared(self.earlier.1) > 0,
+        }
+    }
+
+    /// Returns whether the sentences have enough in common to be about one thing wherever they are. What is next to each other
+    /// is mostly about one thing.
+    fn is_about_one_thing(&self) -> bool {
+        let Some(clauses) = &self.clauses else {
+            return self.later.1.shared(self.earlier.1) >= SHARED;
+        };
+        let is_same = clauses.names == Names::Same;
+        let moves = clauses.shared > 0 && self.later.0.cues & (cue::MOVES | cue::DROPS) != 0;
+        let shared = usize::from(is_same) + usize::from(moves) + clauses.shared;
+        let is_part = !is_same && (clauses.contrasts() || clauses.narrows());
+        let may_number = clauses
+            .new_value()
+            .is_some_and(|value| value.may_number() || value.dimension == PLAIN);
+        let is_named = !is_same && !self.is_told() && may_number;
+        clauses.names != Names::OneSided && !is_part && !is_named && shared >= SHARED
+    }
+
+    /// Returns the place of the value in the later sentence that the earlier one does not have.
+    pub(super) fn new_value(&self) -> Option<Range<usize>> {
+        match &self.clauses {
+            Some(clauses) => clauses.new_value().map(|value| value.range.clone()),
+            None => self.later.1.new_number(self.earlier.1),
+        }
+    }
+}
+
+impl Value {
+    /// Returns whether the number may number a thing, as in `room 5`, and does not measure or count.
+    fn may_number(&self) -> bool {
+        self.dimension == CODE || self.dimension.starts_with("of ")
+    }
+}
