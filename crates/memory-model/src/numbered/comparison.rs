@@ -293,7 +293,7 @@ impl<'s> Comparison<'s> {
         })
     }
 
-    /// Returns whether the later clause tells of a part of what the earlier one tells: `the read timeout` after `the timeout`.
+    /// Returns whether the later clause is about a part of the thing of the earlier one: `the read timeout` after `the timeout`.
     pub(super) fn narrows(&self) -> bool {
         let before = self.before;
         let mut pairs = self.after.pairs.iter();
@@ -301,7 +301,7 @@ impl<'s> Comparison<'s> {
     }
 
     /// Returns whether the clauses tell of two properties: of opposites such as `open` and `close`, or of `the read
-    /// timeout` and `the connect timeout`, or of a part of what the earlier one tells.
+    /// timeout` and `the connect timeout`, or of a part of the thing of the earlier one.
     fn are_apart(&self) -> bool {
         let (after, before) = (self.after, self.before);
         // A longer compound that both have is the same thing, if the sentence says that it changed.

@@ -4,6 +4,7 @@ use super::comparison::{Comparison, Names};
 use super::lexicon::cue;
 use super::sentence::{CLOCK, CODE, Clause, DATE, HOUR, NumberedSentence, PLAIN, Value, WEEKDAY};
 use super::shape::{Number, PHRASES, Shape, Word, common, is_number};
+use super::weights::Feature;
 
 /// Ratio above which the words of two sentences are alike.
 const ALIKE: f64 = 0.6;
@@ -30,9 +31,6 @@ const CUES: [([&str; 3], u16); 10] = [
     ),
     (["new-was", "both-was", "old-was"], cue::WAS),
 ];
-
-/// A feature with its name. Each is between 0 and 2.
-pub(super) type Feature = (&'static str, f64);
 
 impl Shape {
     /// Returns the features of the form of this sentence and an earlier one.
@@ -308,7 +306,7 @@ impl Differences {
     }
 }
 
-/// Returns the features of two sentences whose words are read.
+/// Returns the features of two sentences with known words.
 pub(super) fn sentence_features(
     later: &NumberedSentence,
     earlier: &NumberedSentence,

@@ -47,7 +47,7 @@ pub(super) struct Lexicon {
     pub(super) han_units: Beginnings<(&'static str, f64)>,
     pub(super) scales: HashMap<&'static str, f64>,
     pub(super) han_scales: Beginnings<f64>,
-    /// Units and scales of languages whose other words are not known.
+    /// Units and scales of languages without known words.
     pub(super) units_behind: Beginnings<(&'static str, f64)>,
     pub(super) scales_behind: Beginnings<f64>,
     pub(super) counters: Beginnings<()>,

@@ -5,15 +5,15 @@
 use std::ops::Range;
 
 use super::comparison::{Comparison, Names};
-use super::features::{Feature, sentence_features};
+use super::features::sentence_features;
 use super::lexicon::cue;
 use super::relation::NumberedRelation;
 use super::sentence::{CODE, NumberedSentence, PLAIN, Value};
 use super::shape::{Shape, grams};
-use super::weights::probability;
+use super::weights::{Feature, probability};
 
-/// Minimum probability of a change by the sentence that directly follows, and by any later one, in languages whose words are
-/// read, where rules find some changes before, and in others. `cargo xtask fit-changes` prints how many pairs of statements by
+/// Minimum probability of a change by the sentence that directly follows, and by any later one, in languages with known
+/// words, where rules find some changes before, and in others. `cargo xtask fit-changes` prints how many pairs of statements by
 /// chance reach such probabilities.
 const READ: (f64, f64) = (0.7, 0.9);
 const OTHER: (f64, f64) = (0.6, 0.8);
@@ -24,7 +24,7 @@ const SHARED: usize = 2;
 impl NumberedSentence {
     /// Returns how this sentence relates to an earlier one.
     ///
-    /// Rules decide for sentences whose words are read, and fitted weights what the rules do not find. A sentence in Japanese or
+    /// Rules decide for sentences with known words, and fitted weights find further changes. A sentence in Japanese or
     /// Korean is compared only with another one in these languages, by weights alone.
     pub fn relation_to(&self, earlier: &Self) -> NumberedRelation {
         use NumberedRelation::{Changed, ChangedIfNext, Unchanged, Undecided};
@@ -35,7 +35,7 @@ impl NumberedSentence {
         let by_rules = match (&pair.clauses, &new) {
             (Some(_), _) => self.by_rules(earlier),
             (None, Some(_)) => Unchanged,
-            // What is changed may be no number.
+            // The new value may be no number.
             (None, None) => Undecided,
         };
         if matches!(by_rules, Changed { .. }) {
@@ -101,7 +101,7 @@ impl NumberedSentence {
 pub(super) struct Pair<'s> {
     later: (&'s NumberedSentence, &'s Shape),
     earlier: (&'s NumberedSentence, &'s Shape),
-    /// The clauses of both that have most in common. `None` in languages whose words are not read.
+    /// The clauses of both that have most in common. `None` in languages without known words.
     pub(super) clauses: Option<Comparison<'s>>,
 }
 
@@ -193,8 +193,7 @@ impl<'s> Pair<'s> {
         }
     }
 
-    /// Returns whether the sentences have enough in common to be about one thing wherever they are. What is next to each other
-    /// is mostly about one thing.
+    /// Returns whether the sentences have enough in common to be about one thing wherever they are. Neighbours need less.
     fn is_about_one_thing(&self) -> bool {
         let Some(clauses) = &self.clauses else {
             return self.later.1.shared(self.earlier.1) >= SHARED;

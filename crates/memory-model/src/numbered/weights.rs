@@ -2,12 +2,13 @@
 //!
 //! A logistic model gives the probability of a change from the features of both sentences, from products of two of them, and
 //! from the grams that only one of the sentences has. Its weights are in `weights.txt`, which `cargo xtask fit-changes` fits to
-//! pairs of statements that authors invented. Sentences in languages whose words are read have other weights than the rest.
+//! pairs of statements that authors invented. Sentences in languages with known words have other weights than the rest.
 
 use std::collections::HashMap;
 use std::sync::{LazyLock, OnceLock};
 
-use super::features::Feature;
+/// A feature with its name. Each is between 0 and 2.
+pub(super) type Feature = (&'static str, f64);
 
 /// The place of a gram among all of them.
 pub(super) type Gram = u16;
@@ -29,7 +30,7 @@ pub(super) struct Grams {
     weights: Vec<[f64; 2]>,
 }
 
-/// Lines of the file for some languages: what has a weight, and the weights.
+/// Lines of the file for some languages: a name, and its weights.
 fn lines(is_read: bool) -> impl Iterator<Item = (&'static str, Vec<f64>)> {
     let lines = include_str!("weights.txt").lines();
     let lines = lines.filter_map(|line| line.split_once('\t'));
@@ -59,7 +60,7 @@ impl Grams {
         out
     }
 
-    /// Returns the grams of sentences whose words are read, or of others.
+    /// Returns the grams of sentences with known words, or of others.
     pub(super) fn of(is_read: bool) -> &'static Self {
         let [read, other] = &*GRAMS;
         if is_read { read } else { other }
