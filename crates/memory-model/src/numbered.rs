@@ -258,11 +258,17 @@ mod tests {
             "三个",
             long.as_str(),
         ] {
-            let Some((features, _)) = NumberedSentence::features(text, text) else {
+            let later = format!("{text} moved to 8");
+            let Some((features, _)) = NumberedSentence::features(text, &later) else {
                 panic!("{text} has no features");
             };
             assert!(
                 features.iter().all(|(_, one)| (0.0..=2.0).contains(one)),
+                "{text}: {features:?}"
+            );
+            let mut names = std::collections::BTreeSet::new();
+            assert!(
+                features.iter().all(|(name, _)| names.insert(name)),
                 "{text}: {features:?}"
             );
         }

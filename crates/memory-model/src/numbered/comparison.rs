@@ -127,6 +127,7 @@ impl Value {
             || (days(self) && days(other) && (loosely || !is_weekday(self) && !is_weekday(other)))
     }
 
+    /// Returns whether both are the same value.
     pub(super) fn is(&self, other: &Self) -> bool {
         match self.dimension == other.dimension {
             true => self.amount == other.amount,
@@ -257,10 +258,12 @@ impl<'s> Comparison<'s> {
             })
     }
 
+    /// Returns whether so many words are in one clause only that they tell of several things.
     pub(super) fn are_far_apart(&self) -> bool {
         self.own + self.others > MOST_APART + FOR_SHARED * self.shared
     }
 
+    /// Returns whether a value that holds is equal in both clauses.
     pub(super) fn has_equal_value(&self) -> bool {
         let is_held = |value: &Value| self.before.held().any(|other| value.is(other));
         self.after.held().any(is_held)

@@ -1,15 +1,13 @@
 //! Features of two sentences, by which fitted weights judge whether the later one changes the earlier one.
 
 use super::comparison::{Comparison, Names};
-use super::lexicon::cue;
+use super::lexicon::{cue, is_han};
 use super::sentence::{CLOCK, CODE, Clause, DATE, HOUR, NumberedSentence, PLAIN, Value, WEEKDAY};
-use super::shape::{Number, PHRASES, Shape, Word, common, is_number};
+use super::shape::{LONGEST, Number, PHRASES, Shape, Word, common, is_number};
 use super::weights::Feature;
 
 /// Ratio above which the words of two sentences are alike.
 const ALIKE: f64 = 0.6;
-/// Maximum length of a sentence whose order of tokens is compared, in tokens.
-const LONGEST: usize = 60;
 
 /// Meanings of phrases, with the names of their features: only the later sentence has such a phrase, both have one, and only
 /// the earlier one.
@@ -127,28 +125,34 @@ impl Shape {
             ),
             ("unit", truth(new.iter().any(unit))),
         ];
-        for ((name, both, _), (own, other)) in PHRASES
-            .iter()
-            .zip(later.phrases.into_iter().zip(earlier.phrases))
-        {
-            out.push((name, upto(own.saturating_sub(other).into(), 3) / 2.0));
-            out.push((both, truth(own > 0 && other > 0)));
-        }
         out.push(("quoted", truth(later.is_quoting)));
         out.push(("commas", upto(later.commas.into(), 3) / 2.0));
-        out.extend(later.quantities(earlier));
+        if !later.is_read {
+            out.extend(later.phrases(earlier));
+            out.extend(later.quantities(earlier));
+        }
         out
     }
-}
 
-impl Shape {
+    /// Returns features of the phrases of this sentence and an earlier one.
+    fn phrases(&self, earlier: &Self) -> impl Iterator<Item = Feature> {
+        let counts = self.phrases.into_iter().zip(earlier.phrases);
+        PHRASES
+            .iter()
+            .zip(counts)
+            .flat_map(|((more, both, _), (own, other))| {
+                let by = upto(own.saturating_sub(other).into(), 3) / 2.0;
+                [(*more, by), (*both, truth(own > 0 && other > 0))]
+            })
+    }
+
     /// Returns features of the quantities of this sentence and an earlier one.
     fn quantities(&self, earlier: &Self) -> [Feature; 3] {
         let comparable = |(dimension, _): &&(&'static str, i64)| {
             let mut others = earlier.quantities.iter();
             others.any(|(other, _)| other == dimension)
         };
-        let mut both = self.quantities.iter().filter(comparable);
+        let both = self.quantities.iter().filter(comparable);
         let is_equal = |one: &(&'static str, i64)| earlier.quantities.contains(one);
         [
             ("equal-quantity", truth(both.clone().any(is_equal))),
@@ -158,7 +162,7 @@ impl Shape {
             ),
             (
                 "no-new-quantity",
-                truth(both.next().is_some() && both.all(is_equal)),
+                truth(both.clone().next().is_some() && both.clone().all(is_equal)),
             ),
         ]
     }
@@ -174,10 +178,12 @@ impl Comparison<'_> {
         let kind = new.map_or("none", |value| match value.dimension.as_str() {
             PLAIN => "plain",
             CLOCK | HOUR => "clock",
-            DATE | WEEKDAY | "day" => "date",
+            DATE | WEEKDAY | "day" | "month" => "date",
             CODE => "code",
             dimension if dimension.starts_with("of ") => "label",
-            dimension if dimension.starts_with("count ") => "count",
+            dimension if dimension.starts_with("count ") || dimension.starts_with(is_han) => {
+                "count"
+            }
             _ => "measure",
         });
         let holds = |clause: &Clause| clause.held().next().is_some();
@@ -217,6 +223,7 @@ impl Comparison<'_> {
         out
     }
 }
+
 fn truth(holds: bool) -> f64 {
     f64::from(u8::from(holds))
 }

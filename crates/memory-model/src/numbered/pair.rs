@@ -1,6 +1,7 @@
 //! Two sentences with numbers, and how likely it is that the later one changes the earlier one.
 //!
-//! Fitted weights judge it, but for forms that say of themselves that nothing changes.
+//! Rules judge it first. Fitted weights find further changes, but not where the form of the later sentence says of itself that
+//! nothing changes.
 
 use std::ops::Range;
 
@@ -32,8 +33,9 @@ impl NumberedSentence {
             return Undecided;
         };
         let new = pair.new_value();
-        let by_rules = match (&pair.clauses, &new) {
-            (Some(_), _) => self.by_rules(earlier),
+        let in_part = earlier.clauses.len() > 1;
+        let by_rules = match (pair.clauses(), &new) {
+            (Some(_), _) => pair.by_rules(in_part),
             (None, Some(_)) => Unchanged,
             // The new value may be no number.
             (None, None) => Undecided,
@@ -41,7 +43,6 @@ impl NumberedSentence {
         if matches!(by_rules, Changed { .. }) {
             return by_rules;
         }
-        let in_part = earlier.clauses.len() > 1;
         match (pair.changes(), new, by_rules) {
             ((_, true), value, _) => Changed { value, in_part },
             (_, _, by_rules @ ChangedIfNext { .. }) => by_rules,
@@ -50,39 +51,23 @@ impl NumberedSentence {
         }
     }
 
-    /// Returns how the sentences relate by their clauses.
-    fn by_rules(&self, earlier: &Self) -> NumberedRelation {
-        let mut relation = NumberedRelation::Undecided;
-        for before in &earlier.clauses {
-            for after in &self.clauses {
-                let comparison = Comparison::new(self, earlier, after, before);
-                let found = match comparison.names {
-                    Names::Apart => NumberedRelation::Unchanged,
-                    _ => comparison.relation(earlier.clauses.len() > 1),
-                };
-                if found.rank() > relation.rank() {
-                    relation = found;
-                }
-            }
-        }
-        relation
-    }
-
     /// Returns the features by which weights judge whether a later text changes an earlier one, each with its name: those of
     /// both texts, and for each gram that only the later text has `+GRAM`, for each that only the earlier one has `-GRAM`. And
-    /// whether the words of their languages are read. `None` unless both are in such languages, or neither, and have numbers.
+    /// whether the words of their languages are known. `None` unless both are in such languages, or neither, and have numbers, and
+    /// if the form of the later one says of itself that nothing changes.
     ///
     /// The weights are fitted to these.
     pub fn features(earlier: &str, later: &str) -> Option<(Vec<(String, f64)>, bool)> {
         let [before, after] = [earlier, later].map(Self::read);
-        let pair = Pair::of(&after, &before)?;
+        let pair = Pair::of(&after, &before).filter(|pair| !pair.leaves_it())?;
         let mut out: Vec<(String, f64)> = Vec::new();
         out.extend(
             pair.features()
                 .into_iter()
                 .map(|(name, value)| (name.to_owned(), value)),
         );
-        let [before, after] = [earlier, later].map(grams);
+        let is_read = pair.later.1.is_read;
+        let [before, after] = [earlier, later].map(|text| grams(text, is_read));
         out.extend(
             after
                 .difference(&before)
@@ -93,41 +78,64 @@ impl NumberedSentence {
                 .difference(&after)
                 .map(|gram| (format!("-{gram}"), 1.0)),
         );
-        Some((out, pair.later.1.is_read))
+        Some((out, is_read))
     }
 }
 
 /// Two sentences with numbers that can be compared.
-pub(super) struct Pair<'s> {
+struct Pair<'s> {
     later: (&'s NumberedSentence, &'s Shape),
     earlier: (&'s NumberedSentence, &'s Shape),
-    /// The clauses of both that have most in common. `None` in languages without known words.
-    pub(super) clauses: Option<Comparison<'s>>,
+    /// All pairs of their clauses, but none in languages without known words.
+    all: Vec<Comparison<'s>>,
+    /// The place of the clauses that have most in common.
+    nearest: usize,
 }
 
 impl<'s> Pair<'s> {
-    pub(super) fn of(later: &'s NumberedSentence, earlier: &'s NumberedSentence) -> Option<Self> {
+    fn of(later: &'s NumberedSentence, earlier: &'s NumberedSentence) -> Option<Self> {
         let (after, before) = (later.shape.as_deref()?, earlier.shape.as_deref()?);
         if after.is_read != before.is_read {
             return None;
         }
-        let clauses = earlier.clauses.iter().flat_map(|before| {
+        let befores = earlier.clauses.iter().filter(|_| after.is_read);
+        let all = befores.flat_map(|before| {
             let own = later.clauses.iter();
             own.map(move |after| Comparison::new(later, earlier, after, before))
         });
+        let all: Vec<Comparison<'_>> = all.collect();
+        let likeness = |(_, one): &(usize, &Comparison<'_>)| one.likeness();
+        let nearest = all.iter().enumerate().max_by_key(likeness);
         Some(Self {
             later: (later, after),
             earlier: (earlier, before),
-            clauses: clauses
-                .filter(|_| after.is_read)
-                .max_by_key(Comparison::likeness),
+            nearest: nearest.map_or(0, |(n, _)| n),
+            all,
         })
+    }
+
+    /// Returns how the sentences relate by their clauses, of which the one that says most decides. `in_part` says whether the
+    /// earlier sentence has several.
+    fn by_rules(&self, in_part: bool) -> NumberedRelation {
+        let relations = self.all.iter().map(|comparison| match comparison.names {
+            Names::Apart => NumberedRelation::Unchanged,
+            _ => comparison.relation(in_part),
+        });
+        let first = relations.reduce(|one, other| match other.rank() > one.rank() {
+            true => other,
+            false => one,
+        });
+        first.unwrap_or(NumberedRelation::Undecided)
+    }
+
+    fn clauses(&self) -> Option<&Comparison<'s>> {
+        self.all.get(self.nearest)
     }
 
     fn features(&self) -> Vec<Feature> {
         let ((later, after), (earlier, before)) = (self.later, self.earlier);
         let mut out = after.features(before);
-        if let Some(clauses) = &self.clauses {
+        if let Some(clauses) = self.clauses() {
             out.extend(clauses.features());
             out.extend(sentence_features(later, earlier));
         }
@@ -140,7 +148,7 @@ impl<'s> Pair<'s> {
     }
 
     /// Returns whether the later sentence likely changes the earlier one if it directly follows it, and wherever it is.
-    pub(super) fn changes(&self) -> (bool, bool) {
+    fn changes(&self) -> (bool, bool) {
         let (is_near, is_about) = (self.has_words_in_common(), self.is_about_one_thing());
         if !is_near && !is_about || self.leaves_it() {
             return (false, false);
@@ -156,14 +164,15 @@ impl<'s> Pair<'s> {
     /// Returns whether the form of the later sentence says that the earlier one still holds, or that it is about another
     /// property, whatever else the sentences have in common.
     fn leaves_it(&self) -> bool {
-        let Some(clauses) = &self.clauses else {
+        let Some(clauses) = self.clauses() else {
             return false;
         };
         let (cues, before) = (self.later.0.cues, self.earlier.0.cues);
         let has = |cue: u16| cues & cue != 0;
         let (new, moves) = (clauses.new_value(), has(cue::MOVES));
-        let asks = has(cue::OPEN) && before & cue::OPEN == 0;
-        let is_past = has(cue::PAST) && !moves && !has(cue::NOW) && new.is_some();
+        let asks = (cues | before) & cue::OPEN != 0;
+        let was = has(cue::PAST) && !moves && !has(cue::NOW) || before & cue::PAST != 0;
+        let is_past = was && new.is_some();
         let is_again = has(cue::SAME) && !moves && !has(cue::DROPS);
         let is_equal = clauses.has_equal_value() && new.is_none() && !moves;
         let is_opposite = clauses.are_opposite() && !clauses.takes_back;
@@ -179,12 +188,12 @@ impl<'s> Pair<'s> {
     /// Returns whether the later sentence has a phrase of change.
     fn is_told(&self) -> bool {
         let told = cue::MOVES | cue::NOW | cue::RULE | cue::DROPS;
-        self.later.0.cues & told != 0 || self.clauses.as_ref().is_some_and(|one| one.takes_back)
+        self.later.0.cues & told != 0 || self.clauses().is_some_and(|one| one.takes_back)
     }
 
     /// Returns whether the sentences have a word in common, or the later one has no other words than the earlier one.
     fn has_words_in_common(&self) -> bool {
-        match &self.clauses {
+        match self.clauses() {
             Some(clauses) => {
                 let is_same = clauses.names == Names::Same || clauses.takes_back;
                 is_same || clauses.shared > 0 || clauses.own == 0
@@ -195,7 +204,7 @@ impl<'s> Pair<'s> {
 
     /// Returns whether the sentences have enough in common to be about one thing wherever they are. Neighbours need less.
     fn is_about_one_thing(&self) -> bool {
-        let Some(clauses) = &self.clauses else {
+        let Some(clauses) = self.clauses() else {
             return self.later.1.shared(self.earlier.1) >= SHARED;
         };
         let is_same = clauses.names == Names::Same;
@@ -210,8 +219,8 @@ impl<'s> Pair<'s> {
     }
 
     /// Returns the place of the value in the later sentence that the earlier one does not have.
-    pub(super) fn new_value(&self) -> Option<Range<usize>> {
-        match &self.clauses {
+    fn new_value(&self) -> Option<Range<usize>> {
+        match self.clauses() {
             Some(clauses) => clauses.new_value().map(|value| value.range.clone()),
             None => self.later.1.new_number(self.earlier.1),
         }

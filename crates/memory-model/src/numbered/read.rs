@@ -29,7 +29,7 @@ impl NumberedSentence {
         }
         let mut out = Reader::new(sentence, tokens).read();
         if out.has_numbers() {
-            out.shape = Some(Box::new(Shape::read(sentence).0));
+            out.shape = Some(Box::new(Shape::read(sentence, true).0));
         }
         out
     }
@@ -37,7 +37,7 @@ impl NumberedSentence {
     /// Reads a sentence in Japanese or Korean. Its numbers and terms have the form of other languages, too, by which
     /// sentences are found.
     fn read_form(sentence: &str) -> Self {
-        let (shape, words) = Shape::read(sentence);
+        let (shape, words) = Shape::read(sentence, false);
         if words.numbers.is_empty() {
             return Self::default();
         }

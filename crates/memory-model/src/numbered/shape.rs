@@ -27,7 +27,7 @@ pub(super) const PHRASES: [(&str, &str, &str); 11] = [
 const LABEL: usize = 6;
 const HANGUL_STEM: usize = 2;
 /// Maximum length of a sentence that is read, in tokens.
-const LONGEST: usize = 60;
+pub(super) const LONGEST: usize = 60;
 
 /// Numbers of a sentence in Japanese or Korean, each with its amount, unit and place, and its terms.
 #[derive(Debug, Default)]
@@ -45,13 +45,13 @@ pub(super) struct Shape {
     /// Number of `terms` before the first number.
     before_numbers: usize,
     pub(super) numbers: Vec<Number>,
-    /// Number of phrases of each list of [`PHRASES`].
+    /// Number of phrases of each list of [`PHRASES`], in languages without known words.
     pub(super) phrases: [u8; PHRASES.len()],
     pub(super) is_quoting: bool,
     pub(super) commas: u8,
     /// Whether the words of its language are known.
     pub(super) is_read: bool,
-    /// Amounts with their dimensions, in thousandths.
+    /// Amounts with their dimensions, in thousandths, in languages without known words.
     pub(super) quantities: Vec<(&'static str, i64)>,
     /// Known parts of the text.
     pub(super) grams: Vec<Gram>,
@@ -132,7 +132,8 @@ struct Token {
     chars: Range<usize>,
 }
 
-fn tokens(chars: &[char]) -> Vec<Token> {
+/// Returns the tokens of a text. Words for numbers are numbers if the words of its language are known.
+fn tokens(chars: &[char], is_read: bool) -> Vec<Token> {
     let mut out = Vec::new();
     let mut at = 0;
     while let Some(first) = chars.get(at) {
@@ -156,7 +157,7 @@ fn tokens(chars: &[char]) -> Vec<Token> {
         if script != Script::Other {
             let text: String = chars.iter().take(end).skip(at).collect();
             let chars = at..end;
-            let number = LEXICON.digits.get(text.as_str());
+            let number = LEXICON.digits.get(text.as_str()).filter(|_| is_read);
             out.push(Token {
                 text: number.map_or(text, u32::to_string),
                 script: number.map_or(script, |_| Script::Digit),
@@ -243,6 +244,19 @@ fn is_name(chars: &[char], number: &Token) -> bool {
         || counters.any(|one| behind.starts_with(one))
 }
 
+/// Dimension of words that begin like units.
+const NO_UNIT: &str = "none";
+
+/// Returns whether a word in Latin letters or Katakana goes on at a place.
+fn goes_on(chars: &[char], at: usize) -> bool {
+    let script = |at: usize| chars.get(at).map_or(Script::Other, |c| Script::of(*c));
+    let own = script(at);
+    matches!(own, Script::Latin | Script::Katakana)
+        && at
+            .checked_sub(1)
+            .is_some_and(|before| script(before) == own)
+}
+
 /// Returns the amounts of a text with their dimensions, in thousandths: a number with its unit, or several as in `1時間30分` and
 /// `1만 2천 원`.
 fn quantities(chars: &[char], tokens: &[Token]) -> Vec<(&'static str, i64)> {
@@ -252,7 +266,10 @@ fn quantities(chars: &[char], tokens: &[Token]) -> Vec<(&'static str, i64)> {
     for token in tokens.iter().filter(|token| token.script == Script::Digit) {
         let spaces = |from: usize| chars.iter().skip(from).take_while(|c| **c == ' ').count();
         let follows = end <= token.chars.start && end + spaces(end) == token.chars.start;
-        let mut amount = amount_of(&token.text).unwrap_or(0.0);
+        let Some(mut amount) = amount_of(&token.text) else {
+            end = usize::MAX;
+            continue;
+        };
         let rest = |from: usize| -> String { chars.iter().skip(from).take(8).collect() };
         end = token.chars.end;
         end += spaces(end);
@@ -264,7 +281,11 @@ fn quantities(chars: &[char], tokens: &[Token]) -> Vec<(&'static str, i64)> {
             is_scaled = true;
         }
         sum = if follows { sum + amount } else { amount };
-        let Some((word, (dimension, size))) = LEXICON.units_behind.longest(&rest(end)) else {
+        let unit = LEXICON.units_behind.longest(&rest(end));
+        let unit = unit.filter(|(word, (dimension, _))| {
+            *dimension != NO_UNIT && !goes_on(chars, end + word.chars().count())
+        });
+        let Some((word, (dimension, size))) = unit else {
             if !is_scaled {
                 end = usize::MAX;
             }
@@ -292,9 +313,9 @@ fn quantities(chars: &[char], tokens: &[Token]) -> Vec<(&'static str, i64)> {
 
 /// Returns the parts of a text that may say that something changes: words and pairs of neighbours, ends and beginnings of
 /// words in Hangul, and up to three characters of other scripts without spaces. A number is `0`.
-pub(super) fn grams(text: &str) -> BTreeSet<String> {
+pub(super) fn grams(text: &str, is_read: bool) -> BTreeSet<String> {
     let chars: Vec<char> = text.chars().map(plain).collect();
-    grams_of(&chars, &tokens(&chars))
+    grams_of(&chars, &tokens(&chars, is_read))
 }
 
 fn grams_of(chars: &[char], tokens: &[Token]) -> BTreeSet<String> {
@@ -357,39 +378,29 @@ fn grams_of(chars: &[char], tokens: &[Token]) -> BTreeSet<String> {
 }
 
 impl Shape {
-    /// Reads a sentence. The words of languages with kana or Hangul are not known.
-    pub(super) fn read(sentence: &str) -> (Self, Words) {
-        let is_other = |c| {
-            matches!(
-                Script::of(c),
-                Script::Hangul | Script::Hiragana | Script::Katakana
-            )
-        };
+    /// Reads a sentence. `is_read` says whether the words of its language are known.
+    pub(super) fn read(sentence: &str, is_read: bool) -> (Self, Words) {
         let (offsets, chars): (Vec<usize>, Vec<char>) = sentence
             .char_indices()
             .map(|(at, c)| (at, plain(c)))
             .unzip();
         let offset = |n: usize| offsets.get(n).copied().unwrap_or(sentence.len());
-        let tokens = tokens(&chars);
+        let tokens = tokens(&chars, is_read);
         let text: String = chars.iter().collect();
         let numbers = tokens.iter().filter(|token| token.script == Script::Digit);
         let within_numbers: usize = numbers.map(|token| token.text.matches(',').count()).sum();
         let mut out = Self {
             is_quoting: text.contains(['"', '“', '「', '『', '«']),
             commas: few(text.matches([',', '、']).count() - within_numbers),
-            phrases: PHRASES.map(|(_, _, list)| {
-                few(LEXICON
-                    .list(list)
-                    .filter(|phrase| text.contains(phrase))
-                    .count())
-            }),
-            is_read: !sentence.contains(is_other),
+            is_read,
             ..Self::default()
         };
-        let known = Grams::of(out.is_read);
+        let known = Grams::of(is_read);
         let grams = grams_of(&chars, &tokens).into_iter();
         out.grams = grams.filter_map(|gram| known.place(&gram)).collect();
-        if !out.is_read {
+        if !is_read {
+            let has = |phrase: &&str| text.contains(phrase);
+            out.phrases = PHRASES.map(|(.., list)| few(LEXICON.list(list).filter(has).count()));
             out.quantities = quantities(&chars, &tokens);
         }
         let mut words = Words::default();
@@ -423,6 +434,7 @@ impl Shape {
             });
             words.numbers.push((amount, unit, range));
         }
+        out.terms.truncate(LONGEST);
         (out, words)
     }
 
