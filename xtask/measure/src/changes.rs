@@ -144,7 +144,7 @@ fn page(by_author: &BTreeMap<&str, Judged>, by_language: &BTreeMap<&str, Judged>
          \x20 addition, a repetition in other units, a plan, a question, a value of another time.\n\
          - Authors `held-1` to `held-5` were asked for dates, versions, ports, rooms, years, ordinals, issue numbers, ids, units and\n\
          \x20 names with numbers. Nothing is fitted to their pairs. The counts of `held-1` and `held-2` were in view when features and\n\
-         \x20 limits were chosen, those of the other three were not: they were counted once, at the end. The pairs of all others are what\n\
+         \x20 limits were chosen, those of the other three were not: they were counted afterwards. The pairs of all others are what\n\
          \x20 the weights are fitted to. Many of these are harder: one word tells which thing is meant, or nothing tells a change.\n\
          - The two statements are messages of a user, one directly after the other but for a short answer.\n\
          - **Extract** is a summary without a model: it leaves the earlier statement out, or marks it. **Recall** is the\n\
