@@ -143,9 +143,10 @@ fn page(by_author: &BTreeMap<&str, Judged>, by_language: &BTreeMap<&str, Judged>
          \x20 the thing. The others look like changes: the same form about another thing, also one that only a number names, an\n\
          \x20 addition, a repetition in other units, a plan, a question, a value of another time.\n\
          - Authors `held-1` to `held-5` were asked for dates, versions, ports, rooms, years, ordinals, issue numbers, ids, units and\n\
-         \x20 names with numbers. Nothing is fitted to their pairs. The counts of `held-1` and `held-2` were in view when features and\n\
-         \x20 limits were chosen, those of the other three were not: they were counted afterwards. The pairs of all others are what\n\
-         \x20 the weights are fitted to. Many of these are harder: one word tells which thing is meant, or nothing tells a change.\n\
+         \x20 names with numbers. Nothing is fitted to their pairs, but these counts were in view when the limits of the weights for\n\
+         \x20 Japanese and Korean were chosen. These weights are fitted to the pairs of all others in these languages. In the other\n\
+         \x20 languages, rules decide alone. Many pairs of the others are harder: one word tells which thing is meant, or nothing\n\
+         \x20 tells a change.\n\
          - The two statements are messages of a user, one directly after the other but for a short answer.\n\
          - **Extract** is a summary without a model: it leaves the earlier statement out, or marks it. **Recall** is the\n\
          \x20 search's own judgement.\n\n\

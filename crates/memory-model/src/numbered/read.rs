@@ -1,10 +1,10 @@
 //! Reads a sentence.
 
+use super::fitted::{Fitted, grams_of};
 use super::item::{Form, Item};
 use super::lexicon::LEXICON;
 use super::reader::Reader;
 use super::sentence::{Clause, NumberedSentence, Value};
-use super::shape::Shape;
 use super::token::{Kind, Token, is_number_word, tokens};
 
 impl NumberedSentence {
@@ -12,9 +12,8 @@ impl NumberedSentence {
     ///
     /// In a sentence in Japanese or Korean only digits are numbers.
     pub fn read(sentence: &str) -> Self {
-        let is_other = |c| matches!(c, '\u{3040}'..='\u{30ff}' | '\u{ac00}'..='\u{d7af}');
-        if sentence.contains(is_other) {
-            return Self::read_form(sentence);
+        if sentence.contains(|c| matches!(c, '\u{3040}'..='\u{30ff}' | '\u{ac00}'..='\u{d7af}')) {
+            return Self::read_fitted(sentence).unwrap_or_default();
         }
         let tokens = tokens(sentence);
         let is_number = |token: &Token| token.kind == Kind::Number || is_number_word(token);
@@ -27,20 +26,13 @@ impl NumberedSentence {
         if !tokens.iter().any(is_number) && !tokens.windows(2).any(is_one) {
             return Self::default();
         }
-        let mut out = Reader::new(sentence, tokens).read();
-        if out.has_numbers() {
-            out.shape = Some(Box::new(Shape::read(sentence, true).0));
-        }
-        out
+        Reader::new(sentence, tokens).read()
     }
 
-    /// Reads a sentence in Japanese or Korean. Its numbers and terms have the form of other languages, too, by which
-    /// sentences are found.
-    fn read_form(sentence: &str) -> Self {
-        let (shape, words) = Shape::read(sentence, false);
-        if words.numbers.is_empty() {
-            return Self::default();
-        }
+    /// Reads a sentence in Japanese or Korean. `None` if it has no digit. Its numbers and terms have the form of other
+    /// languages, too, by which sentences are found.
+    fn read_fitted(sentence: &str) -> Option<Self> {
+        let (fitted, words) = Fitted::read(sentence)?;
         let value = |(amount, unit, range): (String, String, _)| Value {
             dimension: unit,
             number: amount.clone(),
@@ -54,11 +46,30 @@ impl NumberedSentence {
             terms: words.terms,
             ..Clause::default()
         };
-        Self {
+        Some(Self {
             clauses: vec![clause],
-            shape: Some(Box::new(shape)),
+            fitted: Some(Box::new(fitted)),
             ..Self::default()
+        })
+    }
+
+    /// Returns the features by which fitted weights judge whether a later text changes an earlier one, each with its name: those
+    /// of both texts, and for each gram that only the later text has `+GRAM`, for each that only the earlier one has `-GRAM`.
+    /// `None` unless both are in Japanese or Korean, with digits.
+    pub fn features(earlier: &str, later: &str) -> Option<Vec<(String, f64)>> {
+        let (before, after) = (Fitted::read(earlier)?.0, Fitted::read(later)?.0);
+        let features = after.features(&before).into_iter();
+        let mut out: Vec<(String, f64)> = features
+            .map(|(name, value)| (name.to_owned(), value))
+            .collect();
+        let [before, after] = [earlier, later].map(grams_of);
+        for (sign, one, other) in [('+', &after, &before), ('-', &before, &after)] {
+            out.extend(
+                one.difference(other)
+                    .map(|gram| (format!("{sign}{gram}"), 1.0)),
+            );
         }
+        Some(out)
     }
 }
 
@@ -96,7 +107,7 @@ impl Reader<'_> {
         NumberedSentence {
             clauses,
             cues,
-            shape: None,
+            fitted: None,
         }
     }
 }

@@ -3,14 +3,14 @@
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-use super::shape::Shape;
+use super::fitted::Fitted;
 
 /// The numbers of a sentence: those that name things, such as `tier 2`, and those that are values.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct NumberedSentence {
     pub(super) clauses: Vec<Clause>,
-    /// Its form. `None` without numbers.
-    pub(super) shape: Option<Box<Shape>>,
+    /// The form of a sentence in Japanese or Korean.
+    pub(super) fitted: Option<Box<Fitted>>,
     /// Meanings of the phrases that say how the sentence relates to earlier ones.
     pub(super) cues: u16,
 }

@@ -2,7 +2,7 @@
 //!
 //! A logistic model gives the probability of a change from the features of both sentences, from products of two of them, and
 //! from the grams that only one of the sentences has. Its weights are in `weights.txt`, which `cargo xtask fit-changes` fits to
-//! pairs of statements that authors invented. Sentences in languages with known words have other weights than the rest.
+//! pairs of statements that authors invented.
 
 use std::collections::HashMap;
 use std::sync::{LazyLock, OnceLock};
@@ -13,43 +13,41 @@ pub(super) type Feature = (&'static str, f64);
 /// The place of a gram among all of them.
 pub(super) type Gram = u16;
 
-/// Weights for the sentences of some languages.
+/// The weights of features and of their products.
 #[derive(Debug, Default)]
-pub(super) struct Weights {
+struct Weights {
     /// In the order of the features.
     of_features: Vec<f64>,
     /// The places of two features, and the weight of their product.
     of_products: Vec<(usize, usize, f64)>,
 }
 
-/// Known grams of some languages.
+/// Known grams with their weights.
 #[derive(Debug, Default)]
-pub(super) struct Grams {
+struct Grams {
     places: HashMap<&'static str, Gram>,
     /// By place: the weights of a gram that only the later sentence has, and that only the earlier one has.
     weights: Vec<[f64; 2]>,
 }
 
-/// Lines of the file for some languages: a name, and its weights.
-fn lines(is_read: bool) -> impl Iterator<Item = (&'static str, Vec<f64>)> {
+/// Lines of the file: a name, and its weights.
+fn lines() -> impl Iterator<Item = (&'static str, Vec<f64>)> {
     let lines = include_str!("weights.txt").lines();
-    let lines = lines.filter_map(|line| line.split_once('\t'));
-    let own = lines.filter(move |(of, _)| *of == if is_read { "read" } else { "other" });
-    own.filter_map(|(_, line)| {
+    lines.filter_map(|line| {
         let (name, numbers) = line.split_once('\t')?;
         let numbers = numbers.split('\t').map(|one| one.parse().unwrap_or(0.0));
         Some((name, numbers.collect()))
     })
 }
 
-static GRAMS: LazyLock<[Grams; 2]> = LazyLock::new(|| [true, false].map(Grams::new));
+static GRAMS: LazyLock<Grams> = LazyLock::new(Grams::new);
 /// Weights in the order of the features, which is always the same.
-static WEIGHTS: [OnceLock<Weights>; 2] = [OnceLock::new(), OnceLock::new()];
+static WEIGHTS: OnceLock<Weights> = OnceLock::new();
 
 impl Grams {
-    fn new(is_read: bool) -> Self {
+    fn new() -> Self {
         let mut out = Self::default();
-        for (gram, weights) in lines(is_read) {
+        for (gram, weights) in lines() {
             let Ok(weights) = <[f64; 2]>::try_from(weights) else {
                 continue;
             };
@@ -58,16 +56,6 @@ impl Grams {
             out.weights.push(weights);
         }
         out
-    }
-
-    /// Returns the grams of sentences with known words, or of others.
-    pub(super) fn of(is_read: bool) -> &'static Self {
-        let [read, other] = &*GRAMS;
-        if is_read { read } else { other }
-    }
-
-    pub(super) fn place(&self, gram: &str) -> Option<Gram> {
-        self.places.get(gram).copied()
     }
 
     /// Returns the sum of the weights of the grams that only one of two sentences has.
@@ -82,13 +70,13 @@ impl Grams {
 }
 
 impl Weights {
-    fn new(is_read: bool, features: &[Feature]) -> Self {
+    fn new(features: &[Feature]) -> Self {
         let place = |name: &str| features.iter().position(|(one, _)| *one == name);
         let mut out = Self {
             of_features: vec![0.0; features.len()],
             ..Self::default()
         };
-        for (name, weights) in lines(is_read) {
+        for (name, weights) in lines() {
             let [weight] = weights[..] else { continue };
             match name.split_once('*') {
                 Some((one, other)) => {
@@ -108,16 +96,14 @@ impl Weights {
     }
 }
 
+/// Returns the place of a gram that has weights.
+pub(super) fn gram(text: &str) -> Option<Gram> {
+    GRAMS.places.get(text).copied()
+}
+
 /// Returns the probability that a sentence changes an earlier one, from the features of both and from their grams.
-pub(super) fn probability(
-    is_read: bool,
-    features: &[Feature],
-    later: &[Gram],
-    earlier: &[Gram],
-) -> f64 {
-    let [read, other] = &WEIGHTS;
-    let weights = if is_read { read } else { other };
-    let weights = weights.get_or_init(|| Weights::new(is_read, features));
+pub(super) fn probability(features: &[Feature], later: &[Gram], earlier: &[Gram]) -> f64 {
+    let weights = WEIGHTS.get_or_init(|| Weights::new(features));
     let value = |place: usize| features.get(place).map_or(0.0, |(_, value)| *value);
     let of_features = weights.of_features.iter().zip(features);
     let of_products = weights.of_products.iter();
@@ -127,6 +113,6 @@ pub(super) fn probability(
         + of_products
             .map(|(one, other, weight)| weight * value(*one) * value(*other))
             .sum::<f64>()
-        + Grams::of(is_read).score(later, earlier);
+        + GRAMS.score(later, earlier);
     1.0 / (1.0 + (-score).exp())
 }
