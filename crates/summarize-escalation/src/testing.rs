@@ -229,8 +229,8 @@ impl Summarizer for Scripted {
     }
 }
 
-/// Returns five of six words of the beginning of the source, cut to the target length: a summary is no copy. Reads no
-/// more of the source than necessary.
+/// Returns five of six words of the beginning of the source, cut to the target length, with a mark at the end: a summary is no
+/// copy, and not cut. Reads no more of the source than necessary.
 fn head_cut(request: &SummaryRequest<'_>) -> String {
     let bytes = usize::try_from(request.target_tokens)
         .unwrap_or(usize::MAX)
@@ -252,7 +252,11 @@ fn head_cut(request: &SummaryRequest<'_>) -> String {
         .split_inclusive(char::is_whitespace)
         .filter(|word| kept(word))
         .collect();
-    cut_to_tokens(&text, request.target_tokens, request.estimator).unwrap_or_default()
+    let room = request.target_tokens.saturating_sub(1);
+    let cut = cut_to_tokens(text.trim_end(), room, request.estimator);
+    cut.map_or_else(String::new, |text| {
+        format!("{}.", text.trim_end_matches('.'))
+    })
 }
 
 /// Creates log entries from messages, at positions from 1 on. The cost of each entry is the cost of its texts.

@@ -1,56 +1,34 @@
 //! `cargo xtask bench-gate --data DIR [--each] [--check | --dry-run]`: how many good summaries the gate refuses, and how
-//! many planted faults it finds; writes docs/measurements/gate.md.
+//! many planted faults and answers of small models it finds; writes docs/measurements/gate.md.
 
 mod faults;
 mod measured;
 mod page;
 mod pairs;
 
-use std::path::PathBuf;
-
-use anyhow::ensure;
 use message_formats::KnownAgents;
 
 use crate::flags::Flags;
-use measured::Measured;
+use measured::{Measured, Small};
 
 const PAGE: &str = "docs/measurements/gate.md";
 const COMMAND: &str = "cargo xtask bench-gate";
-/// The folder of pairs that strong models wrote; by default `gate-pairs` in the folder of the corpus.
-const VARIABLE: &str = "AGENT_MEMORY_GATE_PAIRS";
-/// Pairs that were invented, in the repository.
+/// Pairs that were invented.
 const INVENTED: &str = include_str!("gate/pairs.jsonl");
+/// Answers of a strong model to the program's requests, with the places of their sources in the corpus.
+const STRONG: &str = include_str!("gate/strong.jsonl");
+/// Answers of small models to the program's requests about fixtures.
+const SMALL: &str = include_str!("gate/small.jsonl");
 
 pub(crate) fn run(flags: &[String], words: &[&str]) -> anyhow::Result<()> {
     let flags = Flags::of(flags, words, COMMAND)?;
-    let invented = Measured::of(&pairs::parse(INVENTED)?, &KnownAgents, flags.each)?;
-    invented.hold(&["invented"])?;
-    let folder = std::env::var_os(VARIABLE).map(PathBuf::from);
-    let folder = folder.unwrap_or_else(|| flags.data.join("gate-pairs"));
-    let strong = folder.join("strong.jsonl");
-    if !strong.is_file() {
-        println!(
-            "{} is missing: only the invented pairs were checked; set {VARIABLE} to the folder of pairs",
-            strong.display()
-        );
-        return Ok(());
-    }
-    let strong = Measured::of(&pairs::read(&strong)?, &KnownAgents, flags.each)?;
-    ensure!(strong.pairs() > 0, "{} has no pair", folder.display());
-    let junk = folder.join("junk.jsonl");
-    let junk = match junk.is_file() {
-        true => Some(measured::junk(
-            &pairs::read(&junk)?,
-            &KnownAgents,
-            flags.each,
-        )?),
-        false => None,
-    };
-    strong.hold(&["pairs of the strong model"])?;
-    let unseen = folder.join("unseen.jsonl");
-    ensure!(unseen.is_file(), "{} is missing", unseen.display());
-    let unseen = Measured::of(&pairs::read(&unseen)?, &KnownAgents, flags.each)?;
-    unseen.hold(&["unseen pairs of the strong model"])?;
-    let page = page::page(&invented, &strong, &unseen, junk.as_ref());
+    let pairs = |text| pairs::parse(text, &flags.data);
+    let invented = Measured::of(&pairs(INVENTED)?, &KnownAgents, flags.each)?;
+    let strong = Measured::of(&pairs(STRONG)?, &KnownAgents, flags.each)?;
+    let small = Small::of(&pairs(SMALL)?, &KnownAgents, flags.each);
+    invented.hold("invented")?;
+    strong.hold("answers of the strong model")?;
+    small.hold()?;
+    let page = page::page(&invented, &strong, &small);
     flags.mode.apply(PAGE, &page, COMMAND)
 }

@@ -1,8 +1,30 @@
 //! Checks whether a text is a refusal or repeats the prompt.
 
+use std::collections::HashSet;
+use std::sync::LazyLock;
+
 use extractive_summarizer::Source;
 
+use super::words;
 use crate::prompt;
+
+/// Number of consecutive words that are compared with those of the prompts.
+const PROMPT_WORDS: usize = 5;
+/// Minimum number of such runs in a text that is compared.
+const LEAST_RUNS: usize = 3;
+
+/// Minimum length of a line of a text that is looked up in the source, in bytes.
+const SAID_BYTES: usize = 30;
+
+/// Runs of words in the lines of the prompts.
+static PROMPT_RUNS: LazyLock<HashSet<u64>> = LazyLock::new(|| {
+    let lines = prompt::fixed_lines().iter();
+    let runs = lines.flat_map(|line| {
+        let words = words::words(line);
+        words::runs(&words, PROMPT_WORDS).collect::<Vec<_>>()
+    });
+    runs.collect()
+});
 
 /// First words of refusals, in several languages.
 const REFUSALS: &[&str] = &[
@@ -75,10 +97,14 @@ pub(super) fn is_refusal(text: &str) -> bool {
     REFUSALS.iter().any(|words| start.starts_with(words))
 }
 
-/// Returns whether a text repeats the prompt: a tag around the source, or two of the prompt's lines. Tags and lines
-/// that also occur in the source do not count.
+/// Returns whether a text repeats the prompt: a tag around the source, two of the prompt's lines, or half of the text in
+/// words of the prompt. Tags and lines that also occur in the source do not count.
 pub(super) fn is_echo(text: &str, source: &[Source<'_>]) -> bool {
     if prompt::tags(text).any(|tag| !holds(source, tag)) {
+        return true;
+    }
+    let is_said = |line: &str| line.len() >= SAID_BYTES && holds(source, line);
+    if is_of_prompt(text) && !text.lines().any(|line| is_said(line.trim())) {
         return true;
     }
     let asked = prompt::fixed_lines();
@@ -91,6 +117,17 @@ pub(super) fn is_echo(text: &str, source: &[Source<'_>]) -> bool {
         };
         told.replace(found).is_some_and(|told| told != found)
     })
+}
+
+/// Returns whether half of the runs of words of a text are those of a prompt.
+fn is_of_prompt(text: &str) -> bool {
+    let words = words::words(text);
+    let (mut all, mut known) = (0, 0);
+    for run in words::runs(&words, PROMPT_WORDS) {
+        all += 1;
+        known += usize::from(PROMPT_RUNS.contains(&run));
+    }
+    all >= LEAST_RUNS && known * 2 >= all
 }
 
 /// Returns whether a source contains a text verbatim.
@@ -138,6 +175,12 @@ mod tests {
         assert!(!is_echo(&format!("{one}\n{one}\nand no other")));
         assert!(is_echo("x <summaries depth=1> y") && is_echo("</previous_context>"));
         assert!(!is_echo("summaries of <b> and /c, docs/summaries, a </b>"));
+        assert!(is_echo(
+            "Assistant: the assistant goes on working with nothing else of it in view."
+        ));
+        assert!(!is_echo(
+            "The assistant goes on with the parser, which has no test of its own."
+        ));
         let said = [Message::user(format!("Why <summaries>?\n{one}"))];
         let log = testing::log(said.into(), &HeuristicEstimator::Bytes4);
         let source = [Source::from(&log[0])];

@@ -7,11 +7,11 @@ use super::language;
 use crate::criteria::Fault;
 use crate::request::SummaryRequest;
 
-/// Minimum cost of a source that holds its summary to the floor, in tokens, and minimum number of its distinct
-/// words. A shorter or poorer source says too little to compare with.
+/// Minimum cost of a source whose words a summary is compared with, in tokens, and minimum number of its distinct words.
+/// A shorter or poorer source says too little: its summary is held to its form and its names alone.
 const LEAST_SOURCE: (u64, usize) = (256, 64);
-/// A summary is too short below a fiftieth of its target length. Summaries by strong models are at least a twentieth.
-const SHORT: u64 = 50;
+/// A summary is too short below a tenth of its target length. Summaries by strong models are at least a sixth.
+const SHORT: u64 = 10;
 /// Length from which a summary of any source is long enough, in tokens: the source may be one file that was read.
 const LONG_ENOUGH: u64 = 40;
 /// Number of names that a good summary may have although its source does not: names that its writer put together, or
@@ -19,6 +19,9 @@ const LONG_ENOUGH: u64 = 40;
 const FREE_NAMES: u32 = 2;
 /// A summary may have a third of its names from elsewhere. Summaries by strong models have at most a fifth.
 const NAMES_SHARE: u32 = 3;
+/// A summary has a tenth of the names in its source, but more than a few are never needed. Summaries by strong models have at
+/// least an eighth of fifty names, and a fifth of more.
+const OWN_NAMES: (u32, u32) = (10, 4);
 /// Share of the telling words of a summary that its source must have, of many words and of a few, in hundredths.
 /// Summaries by strong models have at least 43 of 100, and summaries of other conversations 10 to 60, so that their
 /// names are looked at as well.
@@ -31,32 +34,27 @@ const PAIRS_SHARE: u32 = 15;
 /// Minimum number of pairs of characters that are compared.
 const LEAST_PAIRS: u32 = 12;
 
-/// Returns the faults of a text. Empty if the source is too short to tell.
+/// Returns the faults of a text.
 pub(super) fn faults(
     text: &str,
     request: &SummaryRequest<'_>,
     conversation: &[&str],
 ) -> Vec<Fault> {
     let mut faults = Vec::new();
-    let (tokens, words) = LEAST_SOURCE;
-    if request.source_tokens() < tokens {
-        return faults;
-    }
     let known = Known::of(request);
-    if known.vocabulary() < words {
-        return faults;
-    }
+    let (tokens, words) = LEAST_SOURCE;
+    let is_rich = request.source_tokens() >= tokens && known.vocabulary() >= words;
     let form = Form::of(text);
     let body = form.body();
-    if !form.has_sentence() {
+    if !form.has_text() || is_rich && !form.has_sentence() {
         faults.push(Fault::NoSentence);
     }
     let tokens = request.estimator.text(&body);
     let least = (request.target_tokens / SHORT).min(LONG_ENOUGH);
-    if tokens < least {
+    if is_rich && tokens < least {
         faults.push(Fault::Short { tokens, least });
     }
-    if form.repeats() {
+    if is_rich && form.repeats() {
         faults.push(Fault::Repetition);
     }
     if form::has_reasoning(text, |tag| known.says(tag)) {
@@ -75,6 +73,15 @@ pub(super) fn faults(
             unknown,
             names: names.total,
         });
+    }
+    if !is_rich {
+        return faults;
+    }
+    let (share, most) = OWN_NAMES;
+    let least = (known.own_names() / share).min(most);
+    if names.found < least {
+        let found = names.found;
+        faults.push(Fault::FewNames { found, least });
     }
     faults.extend(unrelated(&body, &known, conversation));
     if known.is_copied(&body) {

@@ -8,6 +8,8 @@ use crate::prompt::Template;
 /// Beginnings of the lines that the prompts ask for besides the summary's text.
 const FILES: &str = "files:";
 const EXPAND: &str = "expand for details about:";
+/// Beginnings of further lines, which tell more than the text, but not without it.
+const TOLD: [&str; 3] = ["constraints:", "open:", "next:"];
 /// Names of tags between which models write text that is not the answer.
 const REASONING_TAGS: [&str; 7] = [
     "think",
@@ -73,13 +75,13 @@ impl<'a> Form<'a> {
                 continue;
             }
             let kind = match label(line) {
-                _ if open_code => Line::Item,
                 Some(EXPAND) => {
                     ended = true;
                     Line::Form
                 }
                 Some(_) => Line::Form,
                 None if ended => Line::Form,
+                None if open_code => Line::Item,
                 None if line.starts_with('#') => Line::Heading,
                 None if is_item(line) => Line::Item,
                 None => Line::Prose,
@@ -103,14 +105,22 @@ impl<'a> Form<'a> {
         files.map(|(_, line)| *line)
     }
 
+    /// Returns whether there is a line beside headings and the lines of the form.
+    pub(super) fn has_text(&self) -> bool {
+        self.said().next().is_some()
+    }
+
     /// Returns whether a line beside headings and the lines of the form has as many words as a sentence.
     pub(super) fn has_sentence(&self) -> bool {
+        self.said().any(|line| length(line) >= SENTENCE_WORDS)
+    }
+
+    fn said(&self) -> impl Iterator<Item = &'a str> {
         let said = self
             .lines
             .iter()
-            .filter(|(kind, _)| matches!(kind, Line::Item | Line::Prose));
-        said.into_iter()
-            .any(|(_, line)| length(line) >= SENTENCE_WORDS)
+            .filter(|(kind, line)| matches!(kind, Line::Item | Line::Prose) && !begins(line, TOLD));
+        said.map(|(_, line)| *line)
     }
 
     /// Returns whether the text is short, has no line of the form, and talks to its reader: it ends with a question, or
@@ -227,8 +237,15 @@ fn again(times: &mut HashMap<u64, usize>, words: &[Word]) -> usize {
 
 /// Returns the label of a line that the prompts ask for besides the text.
 fn label(line: &str) -> Option<&'static str> {
+    [FILES, EXPAND]
+        .into_iter()
+        .find(|label| begins(line, [*label]))
+}
+
+/// Returns whether a line begins with one of these labels.
+fn begins<'l>(line: &str, labels: impl IntoIterator<Item = &'l str>) -> bool {
     let line = line.trim_start_matches(['*', '_', '-', '#', '`', '>', ' ']);
-    [FILES, EXPAND].into_iter().find(|label| {
+    labels.into_iter().any(|label| {
         line.get(..label.len())
             .is_some_and(|start| start.eq_ignore_ascii_case(label))
     })

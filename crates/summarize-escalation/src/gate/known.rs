@@ -18,6 +18,8 @@ const TEXT_BYTES: (usize, usize) = (48 * 1024, 16 * 1024);
 const COPY_WORDS: usize = 8;
 /// Minimum number of runs of words in a text that is compared with its source.
 const COPY_RUNS: usize = 24;
+/// Maximum number of names that are looked up within words of the source.
+const LOOKED_UP: usize = 64;
 /// Minimum length of the parts of a name that are looked up, in characters.
 const NAME_CHARS: usize = 3;
 /// Minimum length of a word that tells the subject of a text, in characters. Shorter words are in most texts.
@@ -124,33 +126,33 @@ impl<'a> Known<'a> {
             && cut()
     }
 
+    /// Counts the distinct names in the source.
+    pub(super) fn own_names(&self) -> u32 {
+        let names: HashSet<&str> = self.texts.iter().flat_map(|text| names(text)).collect();
+        count(names.len())
+    }
+
     /// Counts the names of an answer, such as identifiers, paths and codes, and how many of them the source has. A name
     /// that is put together from parts that the source has counts as found.
     pub(super) fn names(&self, text: &str) -> Shared {
-        let mut names: HashSet<&str> = HashSet::new();
-        terms::visit(text, &mut |class, name| {
-            // Times and dates are told by the prompt, not by the messages.
-            let of_source = match class {
-                Term::Numbers => false,
-                Term::Codes => !name.contains(':'),
-                _ => true,
-            };
-            if of_source {
-                names.insert(name);
+        let names = names(text);
+        let mut looked_up = 0;
+        let mut is_known = |part: &str| {
+            let words = words::words(part);
+            if words.iter().all(|word| self.words.contains(&word.hash)) {
+                return true;
             }
-        });
-        names.extend(terms::file_names(text));
-        let is_found = |name: &&str| {
+            // A part of a longer name, such as `BeforeTool` of `handleBeforeTool`.
+            looked_up += 1;
+            looked_up <= LOOKED_UP && self.says(part)
+        };
+        let mut is_found = |name: &&str| {
             let parts = name.split(|c: char| !(c == '_' || c.is_ascii_alphanumeric()));
             parts
                 .filter(|part| {
                     part.len() >= NAME_CHARS && part.contains(|c: char| !c.is_ascii_digit())
                 })
-                .all(|part| {
-                    words::words(part)
-                        .iter()
-                        .all(|word| self.words.contains(&word.hash))
-                })
+                .all(&mut is_known)
         };
         Shared {
             found: count(names.iter().filter(|name| is_found(name)).count()),
@@ -179,8 +181,11 @@ impl<'a> Known<'a> {
         })
     }
 
-    /// Returns whether more than half of a text was copied from the source word by word.
+    /// Returns whether a text is a passage of the source, or more than half of it was copied from there word by word.
     pub(super) fn is_copied(&self, text: &str) -> bool {
+        if self.says(text.trim()) {
+            return true;
+        }
         let all = words::words(text);
         let runs = all.len().saturating_sub(COPY_WORDS - 1);
         let copied = words::runs(&all, COPY_WORDS)
@@ -188,6 +193,23 @@ impl<'a> Known<'a> {
             .count();
         runs >= COPY_RUNS && copied * 2 > runs
     }
+}
+
+/// Returns the names in a text: its terms without numbers, and names of files.
+fn names(text: &str) -> HashSet<&str> {
+    let mut names: HashSet<&str> = terms::file_names(text).collect();
+    terms::visit(text, &mut |class, name| {
+        // Times and dates are told by the prompt, not by the messages.
+        let of_source = match class {
+            Term::Numbers => false,
+            Term::Codes => !name.contains(':'),
+            _ => true,
+        };
+        if of_source {
+            names.insert(name);
+        }
+    });
+    names
 }
 
 fn count(number: usize) -> u32 {

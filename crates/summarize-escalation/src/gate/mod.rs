@@ -132,9 +132,14 @@ fn other_language(text: &str, request: &SummaryRequest<'_>) -> bool {
         true => [head(text, SUMMARY_BYTES.0), tail(text, SUMMARY_BYTES.1)],
         false => [text, ""],
     };
-    let mut said = conversation_sample(request.source);
+    let all: Vec<Source<'_>> = request
+        .before
+        .iter()
+        .chain(request.source)
+        .copied()
+        .collect();
+    let mut said = conversation_sample(&all);
     said.extend(request.previous.map(|text| head(text, TEXT_BYTES.0)));
-    said.extend(conversation_sample(request.before));
     language::differs(&said, &written)
 }
 

@@ -73,6 +73,20 @@ fn each_rule_finds_its_fault() {
             "I like the parser that you wrote! Shall we go on with tests?",
             "remark",
         ),
+        (
+            "The parser was fixed: the last token of a line with a comment is kept. All tests pass, and neither the public \
+             interface nor the snapshots were touched.",
+            "few_names",
+        ),
+        (
+            "Files: src/lexer.rs (changed)\nConstraints: the public API and the snapshots stay as they are\n\
+             Next: open an issue for parse_block instead of fixing it",
+            "no_sentence",
+        ),
+        (
+            "Commit that, and open an issue for parse_block instead of fixing it.",
+            "copied",
+        ),
     ] {
         assert!(
             rules(text).contains(&rule),
@@ -80,6 +94,44 @@ fn each_rule_finds_its_fault() {
             rules(text)
         );
     }
+}
+
+#[test]
+fn a_short_source_is_told_in_a_few_words_and_not_in_none() {
+    let messages = vec![
+        Message::user("Which port does the gauge of Ostermoor have?"),
+        Message::assistant("It has port 4471."),
+    ];
+    let log = testing::log(messages, &HeuristicEstimator::Bytes4);
+    let source: Vec<Source<'_>> = log.iter().map(Source::from).collect();
+    let rules = |text: &str| -> Vec<&str> {
+        let scores = measure(text, &request(&source, 20));
+        scores.faults.iter().map(|fault| fault.rule()).collect()
+    };
+    assert_eq!(rules("Ostermoor: 4471"), [""; 0]);
+    assert_eq!(rules("The gauge of Ostermoor has port 4471."), [""; 0]);
+    assert_eq!(rules("Files: none"), ["no_sentence"]);
+    assert_eq!(rules("The user asked for the gauge of"), ["unfinished"]);
+    assert_eq!(rules("<think>Ostermoor: 4471"), ["reasoning"]);
+}
+
+#[test]
+fn names_within_longer_names_are_known() {
+    let messages = vec![Message::assistant(
+        "handleBeforeToolCall, handleAfterToolCall and handleSessionStart are renamed in hooks.rs. ".repeat(12),
+    )];
+    let log = testing::log(messages, &HeuristicEstimator::Bytes4);
+    let source: Vec<Source<'_>> = log.iter().map(Source::from).collect();
+    let scores = measure(
+        "The hooks for BeforeTool, AfterTool and SessionStart get other names in hooks.rs.",
+        &request(&source, 60),
+    );
+    assert_eq!(scores.faults, []);
+    let scores = measure(
+        "The hooks for BeforeTide, AfterTide and SessionHalt get other names in hooks.rs.",
+        &request(&source, 60),
+    );
+    assert!(scores.faults.iter().any(|fault| fault.rule() == "invented"));
 }
 
 #[test]
@@ -224,7 +276,9 @@ impl ChatModel for Parts {
                 "I'm sorry, but I can't assist with that request.",
             ));
         }
-        Ok(Completion::new("The parser was fixed and all tests pass."))
+        Ok(Completion::new(
+            "The parser in src/lexer.rs was fixed with the new Cursor: next_token skips comments, and all tests of crumb pass.",
+        ))
     }
 }
 

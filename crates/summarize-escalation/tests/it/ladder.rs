@@ -217,7 +217,8 @@ async fn a_rendered_summary_is_shorter_than_its_source() {
         overhead_tokens: 8,
         ..SummaryRequest::new(&source, &HeuristicEstimator::Bytes4)
     };
-    let scripted = Scripted::new([Answer::text(text_of(32)), Answer::text(text_of(31))]);
+    let ended = |tokens| format!("{}.", text_of(tokens).split_at(tokens * 4 - 1).0);
+    let scripted = Scripted::new([Answer::text(ended(32)), Answer::text(ended(31))]);
     let outcome = escalate(&scripted, &Ladder::default(), &request)
         .await
         .unwrap();

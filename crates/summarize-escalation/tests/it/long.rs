@@ -33,7 +33,7 @@ impl ChatModel for Marks {
             .filter(|word| word[1..word.len() - 1].bytes().all(|b| b.is_ascii_digit()))
             .collect();
         marks.dedup();
-        Ok(Completion::new(marks.join(" ")))
+        Ok(Completion::new(format!("{}.", marks.join(" "))))
     }
 }
 

@@ -13,6 +13,8 @@ use super::pairs::Pair;
 /// Goals: refused good answers and caught faults, in parts of a thousand.
 const MOST_REFUSED: usize = 10;
 const LEAST_CAUGHT: usize = 980;
+/// Goal: answers of small models that are junk and accepted, of all their answers.
+const MOST_JUNK: (usize, usize) = (2, 40);
 
 /// How often each rule refused a text; a text may break several.
 pub(crate) type Rules = BTreeMap<String, usize>;
@@ -35,12 +37,12 @@ impl Judged {
     }
 }
 
-/// Figures of some pairs.
+/// Figures of good answers.
 #[derive(Debug, Default)]
 pub(crate) struct Measured {
-    /// Good answers: every second pair, and the others.
-    pub(crate) halves: [Judged; 2],
-    pub(crate) languages: BTreeMap<String, usize>,
+    /// By author and by language.
+    pub(crate) authors: BTreeMap<String, Judged>,
+    pub(crate) languages: BTreeMap<String, Judged>,
     /// Planted faults, in the order of [`Planted::ALL`].
     pub(crate) faults: [Judged; Planted::ALL.len()],
 }
@@ -52,24 +54,25 @@ impl Measured {
         each: bool,
     ) -> anyhow::Result<Self> {
         let mut out = Self::default();
-        for (at, pair) in pairs.iter().enumerate() {
+        for pair in pairs {
             let estimator = token_estimate::default_estimator();
             let estimator = &*estimator;
             let log = pair.log(estimator);
-            let source = log.source();
+            let (source, before) = (log.source(), log.before());
             let request = SummaryRequest {
                 target_tokens: pair.target,
+                before: &before,
                 conventions,
                 ..SummaryRequest::new(&source, estimator)
             };
-            *out.languages.entry(pair.language.clone()).or_default() += 1;
             let rules = refusing(&pair.answer, &request);
             if each && !rules.is_empty() {
                 println!("good answer refused: {} by {}", pair.id, rules.join(", "));
             }
-            if let Some(half) = out.halves.get_mut(at % 2) {
-                half.add(&rules);
-            }
+            let language = out.languages.entry(pair.language.clone()).or_default();
+            language.add(&rules);
+            let author = out.authors.entry(pair.author.clone()).or_default();
+            author.add(&rules);
             let changes = changes_files(&request, conventions);
             for ((kind, name, _), judged) in Planted::ALL.into_iter().zip(&mut out.faults) {
                 for form in 0..FORMS {
@@ -92,25 +95,31 @@ impl Measured {
         Ok(out)
     }
 
-    pub(crate) fn pairs(&self) -> usize {
-        self.halves.iter().map(|half| half.texts).sum()
+    /// All good answers.
+    pub(crate) fn answers(&self) -> Judged {
+        let mut sum = Judged::default();
+        for one in self.authors.values() {
+            sum.texts += one.texts;
+            sum.refused += one.refused;
+            for (rule, times) in &one.rules {
+                *sum.rules.entry(rule.clone()).or_default() += times;
+            }
+        }
+        sum
     }
 
     /// # Errors
     /// When a goal is missed.
-    pub(crate) fn hold(&self, names: &[&str]) -> anyhow::Result<()> {
-        let (texts, refused) = self.halves.iter().fold((0, 0), |sum, half| {
-            (sum.0 + half.texts, sum.1 + half.refused)
-        });
-        let names = names.join(" and ");
+    pub(crate) fn hold(&self, name: &str) -> anyhow::Result<()> {
+        let Judged { texts, refused, .. } = self.answers();
         ensure!(
             refused * 1_000 <= texts * MOST_REFUSED,
-            "{names}: {refused} of {texts} good answers are refused"
+            "{name}: {refused} of {texts} good answers are refused"
         );
-        for ((_, name, _), judged) in Planted::ALL.iter().zip(&self.faults) {
+        for ((_, fault, _), judged) in Planted::ALL.iter().zip(&self.faults) {
             ensure!(
                 judged.refused * 1_000 >= judged.texts * LEAST_CAUGHT,
-                "{names}: {name}: {} of {} faults are caught",
+                "{name}: {fault}: {} of {} faults are caught",
                 judged.refused,
                 judged.texts
             );
@@ -119,31 +128,50 @@ impl Measured {
     }
 }
 
-/// The figures of answers that readers called junk.
-pub(crate) fn junk(
-    pairs: &[Pair],
-    conventions: &dyn AgentConventions,
-    each: bool,
-) -> anyhow::Result<Judged> {
-    let mut out = Judged::default();
-    for pair in pairs {
-        let estimator = token_estimate::default_estimator();
-        let estimator = &*estimator;
-        let log = pair.log(estimator);
-        let source = log.source();
-        let request = SummaryRequest {
-            target_tokens: pair.target,
-            conventions,
-            ..SummaryRequest::new(&source, estimator)
-        };
-        let rules = refusing(&pair.answer, &request);
-        if each && rules.is_empty() {
-            let text: String = pair.answer.chars().take(300).collect();
-            println!("junk accepted: {}: {}", pair.id, text.replace('\n', " / "));
+/// Figures of answers of small models, by the set of answers and by whether their readers called them junk.
+#[derive(Debug, Default)]
+pub(crate) struct Small(pub(crate) BTreeMap<(String, bool), Judged>);
+
+impl Small {
+    pub(crate) fn of(pairs: &[Pair], conventions: &dyn AgentConventions, each: bool) -> Self {
+        let mut out = Self::default();
+        for pair in pairs {
+            let estimator = token_estimate::default_estimator();
+            let estimator = &*estimator;
+            let log = pair.log(estimator);
+            let (source, before) = (log.source(), log.before());
+            let request = SummaryRequest {
+                target_tokens: pair.target,
+                before: &before,
+                conventions,
+                ..SummaryRequest::new(&source, estimator)
+            };
+            let rules = refusing(&pair.answer, &request);
+            if each && rules.is_empty() == pair.is_junk {
+                let text: String = pair.answer.chars().take(300).collect();
+                let rules = rules.join(", ");
+                println!("{} ({rules}): {}", pair.id, text.replace('\n', " / "));
+            }
+            let set = (pair.author.clone(), pair.is_junk);
+            out.0.entry(set).or_default().add(&rules);
         }
-        out.add(&rules);
+        out
     }
-    Ok(out)
+
+    /// # Errors
+    /// When more junk is accepted than the goal allows, in one of the sets.
+    pub(crate) fn hold(&self) -> anyhow::Result<()> {
+        for ((set, is_junk), junk) in &self.0 {
+            let others = self.0.get(&(set.clone(), !is_junk));
+            let texts = junk.texts + others.map_or(0, |others| others.texts);
+            let accepted = junk.texts - junk.refused;
+            ensure!(
+                !is_junk || accepted * MOST_JUNK.1 <= texts * MOST_JUNK.0,
+                "small models, {set}: {accepted} of {texts} answers are junk and accepted"
+            );
+        }
+        Ok(())
+    }
 }
 
 /// The rules by which the default ladder refuses a text: its length, a refusal, and the gate.

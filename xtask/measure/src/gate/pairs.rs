@@ -1,31 +1,77 @@
 //! Pairs of a source and an answer: sources, and what somebody wrote as their summary.
 
-use std::path::Path;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use memory_model::{Hash, LogEntry, Message, Part, Role, Seq, SeqRange, Timestamp};
+use message_formats::ReadOptions;
 use serde::Deserialize;
 use summarize_escalation::{Source, SummarySource};
 use token_estimate::TokenEstimator;
 
-/// A pair, as a line of a file has it. Its source are messages or summaries.
-#[derive(Debug, Clone, Deserialize)]
+use crate::mode::root;
+
+/// Beginning of the paths of sources that are in the repository. The others are in the corpus.
+const FIXTURES: &str = "fixtures/";
+
+/// A pair. Its source are messages or summaries.
+#[derive(Debug, Clone)]
 pub(crate) struct Pair {
+    /// Pairs of one conversation have the same first word.
     pub(crate) id: String,
+    pub(crate) author: String,
     pub(crate) language: String,
     /// Target length of the summary, in tokens.
     pub(crate) target: u64,
-    #[serde(default)]
-    messages: Vec<PairMessage>,
-    #[serde(default)]
+    messages: Vec<Message>,
+    /// Messages before these that the request has as context.
+    before: Vec<Message>,
     summaries: Vec<PairSummary>,
     pub(crate) answer: String,
+    /// Whether its readers called the answer junk.
+    pub(crate) is_junk: bool,
 }
 
-#[derive(Debug, Clone, Deserialize)]
-struct PairMessage {
+/// A pair, as a line of a file has it.
+#[derive(Debug, Deserialize)]
+struct Line {
+    id: String,
+    #[serde(default)]
+    author: String,
+    language: String,
+    target: u64,
+    #[serde(default)]
+    messages: Vec<LineMessage>,
+    /// Place of the messages, instead of themselves.
+    #[serde(default)]
+    place: Option<Place>,
+    #[serde(default)]
+    summaries: Vec<PairSummary>,
+    answer: String,
+    #[serde(default)]
+    junk: bool,
+}
+
+#[derive(Debug, Deserialize)]
+struct LineMessage {
     role: Role,
     parts: Vec<Part>,
+}
+
+/// Some messages of a transcript.
+#[derive(Debug, Deserialize)]
+struct Place {
+    file: String,
+    /// Number of the session in its file.
+    #[serde(default)]
+    session: usize,
+    /// Positions of the first and the last message, from 1 on.
+    first: usize,
+    last: usize,
+    /// Positions of the messages that the request has as context.
+    #[serde(default)]
+    before: Vec<usize>,
 }
 
 #[derive(Debug, Clone, Deserialize)]
@@ -38,42 +84,88 @@ struct PairSummary {
 /// The source of a pair, as a log has it.
 pub(crate) struct Log<'a> {
     entries: Vec<LogEntry>,
+    before: Vec<LogEntry>,
     summaries: &'a [PairSummary],
     estimator: &'a dyn TokenEstimator,
 }
 
-/// The pairs in a file, one a line.
-pub(crate) fn read(path: &Path) -> anyhow::Result<Vec<Pair>> {
-    let text = std::fs::read_to_string(path).with_context(|| path.display().to_string())?;
-    parse(&text).with_context(|| path.display().to_string())
+/// Returns the pairs in the lines of a text. Transcripts are read below the folder of the corpus, and those in the repository below
+/// its root.
+pub(crate) fn parse(text: &str, corpus: &Path) -> anyhow::Result<Vec<Pair>> {
+    let mut read: BTreeMap<PathBuf, Vec<Vec<Message>>> = BTreeMap::new();
+    let lines = text.lines().filter(|line| !line.is_empty());
+    let pairs = lines.map(|line| {
+        let line: Line = serde_json::from_str(line)?;
+        let (messages, before) = match &line.place {
+            Some(place) => {
+                let file = match place.file.starts_with(FIXTURES) {
+                    true => root().join(&place.file),
+                    false => corpus.join(&place.file),
+                };
+                if !read.contains_key(&file) {
+                    let sessions = message_formats::read_file(&file, &ReadOptions::default())
+                        .with_context(|| file.display().to_string())?
+                        .sessions;
+                    let sessions = sessions.into_iter().map(|one| one.messages).collect();
+                    read.insert(file.clone(), sessions);
+                }
+                place
+                    .messages(read.get(&file).map(Vec::as_slice).unwrap_or_default())
+                    .with_context(|| format!("{}: {place:?} is not there", line.id))?
+            }
+            None => {
+                let messages = line.messages.into_iter();
+                let messages = messages.map(|one| Message::new(one.role, one.parts));
+                (messages.collect(), Vec::new())
+            }
+        };
+        Ok(Pair {
+            id: line.id,
+            author: line.author,
+            language: line.language,
+            target: line.target,
+            messages,
+            before,
+            summaries: line.summaries,
+            answer: line.answer,
+            is_junk: line.junk,
+        })
+    });
+    pairs.collect()
 }
 
-/// The pairs in the lines of a text.
-pub(crate) fn parse(text: &str) -> anyhow::Result<Vec<Pair>> {
-    let lines = text.lines().filter(|line| !line.is_empty());
-    let pairs = lines.map(serde_json::from_str::<Pair>);
-    Ok(pairs.collect::<Result<_, _>>()?)
+impl Place {
+    /// Returns the messages, and those that are context.
+    fn messages(&self, sessions: &[Vec<Message>]) -> Option<(Vec<Message>, Vec<Message>)> {
+        let messages = sessions.get(self.session)?;
+        let before = self.before.iter().map(|at| messages.get(at - 1).cloned());
+        let own = messages.get(self.first.checked_sub(1)?..self.last)?;
+        Some((own.to_vec(), before.collect::<Option<_>>()?))
+    }
 }
 
 impl Pair {
     pub(crate) fn log<'a>(&'a self, estimator: &'a dyn TokenEstimator) -> Log<'a> {
-        let messages = self.messages.iter().zip(1..);
-        let entries = messages.map(|(message, seq)| {
-            let message = Message::new(message.role, message.parts.clone());
-            let mut tokens = 0;
-            for part in &message.parts {
-                part.visit_texts(&mut |text| tokens += estimator.text(&text));
-            }
-            LogEntry {
-                seq: Seq(seq),
-                message,
-                tokens,
-                running: 0,
-                hash: Hash::ZERO,
-            }
-        });
+        let entries = |messages: &[Message]| -> Vec<LogEntry> {
+            let messages = messages.iter().zip(1..);
+            let entries = messages.map(|(message, seq)| {
+                let mut tokens = 0;
+                for part in &message.parts {
+                    part.visit_texts(&mut |text| tokens += estimator.text(&text));
+                }
+                LogEntry {
+                    seq: Seq(seq),
+                    message: message.clone(),
+                    tokens,
+                    running: 0,
+                    hash: Hash::ZERO,
+                }
+            });
+            entries.collect()
+        };
         Log {
-            entries: entries.collect(),
+            entries: entries(&self.messages),
+            before: entries(&self.before),
             summaries: &self.summaries,
             estimator,
         }
@@ -81,6 +173,10 @@ impl Pair {
 }
 
 impl Log<'_> {
+    pub(crate) fn before(&self) -> Vec<Source<'_>> {
+        self.before.iter().map(Source::from).collect()
+    }
+
     pub(crate) fn source(&self) -> Vec<Source<'_>> {
         let summaries = self.summaries.iter().map(|summary| {
             Source::Summary(SummarySource {

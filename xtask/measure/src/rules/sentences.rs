@@ -1,0 +1,153 @@
+//! Sentences of users, which readers called rules or not.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use anyhow::{Context as _, ensure};
+use extractive_summarizer::{ConversationState, Source};
+use memory_model::{Hash, LogEntry, Message, Seq};
+use message_formats::KnownAgents;
+use serde_json::Value;
+use sha2::{Digest as _, Sha256};
+
+const SENTENCES: &str = include_str!("sentences.tsv");
+/// Sources on which nothing is ever fitted.
+pub(super) const SET_APART: [&str; 5] = [
+    "beam/100K-3-chat.json",
+    "beam/100K-4-chat.json",
+    "claude-code/repiq-ja-f5-0445a6555d.jsonl",
+    "claude-code/ujuc-ko-22-81c24bf2ba-1.jsonl",
+    "memorycode/dialogue_205.json",
+];
+/// Sources in whose texts lines begin with the name of a speaker.
+const DIALOGUES: &str = "memorycode/";
+/// Limit of the rules of one message, in tokens: none is left out.
+const ROOM: u64 = 100_000;
+
+/// A sentence of a user's message.
+pub(super) struct Sentence {
+    /// File in the corpus.
+    pub(super) source: &'static str,
+    pub(super) is_rule: bool,
+    text: String,
+    message: String,
+}
+
+/// Rules among sentences: those that are rules, those that are told as rules, and those that are both.
+#[derive(Debug, Default, Clone, Copy)]
+pub(super) struct Told {
+    pub(super) all: usize,
+    pub(super) rules: usize,
+    pub(super) told: usize,
+    pub(super) both: usize,
+}
+
+impl Sentence {
+    /// Returns whether the state of a conversation that consists of the message tells the sentence as a rule.
+    pub(super) fn is_told(&self) -> bool {
+        let entry = LogEntry {
+            seq: Seq::FIRST,
+            message: Message::user(&self.message),
+            tokens: 0,
+            running: 0,
+            hash: Hash::ZERO,
+        };
+        let state = ConversationState::of(&[Source::from(&entry)], &KnownAgents);
+        let estimator = token_estimate::default_estimator();
+        let rules = state.new_rules(ROOM, &*estimator).unwrap_or_default();
+        squeezed(&rules).contains(squeezed(&self.text).trim_end_matches(['.', '。']))
+    }
+}
+
+impl Told {
+    pub(super) fn of<'s>(sentences: impl Iterator<Item = &'s Sentence>, each: bool) -> Self {
+        let mut out = Self::default();
+        for one in sentences {
+            let told = one.is_told();
+            if each && told != one.is_rule {
+                let what = if told {
+                    "no rule, but told"
+                } else {
+                    "rule, not told"
+                };
+                println!("{what}: {} ({})", one.text, one.source);
+            }
+            out.all += 1;
+            out.rules += usize::from(one.is_rule);
+            out.told += usize::from(told);
+            out.both += usize::from(told && one.is_rule);
+        }
+        out
+    }
+}
+
+fn squeezed(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// Returns the sentences, as the corpus has them.
+///
+/// # Errors
+/// When a file is not there, or has other text.
+pub(super) fn sentences(corpus: &Path) -> anyhow::Result<Vec<Sentence>> {
+    let mut files: BTreeMap<&str, String> = BTreeMap::new();
+    let mut out = Vec::new();
+    for line in SENTENCES.lines().filter(|line| !line.starts_with('#')) {
+        let columns: Vec<&'static str> = line.split('\t').collect();
+        let [source, at, pointer, first, end, hash, label] = columns[..] else {
+            anyhow::bail!("not seven columns: {line}");
+        };
+        if !files.contains_key(source) {
+            let path = corpus.join(source);
+            let text =
+                std::fs::read_to_string(&path).with_context(|| path.display().to_string())?;
+            files.insert(source, text);
+        }
+        let file = files.get(source).map(String::as_str).unwrap_or_default();
+        let line: usize = at.parse()?;
+        let json = match source.ends_with(".jsonl") {
+            true => file.lines().nth(line - 1).unwrap_or_default(),
+            false => file,
+        };
+        let json: Value = serde_json::from_str(json).with_context(|| format!("{source}:{at}"))?;
+        let text = json
+            .pointer(pointer)
+            .and_then(Value::as_str)
+            .with_context(|| format!("{source}:{at} has no text at {pointer}"))?;
+        let (first, end): (usize, usize) = (first.parse()?, end.parse()?);
+        let sentence: String = text.chars().skip(first).take(end - first).collect();
+        let digits: String = Sha256::digest(&sentence)
+            .iter()
+            .take(8)
+            .map(|byte| format!("{byte:02x}"))
+            .collect();
+        ensure!(
+            digits == hash,
+            "{source}:{at}: another sentence is there: {sentence}"
+        );
+        let message = match source.starts_with(DIALOGUES) {
+            true => {
+                let line = text.lines().find(|line| line.contains(&sentence));
+                let line = line.unwrap_or_default();
+                line.split_once(": ")
+                    .map_or(line, |(_, said)| said)
+                    .to_owned()
+            }
+            false => text.to_owned(),
+        };
+        // The name of the speaker is no part of the sentence.
+        let sentence = match message.contains(&sentence) {
+            true => sentence,
+            false => sentence
+                .split_once(": ")
+                .map_or(sentence.clone(), |(_, said)| said.to_owned()),
+        };
+        out.push(Sentence {
+            source,
+            is_rule: label == "rule",
+            text: sentence,
+            message,
+        });
+    }
+    Ok(out)
+}
