@@ -27,7 +27,10 @@ pub(crate) struct Pair {
     messages: Vec<Message>,
     /// Messages before these that the request has as context.
     before: Vec<Message>,
-    summaries: Vec<PairSummary>,
+    /// Positions of the first and the last message.
+    range: (u32, u32),
+    /// Summaries that the answer merges.
+    merged: Vec<Merged>,
     pub(crate) answer: String,
     /// Whether its readers called the answer junk.
     pub(crate) is_junk: bool,
@@ -46,8 +49,9 @@ struct Line {
     /// Place of the messages, instead of themselves.
     #[serde(default)]
     place: Option<Place>,
+    /// Pairs whose answers are to be merged, instead of messages.
     #[serde(default)]
-    summaries: Vec<PairSummary>,
+    of: Vec<String>,
     answer: String,
     #[serde(default)]
     junk: bool,
@@ -67,17 +71,17 @@ struct Place {
     #[serde(default)]
     session: usize,
     /// Positions of the first and the last message, from 1 on.
-    first: usize,
-    last: usize,
+    first: u32,
+    last: u32,
     /// Positions of the messages that the request has as context.
     #[serde(default)]
     before: Vec<usize>,
 }
 
-#[derive(Debug, Clone, Deserialize)]
-struct PairSummary {
-    first: u32,
-    last: u32,
+/// A summary that is merged with others, and the range of its messages.
+#[derive(Debug, Clone)]
+struct Merged {
+    range: (u32, u32),
     text: String,
 }
 
@@ -85,7 +89,7 @@ struct PairSummary {
 pub(crate) struct Log<'a> {
     entries: Vec<LogEntry>,
     before: Vec<LogEntry>,
-    summaries: &'a [PairSummary],
+    merged: &'a [Merged],
     estimator: &'a dyn TokenEstimator,
 }
 
@@ -94,7 +98,8 @@ pub(crate) struct Log<'a> {
 pub(crate) fn parse(text: &str, corpus: &Path) -> anyhow::Result<Vec<Pair>> {
     let mut read: BTreeMap<PathBuf, Vec<Vec<Message>>> = BTreeMap::new();
     let lines = text.lines().filter(|line| !line.is_empty());
-    let pairs = lines.map(|line| {
+    let mut pairs: Vec<Pair> = Vec::new();
+    for line in lines {
         let line: Line = serde_json::from_str(line)?;
         let (messages, before) = match &line.place {
             Some(place) => {
@@ -119,19 +124,28 @@ pub(crate) fn parse(text: &str, corpus: &Path) -> anyhow::Result<Vec<Pair>> {
                 (messages.collect(), Vec::new())
             }
         };
-        Ok(Pair {
+        let merged = line.of.iter().map(|id| {
+            let pair = pairs.iter().find(|pair| pair.id == *id);
+            let pair = pair.with_context(|| format!("{}: no pair {id} before it", line.id))?;
+            let (range, text) = (pair.range, pair.answer.clone());
+            anyhow::Ok(Merged { range, text })
+        });
+        let merged = merged.collect::<Result<_, _>>()?;
+        let place = line.place.as_ref();
+        pairs.push(Pair {
             id: line.id,
             author: line.author,
             language: line.language,
             target: line.target,
             messages,
             before,
-            summaries: line.summaries,
+            range: place.map_or((1, 1), |place| (place.first, place.last)),
+            merged,
             answer: line.answer,
             is_junk: line.junk,
-        })
-    });
-    pairs.collect()
+        });
+    }
+    Ok(pairs)
 }
 
 impl Place {
@@ -139,7 +153,8 @@ impl Place {
     fn messages(&self, sessions: &[Vec<Message>]) -> Option<(Vec<Message>, Vec<Message>)> {
         let messages = sessions.get(self.session)?;
         let before = self.before.iter().map(|at| messages.get(at - 1).cloned());
-        let own = messages.get(self.first.checked_sub(1)?..self.last)?;
+        let first = usize::try_from(self.first.checked_sub(1)?).ok()?;
+        let own = messages.get(first..usize::try_from(self.last).ok()?)?;
         Some((own.to_vec(), before.collect::<Option<_>>()?))
     }
 }
@@ -166,7 +181,7 @@ impl Pair {
         Log {
             entries: entries(&self.messages),
             before: entries(&self.before),
-            summaries: &self.summaries,
+            merged: &self.merged,
             estimator,
         }
     }
@@ -178,16 +193,16 @@ impl Log<'_> {
     }
 
     pub(crate) fn source(&self) -> Vec<Source<'_>> {
-        let summaries = self.summaries.iter().map(|summary| {
+        let summaries = self.merged.iter().map(|one| {
+            let (first, last) = (Seq(one.range.0), Seq(one.range.1));
             Source::Summary(SummarySource {
                 id: "",
-                range: SeqRange::new(Seq(summary.first), Seq(summary.last))
-                    .unwrap_or(SeqRange::single(Seq(summary.first))),
+                range: SeqRange::new(first, last).unwrap_or(SeqRange::single(first)),
                 depth: 0,
-                text: &summary.text,
+                text: &one.text,
                 ranks: None,
                 provisional: false,
-                tokens: self.estimator.text(&summary.text),
+                tokens: self.estimator.text(&one.text),
                 earliest_at: Timestamp::default(),
                 latest_at: Timestamp::default(),
             })
