@@ -71,6 +71,10 @@ class Call:
     def status(self):
         return int(self.received.split(b" ", 2)[1]) if b"\r\n" in self.received else None
 
+    def is_open(self):
+        """Whether its answer is not complete. The server may close the connection later than that."""
+        return self.ended is None and self.status() in (None, 200) and b"[DONE]" not in self.received
+
     def body(self):
         """The body without the sizes of its chunks, of which no line of JSON is one."""
         body = b"\r\n" + self.received.partition(b"\r\n\r\n")[2]
@@ -103,7 +107,7 @@ class Model:
                 body = self.rfile.read(int(self.headers["Content-Length"]))
                 call = Call(body)
                 calls.append(call)
-                model.most = max(model.most, sum(call.ended is None for call in calls))
+                model.most = max(model.most, sum(call.is_open() for call in calls))
                 server = connected(port)
                 server.sendall(f"POST {self.path} HTTP/1.1\r\nHost: model\r\nContent-Type: application/json\r\n"
                                f"Connection: close\r\nContent-Length: {len(body)}\r\n\r\n".encode() + body)

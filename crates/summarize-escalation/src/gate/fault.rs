@@ -2,7 +2,7 @@
 
 use super::changed;
 use super::form::{self, Form};
-use super::known::{Known, Shared};
+use super::known::{Known, Shared, telling_words};
 use super::language;
 use crate::criteria::Fault;
 use crate::request::SummaryRequest;
@@ -108,7 +108,13 @@ fn unrelated(body: &str, known: &Known<'_>, conversation: &[&str]) -> Option<Fau
     {
         return Some(fault(pairs));
     }
-    let telling = known.telling(body)?;
+    let Some(telling) = known.telling(body) else {
+        // In another script, names and numbers are what both have.
+        let words = telling_words(body);
+        return known
+            .has_no_term(body)
+            .then_some(Fault::Unrelated { known: 0, words });
+    };
     let (many, least) = TELLING_WORDS;
     let percent = match telling.total >= many {
         true => TELLING_SHARE.0,

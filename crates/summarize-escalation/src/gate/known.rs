@@ -18,6 +18,8 @@ const TEXT_BYTES: (usize, usize) = (48 * 1024, 16 * 1024);
 const COPY_WORDS: usize = 8;
 /// Minimum number of runs of words in a text that is compared with its source.
 const COPY_RUNS: usize = 24;
+/// Number of names and numbers of a source of which every summary has one.
+const MANY_TERMS: u32 = 8;
 /// Maximum number of names that are looked up within words of the source.
 const LOOKED_UP: usize = 64;
 /// Minimum length of the parts of a name that are looked up, in characters.
@@ -52,6 +54,11 @@ fn telling(text: &str) -> HashSet<u64> {
     let words = text.split(is_other).flat_map(words::words);
     let long = words.filter(is_telling);
     long.map(|word| word.hash).collect()
+}
+
+/// Returns the number of distinct words in a text that tell its subject.
+pub(super) fn telling_words(text: &str) -> u32 {
+    count(telling(text).len())
 }
 
 impl<'a> Known<'a> {
@@ -132,6 +139,13 @@ impl<'a> Known<'a> {
         count(names.len())
     }
 
+    /// Returns whether the source has many names and numbers, and a text has none of them.
+    pub(super) fn has_no_term(&self, text: &str) -> bool {
+        let own: HashSet<&str> = self.texts.iter().flat_map(|text| numbers(text)).collect();
+        let many = count(own.len()).saturating_add(self.own_names()) >= MANY_TERMS;
+        many && self.names(text).found == 0 && numbers(text).is_disjoint(&own)
+    }
+
     /// Counts the names of an answer, such as identifiers, paths and codes, and how many of them the source has. A name
     /// that is put together from parts that the source has counts as found.
     pub(super) fn names(&self, text: &str) -> Shared {
@@ -210,6 +224,17 @@ fn names(text: &str) -> HashSet<&str> {
         }
     });
     names
+}
+
+/// Returns the numbers of two digits and more in a text.
+fn numbers(text: &str) -> HashSet<&str> {
+    let mut numbers = HashSet::new();
+    terms::visit(text, &mut |class, number| {
+        if class == Term::Numbers {
+            numbers.insert(number);
+        }
+    });
+    numbers
 }
 
 fn count(number: usize) -> u32 {

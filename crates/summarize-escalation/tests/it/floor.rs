@@ -116,6 +116,34 @@ fn a_short_source_is_told_in_a_few_words_and_not_in_none() {
 }
 
 #[test]
+fn a_text_in_another_script_has_names_or_numbers_of_its_source() {
+    let said = [
+        "荷物4711は営業所にありますか。明日の午前中に再配達してください。",
+        "はい、荷物4711は西営業所に届いています。受付番号は88213です。",
+        "반품 9120번은 언제 수거하나요? 아파트 110동이에요.",
+        "반품 9120번은 내일 10시에서 12시 사이에 수거합니다. 운임 2500원은 저희가 부담합니다.",
+        "पार्सल 6650 टूटा हुआ मिला। 1450 रुपये लौटाएँ।",
+    ];
+    let messages = said
+        .iter()
+        .cycle()
+        .take(20)
+        .map(|text| Message::user(*text));
+    let log = testing::log(messages.collect(), &HeuristicEstimator::Bytes4);
+    let source: Vec<Source<'_>> = log.iter().map(Source::from).collect();
+    let rules = |text: &str| -> Vec<&str> {
+        let scores = measure(text, &request(&source, 100));
+        scores.faults.iter().map(|fault| fault.rule()).collect()
+    };
+    let about = "Several customers ask about parcels: 4711 is delivered again tomorrow, return 9120 is collected, and broken \
+                 parcel 6650 is refunded with 1450 rupees.";
+    assert_eq!(rules(about), [""; 0]);
+    let nothing = "Several engineers discuss automated flying machines that transport heavy goods across mountains, and \
+                   compare their speed, their range and their price with those of ordinary lorries.";
+    assert_eq!(rules(nothing), ["unrelated"]);
+}
+
+#[test]
 fn names_within_longer_names_are_known() {
     let messages = vec![Message::assistant(
         "handleBeforeToolCall, handleAfterToolCall and handleSessionStart are renamed in hooks.rs. ".repeat(12),
