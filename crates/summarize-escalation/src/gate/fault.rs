@@ -20,7 +20,7 @@ const FREE_NAMES: u32 = 2;
 /// A summary may have a third of its names from elsewhere. Summaries by strong models have at most a fifth.
 const NAMES_SHARE: u32 = 3;
 /// A summary has a tenth of the names in its source, but more than a few are never needed. Summaries by strong models have at
-/// least an eighth of fifty names, and a fifth of more.
+/// least an eighth, if of a list of files only some count.
 const OWN_NAMES: (u32, u32) = (10, 4);
 /// Share of the telling words of a summary that its source must have, of many words and of a few, in hundredths.
 /// Summaries by strong models have at least 43 of 100, and summaries of other conversations 10 to 60, so that their

@@ -1,7 +1,7 @@
 //! Comparison of an answer with its source.
 
 use std::borrow::Cow;
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 
 use extractive_summarizer::Source;
 use extractive_summarizer::text::{head, tail};
@@ -18,6 +18,8 @@ const TEXT_BYTES: (usize, usize) = (48 * 1024, 16 * 1024);
 const COPY_WORDS: usize = 8;
 /// Minimum number of runs of words in a text that is compared with its source.
 const COPY_RUNS: usize = 24;
+/// Maximum number of names of one text that count for its source.
+const NAMES_OF_TEXT: usize = 8;
 /// Number of names and numbers of a source of which every summary has one.
 const MANY_TERMS: u32 = 8;
 /// Maximum number of names that are looked up within words of the source.
@@ -133,10 +135,13 @@ impl<'a> Known<'a> {
             && cut()
     }
 
-    /// Counts the distinct names in the source.
+    /// Counts the distinct names in the source. Of a text with many, such as a list of files, only some count.
     pub(super) fn own_names(&self) -> u32 {
-        let names: HashSet<&str> = self.texts.iter().flat_map(|text| names(text)).collect();
-        count(names.len())
+        let mut own: HashSet<&str> = HashSet::new();
+        for text in &self.texts {
+            own.extend(names(text).into_iter().take(NAMES_OF_TEXT));
+        }
+        count(own.len())
     }
 
     /// Returns whether the source has many names and numbers, and a text has none of them.
@@ -210,8 +215,8 @@ impl<'a> Known<'a> {
 }
 
 /// Returns the names in a text: its terms without numbers, and names of files.
-fn names(text: &str) -> HashSet<&str> {
-    let mut names: HashSet<&str> = terms::file_names(text).collect();
+fn names(text: &str) -> BTreeSet<&str> {
+    let mut names: BTreeSet<&str> = terms::file_names(text).collect();
     terms::visit(text, &mut |class, name| {
         // Times and dates are told by the prompt, not by the messages.
         let of_source = match class {
