@@ -23,8 +23,8 @@ const SMALL: &str = include_str!("gate/small.jsonl");
 pub(crate) fn run(flags: &[String], words: &[&str]) -> anyhow::Result<()> {
     let flags = Flags::of(flags, words, COMMAND)?;
     let pairs = |text| pairs::parse(text, &flags.data);
-    let invented = Measured::of(&pairs(INVENTED)?, &KnownAgents, flags.each)?;
-    let strong = Measured::of(&pairs(STRONG)?, &KnownAgents, flags.each)?;
+    let invented = Measured::of(&pairs(INVENTED)?, &KnownAgents, flags.each);
+    let strong = Measured::of(&pairs(STRONG)?, &KnownAgents, flags.each);
     let small = Small::of(&pairs(SMALL)?, &KnownAgents, flags.each);
     invented.hold("invented")?;
     strong.hold("answers of the strong model")?;

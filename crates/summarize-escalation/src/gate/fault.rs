@@ -7,7 +7,7 @@ use super::language;
 use crate::criteria::Fault;
 use crate::request::SummaryRequest;
 
-/// Minimum cost of a source whose words a summary is compared with, in tokens, and minimum number of its distinct words.
+/// Minimum cost of a source with which a summary is compared by its words, in tokens, and minimum number of distinct words.
 /// A shorter or poorer source says too little: its summary is held to its form and its names alone.
 const LEAST_SOURCE: (u64, usize) = (256, 64);
 /// A summary is too short below a tenth of its target length. Summaries by strong models are at least a sixth.
@@ -23,7 +23,7 @@ const NAMES_SHARE: u32 = 3;
 /// least an eighth, if of a list of files only some count.
 const OWN_NAMES: (u32, u32) = (10, 4);
 /// Share of the telling words of a summary that its source must have, of many words and of a few, in hundredths.
-/// Summaries by strong models have at least 43 of 100, and summaries of other conversations 10 to 60, so that their
+/// Summaries by strong models have at least 31 of 100, and summaries of other conversations 10 to 60, so that their
 /// names are looked at as well.
 const TELLING_SHARE: (u32, u32) = (30, 20);
 /// Number of words from which they are many, and minimum number of words that are compared at all.
@@ -78,12 +78,13 @@ pub(super) fn faults(
         return faults;
     }
     let (share, most) = OWN_NAMES;
-    let least = (known.own_names() / share).min(most);
+    let own_names = known.own_names();
+    let least = (own_names / share).min(most);
     if names.found < least {
         let found = names.found;
         faults.push(Fault::FewNames { found, least });
     }
-    faults.extend(unrelated(&body, &known, conversation));
+    faults.extend(unrelated(&body, &known, own_names, conversation));
     if known.is_copied(&body) {
         faults.push(Fault::Copied);
     }
@@ -96,7 +97,12 @@ pub(super) fn faults(
 }
 
 /// Returns the fault of a text that shares hardly any telling words with its source.
-fn unrelated(body: &str, known: &Known<'_>, conversation: &[&str]) -> Option<Fault> {
+fn unrelated(
+    body: &str,
+    known: &Known<'_>,
+    own_names: u32,
+    conversation: &[&str],
+) -> Option<Fault> {
     let fault = |shared: Shared| {
         let (known, words) = (shared.found, shared.total);
         Fault::Unrelated { known, words }
@@ -112,7 +118,7 @@ fn unrelated(body: &str, known: &Known<'_>, conversation: &[&str]) -> Option<Fau
         // In another script, names and numbers are what both have.
         let words = telling_words(body);
         return known
-            .has_no_term(body)
+            .has_no_term(body, own_names)
             .then_some(Fault::Unrelated { known: 0, words });
     };
     let (many, least) = TELLING_WORDS;

@@ -144,10 +144,10 @@ impl<'a> Known<'a> {
         count(own.len())
     }
 
-    /// Returns whether the source has many names and numbers, and a text has none of them.
-    pub(super) fn has_no_term(&self, text: &str) -> bool {
+    /// Returns whether the source has many names and numbers, and a text has none of them. `own_names` is the number of names.
+    pub(super) fn has_no_term(&self, text: &str, own_names: u32) -> bool {
         let own: HashSet<&str> = self.texts.iter().flat_map(|text| numbers(text)).collect();
-        let many = count(own.len()).saturating_add(self.own_names()) >= MANY_TERMS;
+        let many = count(own.len()).saturating_add(own_names) >= MANY_TERMS;
         many && self.names(text).found == 0 && numbers(text).is_disjoint(&own)
     }
 

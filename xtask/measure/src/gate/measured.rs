@@ -48,51 +48,44 @@ pub(crate) struct Measured {
 }
 
 impl Measured {
-    pub(crate) fn of(
-        pairs: &[Pair],
-        conventions: &dyn AgentConventions,
-        each: bool,
-    ) -> anyhow::Result<Self> {
+    pub(crate) fn of(pairs: &[Pair], conventions: &dyn AgentConventions, each: bool) -> Self {
         let mut out = Self::default();
         for pair in pairs {
-            let estimator = token_estimate::default_estimator();
-            let estimator = &*estimator;
-            let log = pair.log(estimator);
-            let (source, before) = (log.source(), log.before());
-            let request = SummaryRequest {
-                target_tokens: pair.target,
-                before: &before,
-                conventions,
-                ..SummaryRequest::new(&source, estimator)
-            };
-            let rules = refusing(&pair.answer, &request);
-            if each && !rules.is_empty() {
-                println!("good answer refused: {} by {}", pair.id, rules.join(", "));
-            }
-            let language = out.languages.entry(pair.language.clone()).or_default();
-            language.add(&rules);
-            let author = out.authors.entry(pair.author.clone()).or_default();
-            author.add(&rules);
-            let changes = changes_files(&request, conventions);
-            for ((kind, name, _), judged) in Planted::ALL.into_iter().zip(&mut out.faults) {
-                for form in 0..FORMS {
-                    let Some(text) = kind.plant(form, pair, pairs, &request, changes) else {
-                        continue;
-                    };
-                    let rules = refusing(&text, &request);
-                    if each && rules.is_empty() {
-                        let text: String = text.chars().take(160).collect();
-                        println!(
-                            "missed: {} {name} {form}: {}",
-                            pair.id,
-                            text.replace('\n', " / ")
-                        );
-                    }
-                    judged.add(&rules);
+            with_request(pair, conventions, |request| {
+                out.add(pair, pairs, request, each)
+            });
+        }
+        out
+    }
+
+    /// Judges an answer and its faults. `all` are the pairs from which faults are taken.
+    fn add(&mut self, pair: &Pair, all: &[Pair], request: &SummaryRequest<'_>, each: bool) {
+        let rules = refusing(&pair.answer, request);
+        if each && !rules.is_empty() {
+            println!("good answer refused: {} by {}", pair.id, rules.join(", "));
+        }
+        let language = self.languages.entry(pair.language.clone()).or_default();
+        language.add(&rules);
+        let author = self.authors.entry(pair.author.clone()).or_default();
+        author.add(&rules);
+        let changes = changes_files(request, request.conventions);
+        for ((kind, name, _), judged) in Planted::ALL.into_iter().zip(&mut self.faults) {
+            for form in 0..FORMS {
+                let Some(text) = kind.plant(form, pair, all, request, changes) else {
+                    continue;
+                };
+                let rules = refusing(&text, request);
+                if each && rules.is_empty() {
+                    let text: String = text.chars().take(160).collect();
+                    println!(
+                        "missed: {} {name} {form}: {}",
+                        pair.id,
+                        text.replace('\n', " / ")
+                    );
                 }
+                judged.add(&rules);
             }
         }
-        Ok(out)
     }
 
     /// All good answers.
@@ -136,17 +129,7 @@ impl Small {
     pub(crate) fn of(pairs: &[Pair], conventions: &dyn AgentConventions, each: bool) -> Self {
         let mut out = Self::default();
         for pair in pairs {
-            let estimator = token_estimate::default_estimator();
-            let estimator = &*estimator;
-            let log = pair.log(estimator);
-            let (source, before) = (log.source(), log.before());
-            let request = SummaryRequest {
-                target_tokens: pair.target,
-                before: &before,
-                conventions,
-                ..SummaryRequest::new(&source, estimator)
-            };
-            let rules = refusing(&pair.answer, &request);
+            let rules = with_request(pair, conventions, |request| refusing(&pair.answer, request));
             if each && rules.is_empty() == pair.is_junk {
                 let text: String = pair.answer.chars().take(300).collect();
                 let rules = rules.join(", ");
@@ -172,6 +155,23 @@ impl Small {
         }
         Ok(())
     }
+}
+
+/// Calls `f` with the request that a pair's answer is for.
+fn with_request<T>(
+    pair: &Pair,
+    conventions: &dyn AgentConventions,
+    f: impl FnOnce(&SummaryRequest<'_>) -> T,
+) -> T {
+    let estimator = token_estimate::default_estimator();
+    let log = pair.log(&*estimator);
+    let (source, before) = (log.source(), log.before());
+    f(&SummaryRequest {
+        target_tokens: pair.target,
+        before: &before,
+        conventions,
+        ..SummaryRequest::new(&source, &*estimator)
+    })
 }
 
 /// The rules by which the default ladder refuses a text: its length, a refusal, and the gate.

@@ -15,8 +15,9 @@ pub(crate) fn page(invented: &Measured, strong: &Measured, small: &Small) -> Str
          \x20 coding agents and of a customer service. Their authors saw the requests and nothing else. The measure has the answers, and\n\
          \x20 the places of their sources in the corpus; `g` had fixtures, and `k` answers of the others to be merged. **Invented** pairs\n\
          \x20 have invented sources.\n\
-         - **In view** were the answers of authors `a` to `g` and the first answers of small models when the rules were last changed;\n\
-         \x20 authors `h` to `k`, and the readers of the fresh answers, worked afterwards, and nothing was changed for them.\n\
+         - **In view** were the answers of authors `a` to `g` and the first answers of small models when the rules were made. Authors\n\
+         \x20 `h` to `k`, and the readers of the fresh answers, worked afterwards. One rule was mended later, for a good answer that is\n\
+         \x20 not among these: of a list of files only some names count.\n\
          - A text is **refused** if the default ladder would not accept it: by a rule of the gate, because it declines, or because\n\
          \x20 it is too long. Goals: at most 1 of 100 good answers is refused, and 98 of 100 planted faults are. The command fails\n\
          \x20 below a goal.\n\

@@ -49,7 +49,7 @@ struct Line {
     /// Place of the messages, instead of themselves.
     #[serde(default)]
     place: Option<Place>,
-    /// Pairs whose answers are to be merged, instead of messages.
+    /// Pairs with the answers that are merged, instead of messages.
     #[serde(default)]
     of: Vec<String>,
     answer: String,
