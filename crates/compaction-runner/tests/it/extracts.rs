@@ -16,8 +16,10 @@ async fn extracts_of_another_recipe_are_rewritten_once() {
     let other = ExtractiveSummarizer::new().with_conventions(Arc::new(GenericConventions));
     let mut compaction = lab.compaction(&store, id, &other);
     compaction.extractive = &other;
-    let mut policy = RedoPolicy::default();
-    policy.extracts = true;
+    let policy = RedoPolicy {
+        extracts: true,
+        ..RedoPolicy::default()
+    };
     let redone = compaction.redo(&policy).await.unwrap();
     assert_eq!(redone.stop_reason, RedoStop::Done);
     assert!(redone.written > 4, "{redone:?}");
