@@ -15,7 +15,7 @@ use agent_memory::{
     store::{ConversationFilter, Durability, LockObserver, LockWait, SqliteOptions},
 };
 
-use crate::error::{Failure, Kind, is_older};
+use crate::error::{Failure, Kind};
 use crate::output::{Output, note, quoted};
 use crate::place::{self, Location, Place};
 use crate::progress::Progress;
@@ -191,14 +191,11 @@ impl App {
 
     /// Opens the existing database for reading, like [`open`](Self::open). Searches also use the vectors of `table`.
     pub(crate) async fn open_to_search(&self, table: &Table) -> anyhow::Result<Memory> {
-        self.open_to_read(|| table.builder()).await
+        self.open_to_read(table.builder()).await
     }
 
     /// Opens the existing database for reading, like [`open`](Self::open), with the settings of this builder.
-    pub(crate) async fn open_to_read(
-        &self,
-        builder: impl Fn() -> Builder,
-    ) -> anyhow::Result<Memory> {
+    pub(crate) async fn open_to_read(&self, builder: Builder) -> anyhow::Result<Memory> {
         let place = self.place()?;
         if !place.exists() {
             // The path may be of a variable, and relative to another folder than the person thinks.
@@ -214,25 +211,7 @@ impl App {
                 ))
                 .into());
         }
-        let opened = self.opened(&place, builder(), Access::Read).await;
-        match opened {
-            Err(error) if is_older(&error) && self.update(&place).await.is_ok() => {
-                self.opened(&place, builder(), Access::Read).await
-            }
-            opened => opened,
-        }
-    }
-
-    /// Migrates a database of an older version to this program's schema, and prints a line about this on stderr. The
-    /// stored messages and summaries do not change.
-    async fn update(&self, place: &Place) -> anyhow::Result<()> {
-        self.opened(place, Memory::builder(), Access::Write(None))
-            .await?;
-        let name = place.name();
-        note(&format!(
-            "database: {name}, updated for this version of the program"
-        ));
-        Ok(())
+        self.opened(&place, builder, Access::Read).await
     }
 
     /// Opens the existing database for writing, and prints its path on stderr.

@@ -245,12 +245,6 @@ fn from_memory(error: &agent_memory::Error) -> Failure {
     }
 }
 
-/// Returns whether a database was not opened because its schema is older than the program's.
-pub(crate) fn is_older(error: &anyhow::Error) -> bool {
-    let error = error.downcast_ref::<agent_memory::Error>();
-    error.is_some_and(|error| error.kind() == MemoryKind::Store(StoreKind::OlderSchema))
-}
-
 fn store_kind(kind: StoreKind) -> Kind {
     match kind {
         StoreKind::NotFound => Kind::NotFound,

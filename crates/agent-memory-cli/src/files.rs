@@ -205,7 +205,7 @@ mod tests {
         create_folders(&new).unwrap();
         assert_eq!((mode(&file), mode(&new)), (0o600, 0o700));
         assert_eq!(mode(&folder.path().join("a")), 0o700);
-        // What earlier versions, or others, left open is closed.
+        // What others left open is closed.
         for (path, open) in [(&file, 0o666), (&new, 0o777)] {
             std::fs::set_permissions(path, std::fs::Permissions::from_mode(open)).unwrap();
         }

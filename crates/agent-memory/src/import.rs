@@ -11,12 +11,15 @@ use memory_store::{
 use message_formats::{EntryHead, MadeId, SessionLog, SourceScope, SourceSummary, Transcript};
 use serde::Serialize;
 
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, ErrorKind, Result, unreadable};
 use crate::ingest::IngestReport;
 use crate::memory::Memory;
 use crate::placement::PlacedLog;
 use crate::session::Session;
 use crate::strategy::Strategy;
+
+/// Maximum number of imported messages that are appended in one transaction.
+const BATCH: usize = 256;
 
 /// Maximum number of attempts to import a transcript while other processes append to its sessions.
 const ATTEMPTS: u32 = 64;
@@ -123,9 +126,6 @@ impl Memory {
             for placed in &placement.logs {
                 let log = &*placed.log;
                 let session = self.open_log(log).await?;
-                if !log.named && placed.head == Some(Seq::NONE) {
-                    session.mark_as_one().await?;
-                }
                 session.record_first(&placed.by_place).await?;
                 let known = known_past(&session, log).await?;
                 let (ingested, is_all) = session.ingest_log(placed, known).await?;
@@ -210,9 +210,7 @@ impl Memory {
         let mut ids: Vec<String> = Vec::new();
         let logs = placement.logs.iter();
         for placed in logs.filter(|placed| placed.log.key == *session.key()) {
-            let gone = session.passed_over(&placed.log, None).await?;
-            let is_new = |at: &usize| !gone.contains(at) && !placed.by_place.has(*at);
-            let new = (0..placed.log.len()).filter(is_new);
+            let new = (0..placed.log.len()).filter(|at| !placed.by_place.has(*at));
             ids.extend(new.filter_map(|at| placed.id(at).map(str::to_owned)));
         }
         let found = self.inner.store.find(session.id(), &ids).await?;
@@ -347,6 +345,43 @@ pub(crate) async fn known_past(session: &Session, log: &SessionLog) -> Result<Op
 }
 
 impl Session {
+    /// Appends the entries of a transcript, in transactions of [`BATCH`] messages. `left_out` is the index of an entry
+    /// that is not appended. If the placement has a head, the log must still end there. Returns a report, and `false` if
+    /// another append changed the end of the log, so that the report does not cover all messages.
+    async fn ingest_log(
+        &self,
+        placed: &PlacedLog<'_>,
+        left_out: Option<usize>,
+    ) -> Result<(IngestReport, bool)> {
+        let (log, mut head) = (&*placed.log, placed.head);
+        let by_place = &placed.by_place;
+        let mut places = (0..log.len()).filter(|at| Some(*at) != left_out && !by_place.has(*at));
+        let mut all = IngestReport::default();
+        let known = by_place.known.values().chain(by_place.rewritten.values());
+        let known = known.copied();
+        all.outcomes.extend(known.map(EntryOutcome::Duplicate));
+        loop {
+            let mut messages = Vec::new();
+            for at in places.by_ref().take(BATCH) {
+                let entry = log.entry(at).map_err(|error| unreadable(log, &error))?;
+                if let Some(entry) = entry {
+                    let mut message = entry.into_owned();
+                    message.external_id = placed.id(at).map(str::to_owned);
+                    messages.push(message);
+                }
+            }
+            if messages.is_empty() {
+                return Ok((all, true));
+            }
+            let Some(appended) = self.ingest_import(messages, head).await? else {
+                return Ok((all, false));
+            };
+            head = head.map(|_| appended.head);
+            all.outcomes.extend(appended.outcomes);
+            all.head = appended.head;
+        }
+    }
+
     /// Gives records without ids of a transcript's end the numbers that they have in the whole transcript: equal records
     /// are numbered from 1.
     async fn number(&self, log: &mut SessionLog) -> Result<()> {

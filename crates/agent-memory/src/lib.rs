@@ -11,7 +11,6 @@ mod compact;
 mod copied;
 mod deferred;
 #[cfg(feature = "import")]
-mod earlier;
 mod embedding;
 mod error;
 mod hand_over_options;
@@ -261,9 +260,9 @@ pub mod tokens {
 pub mod transcripts {
     pub use message_formats::{
         AgentHome, CalledName, CountedInput, EntryHead, Error, ErrorKind, Format, Formats,
-        KnownAgents, NAME_KINDS, NamePatterns, Origin, OwnCompaction, PlainLines, ReadEntry,
-        ReadOptions, Report, SessionBuilder, SessionFile, SessionLog, Shown, SourceScope,
-        SourceSummary, Transcript, Warning, own_compactions, read, read_file,
+        KnownAgents, NAME_KINDS, NamePatterns, Origin, OwnCompaction, PlainLines, ReadOptions,
+        Report, SessionBuilder, SessionFile, SessionLog, Shown, SourceScope, SourceSummary,
+        Transcript, Warning, own_compactions, read, read_file,
     };
 
     #[cfg(feature = "import")]

@@ -14,7 +14,7 @@ mod source;
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
-use memory_model::{ConversationId, EntryKind, RawJson, Seq, SeqRange, SessionKey};
+use memory_model::{ConversationId, EntryKind, Seq, SeqRange, SessionKey};
 use memory_store::{
     Conversation, ConversationFilter, ConversationRef, Origin as StoredOrigin, read_conversations,
 };
@@ -27,9 +27,6 @@ use crate::session::Session;
 pub(crate) use by_place::ByPlace;
 use map::{Branch, Map, Moves, Row};
 use source::{Place, course, families, is_linked, is_ordered, own_id, renamed};
-
-/// Key of a small stored value. The value marks a session that has the records of only one source.
-const ONE_SOURCE: &str = "one-source";
 
 /// The conversations of a transcript, with the sessions of the store that receive them.
 #[derive(Debug)]
@@ -159,11 +156,8 @@ impl Memory {
             };
             return Ok(placed);
         };
-        // Older versions stored all sources with the same first line as one session.
-        if log.named || !self.is_known_of_old(log).await? {
-            let session = Session::bind(self, stored.clone())?;
-            placed.by_place = session.recognize(log, stored.head).await?;
-        }
+        let head = stored.head;
+        placed.by_place = Session::bind(self, stored)?.recognize(log, head).await?;
         Ok(placed)
     }
 
@@ -173,8 +167,7 @@ impl Memory {
     }
 
     /// Returns the key for a conversation without a name in its source. It is the key of the stored session that
-    /// shares the most entries with the conversation, if one of the two is a prefix of the other. Otherwise it is the
-    /// conversation's own key if a session of an older version has all of its records, or else a new key.
+    /// shares the most entries with the conversation, if one of the two is a prefix of the other, or else a new key.
     async fn key_of(&self, family: &[&SessionLog]) -> Result<SessionKey> {
         let Some(root) = family.first() else {
             return Ok(SessionKey::new(""));
@@ -185,9 +178,6 @@ impl Memory {
         let (best, free) = self.best_of(&root.key, family, &courses).await?;
         if let Some(best) = best {
             return Ok(best);
-        }
-        if self.is_known_of_old(root).await? {
-            return Ok(root.key.clone());
         }
         for other in &root.other_keys {
             if let (Some(best), _) = self.best_of(other, family, &courses).await? {
@@ -219,30 +209,6 @@ impl Memory {
             key = SessionKey::new(format!("{made}-{number}"));
         }
         Ok((best.map(|(_, best)| best), key))
-    }
-
-    /// Returns whether an older version stored all records of a source without a name in the session with the source's
-    /// key. Older versions stored all sources with the same first line as one session. New sessions are marked: see
-    /// [`Session::mark_as_one`].
-    async fn is_known_of_old(&self, log: &SessionLog) -> Result<bool> {
-        let heads = log.heads().filter(|head| !head.passed_over);
-        let ids = heads.map(|head| match own_id(&head) {
-            None => head.id.map(str::to_owned),
-            Some(_) => None,
-        });
-        let (Some(stored), Some(ids)) = (
-            self.stored(&log.key).await?,
-            ids.collect::<Option<Vec<String>>>(),
-        ) else {
-            return Ok(false);
-        };
-        let store = &self.inner.store;
-        Ok(store.state(stored.id, ONE_SOURCE).await?.is_none()
-            && store
-                .find(stored.id, &ids)
-                .await?
-                .iter()
-                .all(Option::is_some))
     }
 
     /// Matches a conversation and its forks with the stored session of this key and the stored forks.
@@ -285,7 +251,6 @@ impl Memory {
             is_known: family.iter().any(|log| map.knows(log)),
             is_older,
         };
-        let gone = map.passed_over(family);
         // Of branches with files of their own, the oldest keeps the name, whichever is imported first.
         let first = match family.iter().any(|log| log.is_separate) {
             true => 0,
@@ -295,8 +260,7 @@ impl Memory {
         let mut rows: Vec<Row> = Vec::new();
         let mut told: HashSet<Place> = HashSet::new();
         for index in std::iter::once(first).chain(others) {
-            let mut places = course(family, index);
-            places.retain(|place| !gone.contains(place));
+            let places = course(family, index);
             let target = self
                 .target(&mut map, &source, index, &places, rows.is_empty())
                 .await?;
@@ -759,20 +723,6 @@ fn ids_of<'a>(family: &[&'a SessionLog]) -> HashSet<&'a str> {
 }
 
 impl Session {
-    /// Marks the session of a source without a name: the session has the records of that source only.
-    pub(crate) async fn mark_as_one(&self) -> Result<()> {
-        let store = &self.memory().inner.store;
-        if store.state(self.id(), ONE_SOURCE).await?.is_some() {
-            return Ok(());
-        }
-        let mark = RawJson::from_value(&true)?;
-        match store.put_state(self.id(), ONE_SOURCE, 0, Some(&mark)).await {
-            // Another process has set the mark.
-            Err(error) if error.kind() == memory_store::ErrorKind::Stale => Ok(()),
-            marked => Ok(marked.map(|_| ())?),
-        }
-    }
-
     /// Compares the session's log with all courses of a source, the sequences of entries that its conversations show.
     /// Returns the largest number of entries that the log shares with a course, if one of the two is a prefix of the
     /// other. Returns `None` if all courses differ from the log.
@@ -789,19 +739,15 @@ impl Session {
             let page = self.entries_in(range).await?;
             for entry in &page.items {
                 let mut still = Vec::with_capacity(alive.len());
-                'courses: for (shared, mut places) in alive {
-                    while let Some((place, behind)) = places.split_first() {
-                        places = behind;
-                        if place.is(family, entry)? {
-                            still.push((shared + 1, places));
-                            continue 'courses;
+                for (shared, places) in alive {
+                    match places.split_first() {
+                        Some((place, behind)) if place.is(family, entry)? => {
+                            still.push((shared + 1, behind));
                         }
-                        if !place.was_passed_over(family) {
-                            continue 'courses;
-                        }
+                        Some(_) => {}
+                        // The course is a prefix of the log.
+                        None => best = best.max(Some(shared)),
                     }
-                    // The course is a prefix of the log.
-                    best = best.max(Some(shared));
                 }
                 alive = still;
             }

@@ -4,9 +4,6 @@ use token_estimate::TokenEstimator;
 
 use crate::text::head as first_bytes;
 
-/// Last line of a text that an earlier version cut by characters. Stored summaries may still have it.
-pub(crate) const CHAR_CUT_NOTE: &str = "[Truncated — expand for full details]";
-
 /// Last line that [`cut_to_tokens`] appends to a text that was cut, if the line fits.
 pub const CUT_NOTE: &str = "[Cut here: expand for the rest]";
 

@@ -1,5 +1,5 @@
-//! Lines before and after the items (lines about single messages) of an extract: header, files, names, and the subjects
-//! that were left out.
+//! Lines before and after the items (lines about single messages) of an extract: header, files, and the subjects that
+//! were left out.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,17 +13,6 @@ use crate::text::clip;
 pub(crate) const HEADER: &str = "Extract of messages ";
 /// Beginning of the line of files.
 pub(crate) const FILES: &str = "Files: ";
-/// Beginning of the line of names that older extracts have.
-pub(crate) const NAMES: &str = "Also named: ";
-/// Beginning of a line of identifiers in older extracts. The minimum number of messages that contain an identifier
-/// follows.
-const IDENTIFIERS: &str = "Names in ";
-/// Text after the number that follows [`IDENTIFIERS`].
-const MESSAGES: &str = "+ messages: ";
-/// Beginning of the line of older extracts with the user's last request.
-pub(crate) const ASKED: &str = "Asked last: ";
-/// Beginning of the line of older extracts with the outcome of the last request.
-pub(crate) const STAND: &str = "Where it stands: ";
 /// Beginning of an extract's last line, the subjects that were left out.
 pub(crate) const EXPAND: &str = "Expand for details about: ";
 
@@ -230,12 +219,6 @@ pub(crate) fn common_folder<'a>(paths: impl Iterator<Item = &'a str>) -> &'a str
         .map(|(folder, _)| folder)
         .max_by_key(|folder| folder.len())
         .unwrap_or("")
-}
-
-/// Returns whether a line of an older extract lists identifiers.
-pub(crate) fn lists_identifiers(line: &str) -> bool {
-    let counted = line.strip_prefix(IDENTIFIERS);
-    counted.is_some_and(|line| line.contains(MESSAGES))
 }
 
 /// Returns the last line of an extract: the subjects that were left out.

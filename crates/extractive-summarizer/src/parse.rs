@@ -7,12 +7,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use memory_model::conventions::{AgentConventions, ToolAction};
 use memory_model::{Seq, SeqRange};
 
-use crate::cut::{CHAR_CUT_NOTE, CUT_NOTE};
+use crate::cut::CUT_NOTE;
 use crate::folders::{BELOW, IN_FOLDER};
-use crate::frame::{self, ASKED, EXPAND, FILES, HEADER, NAMES, STAND, lists_identifiers};
-use crate::item::{
-    ASKED as ASKED_USER, COMMAND, Gathered, INJECTED, Item, Kind, PASTED_LABEL, TYPED,
-};
+use crate::frame::{self, EXPAND, FILES, HEADER};
+use crate::item::{ASKED, COMMAND, Gathered, INJECTED, Item, Kind, PASTED_LABEL, TYPED};
 use crate::later::Later;
 use crate::ledger;
 use crate::print::{ARROW, DETAIL, MENDED, MORE};
@@ -53,16 +51,10 @@ pub(crate) fn summary(
             continue;
         }
         gathered.items.extend(open.take());
-        // Older extracts have lines for the last outcome and for names, but items show these better.
-        let stood = extract
-            && (line.starts_with(ASKED)
-                || line.starts_with(STAND)
-                || line.starts_with(NAMES)
-                || lists_identifiers(line));
         if extract && line.starts_with(HEADER) {
             stated = stated.or(frame::counts(line));
         }
-        if stood || line.starts_with(HEADER) || line == CUT_NOTE || line == CHAR_CUT_NOTE {
+        if line.starts_with(HEADER) || line == CUT_NOTE {
             continue;
         }
         if let Some(rest) = line.strip_prefix(FILES) {
@@ -202,11 +194,8 @@ fn complete(item: &mut Item, says: &str) {
 
 /// Returns whether a text is an extract and not prose of a model.
 fn is_extract(text: &str) -> bool {
-    let first = text.trim_start_matches("- ");
-    [HEADER, ASKED, STAND]
-        .iter()
-        .any(|start| first.starts_with(start))
-        || first
+    text.starts_with(HEADER)
+        || text
             .strip_prefix('[')
             .is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
 }
@@ -230,7 +219,7 @@ fn more(item: &mut Item, line: &str) {
     }
 }
 
-/// Parses a line of an extract: `[12] User: text`. In older extracts, `- ` precedes it.
+/// Parses a line of an extract: `[12] User: text`. The mark of a list may precede it.
 fn extract_line(line: &str, within: SeqRange, conventions: &dyn AgentConventions) -> Option<Item> {
     let rest = line.strip_prefix("- ").unwrap_or(line);
     let rest = rest.strip_prefix('[')?;
@@ -253,7 +242,7 @@ fn extract_line(line: &str, within: SeqRange, conventions: &dyn AgentConventions
         "User" => (Kind::User, TYPED),
         "Injected" | PASTED_LABEL => (Kind::Injected, INJECTED),
         // Answers to questions get the same weight as in messages.
-        ASKED_USER => (Kind::User, 90),
+        ASKED => (Kind::User, 90),
         _ if label.starts_with("User ") => (Kind::User, TYPED),
         "Assistant" if text.ends_with([':', '：']) => (Kind::Reply, 3),
         "Assistant" if is_nod(&[text.to_owned()]) || is_step(text) => (Kind::Reply, 1),

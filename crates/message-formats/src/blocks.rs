@@ -3,34 +3,23 @@
 use memory_model::{MAX_PART_DEPTH, Media, MediaSource, Message, Part, RawJson, ResultContent};
 use serde_json::value::RawValue;
 
-use crate::raw::{MetaBuilder, RawObject, Reading, list, string, text};
+use crate::raw::{MetaBuilder, RawObject, list, string, text};
 use crate::session::unknown;
 
-/// Dialect of content blocks. The two dialects differ in the names of keys.
+/// Dialect in which content blocks are read. The two dialects differ in the names of keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Dialect {
     Claude,
     Pi,
 }
 
-/// Reads content blocks in one dialect, with one version of the reading.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Blocks {
-    pub(crate) dialect: Dialect,
-    pub(crate) reading: Reading,
-}
-
-impl Blocks {
-    pub(crate) fn new(dialect: Dialect, reading: Reading) -> Self {
-        Self { dialect, reading }
-    }
-
+impl Dialect {
     /// Reads a message's content. Keys of blocks that parts cannot hold are added to `extras`, under the block's index.
     pub(crate) fn content(self, value: &RawValue, extras: &mut MetaBuilder) -> Vec<Part> {
         match value.get().as_bytes().first() {
             Some(b'"') => {
                 let mut extra = MetaBuilder::default();
-                let text = text(value, "\"text\"", self.reading, &mut extra);
+                let text = text(value, "\"text\"", &mut extra);
                 extras.nest("\"0\"", extra);
                 vec![text.map_or_else(|| unknown(value.get()), Part::text)]
             }
@@ -56,21 +45,10 @@ impl Blocks {
         let known = object.and_then(|object| {
             let mut found = MetaBuilder::default();
             let part = self.known(&object, level, &mut found)?;
-            Some((part, found))
+            extra.take(found);
+            Some(part)
         });
-        match known {
-            // The first reading could not keep further keys of a result's parts.
-            Some((part, found)) if level == 1 || found.is_empty() => {
-                extra.take(found);
-                part
-            }
-            Some((part, found)) if self.reading == Reading::Now => {
-                extra.take(found);
-                extra.revised = true;
-                part
-            }
-            _ => unknown(json),
-        }
+        known.unwrap_or_else(|| unknown(json))
     }
 
     pub(crate) fn known(
@@ -79,15 +57,14 @@ impl Blocks {
         level: usize,
         extra: &mut MetaBuilder,
     ) -> Option<Part> {
-        let dialect = self.dialect;
         let tag = object.string("type")?;
-        let (part, keys): (Part, &[&str]) = match (tag.as_str(), dialect) {
+        let (part, keys): (Part, &[&str]) = match (tag.as_str(), self) {
             ("text", _) => {
-                let text = text(object.get("text")?, "\"text\"", self.reading, extra)?;
+                let text = text(object.get("text")?, "\"text\"", extra)?;
                 (Part::Text { text }, &["type", "text"])
             }
             ("thinking", _) => {
-                let key = match dialect {
+                let key = match self {
                     Dialect::Claude => "signature",
                     Dialect::Pi => "thinkingSignature",
                 };
@@ -96,7 +73,7 @@ impl Blocks {
                     None => None,
                 };
                 let text = object.string("thinking")?;
-                let keys: &[&str] = match dialect {
+                let keys: &[&str] = match self {
                     Dialect::Claude => &["type", "thinking", "signature"],
                     Dialect::Pi => &["type", "thinking", "thinkingSignature"],
                 };
@@ -162,7 +139,7 @@ impl Blocks {
             return ResultContent::Text(String::new());
         };
         match value.get().as_bytes().first() {
-            Some(b'"') => text(value, "\"content\"", self.reading, extra).map(ResultContent::Text),
+            Some(b'"') => text(value, "\"content\"", extra).map(ResultContent::Text),
             Some(b'[') => list(value).map(|items| {
                 let mut inner = MetaBuilder::default();
                 let parts = items.iter().enumerate().map(|(at, item)| {
@@ -250,20 +227,11 @@ pub(crate) fn set_meta(
 mod tests {
     use super::*;
 
-    fn read_by(json: &str, blocks: Blocks) -> (Vec<Part>, Option<String>) {
+    fn read(json: &str, dialect: Dialect) -> (Vec<Part>, Option<String>) {
         let mut extras = MetaBuilder::default();
         let value: &RawValue = serde_json::from_str(json).unwrap();
-        let parts = blocks.content(value, &mut extras);
-        assert!(!extras.revised || blocks.reading == Reading::Now);
+        let parts = dialect.content(value, &mut extras);
         (parts, extras.finish().map(|raw| raw.as_str().to_owned()))
-    }
-
-    fn read(json: &str, dialect: Dialect) -> (Vec<Part>, Option<String>) {
-        read_by(json, Blocks::new(dialect, Reading::Now))
-    }
-
-    fn first(json: &str) -> (Vec<Part>, Option<String>) {
-        read_by(json, Blocks::new(Dialect::Claude, Reading::First))
     }
 
     fn one(json: &str) -> Part {
@@ -355,8 +323,6 @@ mod tests {
             let (parts, kept) = read(json, Dialect::Claude);
             assert_eq!(parts, [Part::text(text)]);
             assert_eq!(kept.as_deref(), Some(extras));
-            let (parts, kept) = first(json);
-            assert!(matches!(parts[..], [Part::Unknown { .. }]) && kept.is_none());
         }
     }
 
@@ -377,16 +343,6 @@ mod tests {
             extras.as_deref(),
             Some(r#"{"0":{"content":{"1":{"text":"b\ud800","cache_control":{}}}}}"#)
         );
-        let (parts, extras) = first(&json);
-        let [Part::ToolResult { content, .. }] = &parts[..] else {
-            panic!("{parts:?}")
-        };
-        assert!(
-            content
-                .text()
-                .contains(r#"{"type":"text","text":"b\ud800""#)
-        );
-        assert_eq!(extras, None);
         let json = result(r#""a\ud800""#);
         let kept = Some(r#"{"0":{"content":"a\ud800"}}"#.to_owned());
         assert_eq!(read(&json, Dialect::Claude).1, kept);

@@ -12,7 +12,7 @@ pub(crate) use self::content::{attach, linked_media, parts, result};
 use crate::Report;
 use crate::blocks::only_results;
 use crate::json_lines::Line;
-use crate::raw::{MetaBuilder, RawObject, Reading, list, readable, string};
+use crate::raw::{MetaBuilder, RawObject, list, readable, string};
 use crate::session::{SessionBuilder, note, unknown};
 
 /// Keys of the export format that have fields in a message, or that a store computes again.
@@ -61,8 +61,8 @@ pub(crate) fn push(
     report: &mut Report,
 ) -> Option<String> {
     report.lines += 1;
-    let found = message(line, Reading::Now, calls, Writer::Other);
-    let message = found.map_or_else(|| kept(line, report), |(message, _)| message);
+    let found = message(line, calls, Writer::Other);
+    let message = found.unwrap_or_else(|| kept(line, report));
     log.push(message, line.object.id("id"), line.text)
 }
 
@@ -78,7 +78,7 @@ fn kept(line: &Line<'_>, report: &mut Report) -> Message {
     }
     match is_call {
         true => Message::new(Role::Assistant, vec![unknown(line.text)]),
-        false => whole(line, Reading::Now),
+        false => whole(line),
     }
 }
 
@@ -86,15 +86,15 @@ fn kept(line: &Line<'_>, report: &mut Report) -> Message {
 pub(crate) fn has_no_role(line: &Line<'_>) -> bool {
     let role = line.object.string("role");
     let kind = line.object.string("kind");
-    role.is_none_or(|role| role_of(&role, Reading::Now).is_none())
+    role.is_none_or(|role| role_of(&role).is_none())
         && kind.as_deref() != Some(EntryKind::Note.as_str())
 }
 
 /// Keeps a line that no message can hold exactly, whole and in its place. It becomes a message if it names a role and
 /// no other kind, and otherwise a note.
-pub(crate) fn whole(line: &Line<'_>, reading: Reading) -> Message {
+pub(crate) fn whole(line: &Line<'_>) -> Message {
     let role = line.object.string("role");
-    let role = role.and_then(|role| role_of(&role, reading));
+    let role = role.and_then(|role| role_of(&role));
     let kind = line.object.string("kind");
     match (role, kind.as_deref()) {
         (Some(role), None | Some("message")) => Message::new(role, vec![unknown(line.text)]),
@@ -103,22 +103,16 @@ pub(crate) fn whole(line: &Line<'_>, reading: Reading) -> Message {
 }
 
 /// Returns the role with a name.
-fn role_of(name: &str, reading: Reading) -> Option<Role> {
+fn role_of(name: &str) -> Option<Role> {
     match name {
         DEVELOPER => Some(Role::System),
-        MODEL => (reading == Reading::Now).then_some(Role::Assistant),
+        MODEL => Some(Role::Assistant),
         other => Role::parse(other),
     }
 }
 
-/// Reads the message of a line, and whether the first reading may have read the line differently. Returns `None` if the
-/// line has no known role or has a key twice.
-pub(crate) fn message(
-    line: &Line<'_>,
-    reading: Reading,
-    calls: &mut Calls,
-    writer: Writer,
-) -> Option<(Message, bool)> {
+/// Reads the message of a line. Returns `None` if the line has no known role or has a key twice.
+pub(crate) fn message(line: &Line<'_>, calls: &mut Calls, writer: Writer) -> Option<Message> {
     let object = &line.object;
     if object.repeats() {
         return None;
@@ -134,25 +128,23 @@ pub(crate) fn message(
     let mut extra = MetaBuilder::default();
     let mut blocks = MetaBuilder::default();
     let mut parts = Vec::new();
-    let mut reader = Parts { reading, calls };
+    let mut reader = Parts::new(calls);
     let name = object.string("role");
-    let is_now = reading == Reading::Now;
-    let is_function = name.as_deref() == Some(FUNCTION) && is_now;
+    let is_function = name.as_deref() == Some(FUNCTION);
     let mut role = match &name {
         Some(_) if is_function => Role::Tool,
-        Some(name) => role_of(name, reading)?,
-        _ if is_now => {
+        Some(name) => role_of(name)?,
+        None => {
             let (role, part) = reader.item(line, &mut carried, &mut blocks)?;
             parts.push(part);
             role
         }
-        _ => return None,
     };
     if name.is_some() {
         let fields = (&mut carried, &mut blocks);
         reader.fields(object, (role, is_function), &mut parts, fields)?;
     }
-    let answers = role == Role::User && blocks.revised && only_results(&parts);
+    let answers = role == Role::User && reader.is_of_others && only_results(&parts);
     if answers {
         role = Role::Tool;
     }
@@ -167,40 +159,33 @@ pub(crate) fn message(
         }
     }
     message.name = optional(object, "name")?;
-    message.created_at = time(object, reading, writer);
+    message.created_at = time(object, writer);
     // The export format writes `null` for an entry without a time.
     let is_null = object
         .get(TIMES[0])
         .is_some_and(|time| time.get() == "null");
-    if !is_null || !is_now {
-        extra.extend(object.inexact_time(TIMES[0], reading));
+    if !is_null {
+        extra.extend(object.inexact_time(TIMES[0]));
     }
     let is_renamed = |name: &str| is_function || answers || [DEVELOPER, MODEL].contains(&name);
     if let Some(name) = name.as_deref().filter(|name| is_renamed(name)) {
         extra.add("\"role\"", &format!("\"{name}\""));
     }
     extra.extend(object.others(&carried));
-    let is_new = is_function || name.as_deref().is_none_or(|name| name == MODEL);
-    let revised = is_new || blocks.revised || object.time_is_revised(TIMES[0]);
     extra.nest("\"blocks\"", blocks);
     let meta = object.present("meta").filter(|_| is_export);
     message.meta = merge(meta, extra.finish());
-    Some((message, revised))
+    Some(message)
 }
 
-/// Returns the time of a line, under the first key with one. The first reading knew one key. The meta keeps the others.
-fn time(object: &RawObject<'_>, reading: Reading, writer: Writer) -> Timestamp {
-    let keys = match (reading, writer) {
-        (Reading::First, _) => &TIMES[..1],
-        (Reading::Now, Writer::Export) => &TIMES[..2],
-        (Reading::Now, Writer::Other) => &TIMES[..],
+/// Returns the time of a line, under the first key with one. The meta keeps the others.
+fn time(object: &RawObject<'_>, writer: Writer) -> Timestamp {
+    let keys = match writer {
+        Writer::Export => &TIMES[..2],
+        Writer::Other => &TIMES[..],
     };
-    let known = |name: &&str| object.time(name, reading);
-    let mut times = keys.iter().filter_map(known);
-    match reading {
-        Reading::First => times.next().unwrap_or_default(),
-        Reading::Now => times.find(|time| time.is_known()).unwrap_or_default(),
-    }
+    let mut times = keys.iter().filter_map(|name| object.time(name));
+    times.find(|time| time.is_known()).unwrap_or_default()
 }
 
 /// Returns the reasoning of an assistant's message, and its key.
@@ -255,7 +240,6 @@ impl Parts<'_> {
             return self.content(value, out, blocks);
         }
         carried.push("content");
-        let is_now = self.reading == Reading::Now;
         let value = object.get("content");
         let stated = object.string("tool_call_id").filter(|_| role == Role::Tool);
         let answers = match stated {
@@ -268,31 +252,24 @@ impl Parts<'_> {
                 let name = object.string("name").unwrap_or_default();
                 Some(self.calls.answer(None, &name))
             }
-            None if is_now && role == Role::Tool => {
-                let found = self.answered(object, carried);
-                blocks.revised |= found.is_some();
-                found
-            }
+            None if role == Role::Tool => self.answered(object, carried),
             None => None,
         };
         if let Some(call_id) = answers {
-            out.push(result(call_id, value, self.reading, blocks)?);
+            out.push(result(call_id, value, blocks)?);
             return Some(());
         }
-        if is_now
-            && role == Role::Assistant
+        if role == Role::Assistant
             && let Some((key, part)) = reasoning(object)
         {
             carried.push(key);
-            blocks.revised = true;
             out.push(part);
         }
         if let Some(value) = value {
             self.content(value, out, blocks)?;
         }
-        if is_now && let Some(images) = pictures(object) {
+        if let Some(images) = pictures(object) {
             carried.push("images");
-            blocks.revised = true;
             out.extend(images);
         }
         if role != Role::Assistant {
@@ -308,9 +285,7 @@ impl Parts<'_> {
                 out.push(part);
             }
         }
-        if is_now {
-            out.extend(self.function_call(object, carried, blocks));
-        }
+        out.extend(self.function_call(object, carried));
         Some(())
     }
 
@@ -351,10 +326,6 @@ impl Parts<'_> {
         found.nest(&format!("\"{key}\""), rest);
         let (id, arguments) = (call.string("id"), inner.get(input).map(RawJson::from_raw));
         let is_exact = found.is_empty() && id.is_some() && arguments.is_some();
-        if self.reading == Reading::First && !is_exact {
-            return None;
-        }
-        found.revised = !is_exact;
         extra.take(found);
         let id = id.filter(|id| is_exact || !id.is_empty());
         Some(Part::ToolCall {
@@ -365,12 +336,7 @@ impl Parts<'_> {
     }
 
     /// Reads the call of a line in the older chat format without call ids.
-    fn function_call(
-        &mut self,
-        object: &RawObject<'_>,
-        carried: &mut Vec<&str>,
-        blocks: &mut MetaBuilder,
-    ) -> Option<Part> {
+    fn function_call(&mut self, object: &RawObject<'_>, carried: &mut Vec<&str>) -> Option<Part> {
         let call = object
             .object("function_call")
             .filter(|call| !call.repeats())?;
@@ -380,7 +346,6 @@ impl Parts<'_> {
             return None;
         }
         carried.push("function_call");
-        blocks.revised = true;
         Some(Part::ToolCall {
             id: self.calls.call(None, &name),
             name,
@@ -416,7 +381,7 @@ impl Parts<'_> {
                 carried.extend(["call_id", "output"]);
                 let call_id = object.id("call_id")?;
                 self.calls.close(&call_id);
-                let part = result(call_id, object.get("output"), self.reading, blocks)?;
+                let part = result(call_id, object.get("output"), blocks)?;
                 return Some((Role::Tool, part));
             }
             "reasoning" => {
@@ -425,7 +390,7 @@ impl Parts<'_> {
                 let items = lists.filter_map(|key| list(object.get(key)?)).flatten();
                 let texts = items.filter_map(|item| {
                     let value = RawObject::parse(item.get())?.get("text")?;
-                    Some(readable(value, self.reading)?.0)
+                    Some(readable(value)?.0)
                 });
                 let texts: Vec<String> = texts.collect();
                 Part::Reasoning {

@@ -17,11 +17,11 @@ use memory_model::{EntryKind, Message, Part, Role, SessionKey, Timestamp};
 use crate::detect::{self, Kind};
 use crate::json_lines::{self, Line, LineReader, Sessions};
 use crate::made_id::{QUEUED, is_made_id};
-use crate::raw::{RawObject, Reading};
+use crate::raw::RawObject;
 use crate::session::{SessionBuilder, is_own, note, short_hash};
 use crate::{
-    AgentHome, Confidence, EarlierReading, Error, Format, Head, Input, Origin, ReadOptions, Report,
-    SessionLog, Sink,
+    AgentHome, Confidence, Error, Format, Head, Input, Origin, ReadOptions, Report, SessionLog,
+    Sink,
 };
 use contents::{Contents, whole_hash};
 use line::{prompt, read, repeat, session_of, whole};
@@ -282,14 +282,11 @@ impl LineReader for Reader {
         let is_own = object.is_true("isSidechain") || object.id(CALL).is_some();
         let side = is_own || agent.is_some_and(|agent| self.agents.contains_key(&agent));
         self.linked |= !side && object.get("parentUuid").is_some();
-        let at = |reading| object.time("timestamp", reading).unwrap_or_default();
-        let mut found = (!noise).then(|| read(line, &tag, false, Reading::Now));
-        if let Some((message, _)) = &mut found {
-            message.created_at = at(Reading::Now);
-        }
+        let at = object.time("timestamp").unwrap_or_default();
+        let found = (!noise).then(|| read(line, &tag, false).with_created_at(at));
         let again = !side && uuid.as_deref().is_some_and(|uuid| self.is_placed(uuid));
         let mut said = None;
-        if let Some((message, _)) = found.as_ref().filter(|_| !side) {
+        if let Some(message) = found.as_ref().filter(|_| !side) {
             said = self.said_from_queue(&tag, object, message);
             self.push_queued(true);
             if tag == "assistant" {
@@ -300,18 +297,19 @@ impl LineReader for Reader {
         let session = match side {
             true => self.chain(line, uuid.as_deref(), noise),
             false => {
-                let message = found.as_ref().map(|(message, _)| message);
-                original = message.and_then(|one| self.original(self.current, one, again));
+                original = found
+                    .as_ref()
+                    .and_then(|one| self.original(self.current, one, again));
                 self.branch(object, uuid.as_deref(), &tag, noise, original.is_some())
             }
         };
-        if side && let Some((message, _)) = &found {
+        if side && let Some(message) = &found {
             original = self.original(session, message, false);
         }
-        let Some((mut message, mut revised)) = found.take() else {
+        let Some(mut message) = found else {
             if tag == QUEUE {
                 if self.queue.operation(line) {
-                    self.push_passed_over(whole(line, &tag), line.text);
+                    self.push_record(whole(line, &tag), line.text);
                 }
                 self.push_queued(false);
             } else {
@@ -320,7 +318,7 @@ impl LineReader for Reader {
             return;
         };
         if object.is_true("isCompactSummary") && self.is_only_trace(session) {
-            (message, revised) = read(line, &tag, true, Reading::Now);
+            message = read(line, &tag, true);
         }
         if let Some(said) = said {
             let is_said = |part: &Part| matches!(part, Part::Text { .. }) || said.contains(part);
@@ -328,36 +326,22 @@ impl LineReader for Reader {
             if message.parts.is_empty() {
                 message = whole(line, &tag);
             }
-            revised = true;
         }
         if let Some(original) = &original {
             message = repeat(line, &tag, original);
-            revised = true;
         }
-        message.created_at = at(Reading::Now);
+        message.created_at = at;
         if !side && original.is_none() {
             let note = self.sessions.get(session).and_then(|chain| {
                 let earlier = (&chain.log, &chain.contents);
                 self.rewriting.note(line, &tag, &message, earlier)
             });
             if let Some(note) = note {
-                message = note;
-                message.created_at = at(Reading::Now);
-                revised = true;
+                message = note.with_created_at(at);
             }
         }
-        let revised = revised || object.time_is_revised("timestamp") || side && !is_own;
-        let earlier = revised.then(|| {
-            let (mut first, _) = read(line, &tag, false, Reading::First);
-            first.created_at = at(Reading::First);
-            match side && !is_own {
-                // The first reading assigned the line to the conversation that started the sub-agent.
-                true => EarlierReading::PassedOver,
-                false => EarlierReading::Entry(Box::new(first)),
-            }
-        });
         let output = self.outputs.note(&message);
-        let pushed = self.push(session, message, uuid.clone(), line.text, earlier);
+        let pushed = self.push(session, message, uuid.clone(), line.text);
         let output_id = pushed.as_ref().map(|external| format!("{external}/output"));
         if let Some(external) = pushed.filter(|_| !side) {
             let kind = LineKind::of(object, &tag);
@@ -371,10 +355,8 @@ impl LineReader for Reader {
                 self.last_key = Some(name);
             }
         }
-        if let (Some(mut note), Some(id)) = (output, output_id) {
-            note.created_at = at(Reading::Now);
-            let passed_over = Some(EarlierReading::PassedOver);
-            self.push(session, note, Some(id), line.text, passed_over);
+        if let (Some(note), Some(id)) = (output, output_id) {
+            self.push(session, note.with_created_at(at), Some(id), line.text);
             if let Some(chain) = self.sessions.get_mut(session).filter(|_| !side) {
                 chain.steps.push(Step::beside_the_tree());
             }
@@ -496,7 +478,7 @@ impl Reader {
                 true => note(Role::User, &line),
                 false => message,
             };
-            self.push_passed_over(message, &line);
+            self.push_record(message, &line);
         }
     }
 
@@ -514,19 +496,18 @@ impl Reader {
             .is_some_and(|last| last.role == message.role && last.parts == message.parts)
     }
 
-    /// Adds a message of a queue record, which the first reading passed over.
-    fn push_passed_over(&mut self, mut message: Message, line: &str) {
+    /// Adds a message of a queue record.
+    fn push_record(&mut self, mut message: Message, line: &str) {
         // A repeated record makes no second message.
         let id = format!("{QUEUED}{}", short_hash(line));
         if !message.created_at.is_known()
             && let Some(line) = RawObject::parse(line)
         {
-            let time = line.time("timestamp", Reading::Now);
+            let time = line.time("timestamp");
             message.created_at = time.unwrap_or_default();
         }
-        let passed_over = Some(EarlierReading::PassedOver);
         let branch = *self.queued.entry(id.clone()).or_insert(self.current);
-        let pushed = self.push(branch, message, Some(id), line, passed_over);
+        let pushed = self.push(branch, message, Some(id), line);
         if let Some(chain) = self.sessions.get_mut(branch).filter(|_| pushed.is_some()) {
             chain.steps.push(Step::beside_the_tree());
         }
@@ -580,7 +561,6 @@ impl Reader {
         message: Message,
         uuid: Option<String>,
         text: &str,
-        earlier: Option<EarlierReading>,
     ) -> Option<String> {
         let chain = self.sessions.get_mut(session)?;
         let line = chain.log.new_id(uuid, text)?;
@@ -615,7 +595,7 @@ impl Reader {
             let place = (session, chain.log.len());
             self.contents.insert(whole_hash(&message), place);
         }
-        chain.log.add(message, earlier, line.clone(), keeps);
+        chain.log.add(message, line.clone(), keeps);
         Some(line)
     }
 

@@ -11,7 +11,7 @@ use serde_json::value::RawValue;
 use crate::documents::{Conversation, Documents, Source};
 use crate::message_lists::has_messages;
 use crate::outline::Outline;
-use crate::raw::{RawObject, Reading, list, readable};
+use crate::raw::{RawObject, list, readable};
 
 /// Name of the file with a task's messages.
 const FILE: &str = "api_conversation_history.json";
@@ -128,7 +128,7 @@ fn answer(block: &RawValue, open: &mut Vec<(String, String)>) -> Option<(String,
 /// Returns the text of a block.
 fn text(block: &RawValue) -> Option<String> {
     let value = RawObject::parse(block.get())?.get("text")?;
-    Some(readable(value, Reading::Now)?.0)
+    Some(readable(value)?.0)
 }
 
 /// Returns whether a text is the result of a call of this tool.

@@ -40,7 +40,7 @@ use crate::chat::{self, Calls};
 use crate::conventions::{is_aborted, output_of_command};
 use crate::detect::{self, Kind};
 use crate::json_lines::{self, Line, LineReader};
-use crate::raw::{MetaBuilder, RawObject, Reading, list, string};
+use crate::raw::{MetaBuilder, RawObject, list, string};
 use crate::session::{note, short_hash, unknown};
 use crate::unpack::Unpacked;
 use crate::{
@@ -294,7 +294,7 @@ impl Reader {
     ) {
         (self.turns, self.context) = (cut.turns, cut.context);
         self.failed.clear();
-        let since = line.object.time("timestamp", Reading::Now);
+        let since = line.object.time("timestamp");
         self.branches.go_back(cut.place, since);
         let thread = meta.and_then(|meta| meta.id("id"));
         if let (Some(key), Some(thread)) = (key, thread) {
@@ -309,7 +309,7 @@ impl Reader {
         mut message: Message,
         id: Option<String>,
     ) -> Option<String> {
-        let time = line.object.time("timestamp", Reading::Now);
+        let time = line.object.time("timestamp");
         message.created_at = time.unwrap_or_default();
         self.branches.in_use()?.push(message, id, line.text)
     }
@@ -354,7 +354,7 @@ impl Reader {
             let number: usize = number.and_then(|number| number.parse().ok()).unwrap_or(0);
             let left = self.turns.len().saturating_sub(number);
             if let Some(place) = self.turns.drain(left..).next() {
-                let since = line.object.time("timestamp", Reading::Now);
+                let since = line.object.time("timestamp");
                 self.branches.go_back(place, since);
             }
         }
@@ -460,7 +460,7 @@ fn item(
             let value = item.get("output").or_else(|| item.get("tools"));
             let call_id = item.id("call_id")?;
             let reported = failed.remove(&call_id).then_some(true);
-            let mut result = chat::result(call_id, value, Reading::Now, &mut blocks)?;
+            let mut result = chat::result(call_id, value, &mut blocks)?;
             if let Part::ToolResult {
                 content, is_error, ..
             } = &mut result
@@ -480,7 +480,7 @@ fn item(
     if role == Role::Assistant {
         message.response = response(line, item);
     }
-    let outer = line.object.facts(&CARRIED, Reading::Now);
+    let outer = line.object.facts(&CARRIED);
     set_meta(&mut message, outer, item.rest(keys), blocks);
     Some(message)
 }

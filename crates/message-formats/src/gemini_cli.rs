@@ -30,7 +30,7 @@ use crate::documents::{self, Found};
 use crate::json_lines::{self, Line, LineReader, Sessions, has_record};
 use crate::lines::BOM;
 use crate::outline::Outline;
-use crate::raw::{Member, MetaBuilder, RawObject, Reading, list, string};
+use crate::raw::{Member, MetaBuilder, RawObject, list, string};
 use crate::session::{note, short_hash, unknown};
 use crate::{AgentHome, Confidence, Error, Format, Head, Input, ReadOptions, Report, Sink};
 
@@ -216,7 +216,7 @@ impl Reader {
     }
 
     fn push(&mut self, mut message: Message, line: &Line<'_>, id: Option<String>) {
-        let time = line.object.time("timestamp", Reading::Now);
+        let time = line.object.time("timestamp");
         message.created_at = time.unwrap_or_default();
         if let Some(log) = self.branches.in_use() {
             log.push(message, id, line.text);
@@ -272,7 +272,7 @@ impl Reader {
             false => Role::User,
         };
         let mut message = Message::new(role, parts);
-        let outer = object.facts(&["id", "timestamp", "type", "content"], Reading::Now);
+        let outer = object.facts(&["id", "timestamp", "type", "content"]);
         set_meta(&mut message, outer, MetaBuilder::default(), blocks);
         self.push(message, line, id);
     }
@@ -365,7 +365,7 @@ impl Reader {
         let mut outer = MetaBuilder::default();
         if !added.is_empty() {
             let facts = object.others(&CARRIED);
-            let facts = facts.chain(object.inexact_time("timestamp", Reading::Now));
+            let facts = facts.chain(object.inexact_time("timestamp"));
             let text = |fact: &Member<'_>| format!("{}:{}", fact.key, fact.value.get());
             outer.extend(facts.filter(|fact| record.facts.insert(text(fact))));
         }

@@ -13,7 +13,6 @@ use memory_model::{Role, SessionKey};
 use crate::chat::{Calls, Writer, has_no_role, message, whole};
 use crate::detect::{self, Kind};
 use crate::json_lines::{self, Line, LineReader};
-use crate::raw::Reading;
 use crate::session::{SessionBuilder, note, short_hash};
 use crate::{AgentHome, Confidence, Error, Format, Head, Input, Origin, ReadOptions, Report, Sink};
 
@@ -104,12 +103,12 @@ impl LineReader for Reader {
         }
         let made = || format!("kimi-{}", short_hash(line.text));
         self.made.get_or_insert_with(made);
-        let found = message(line, Reading::Now, &mut self.calls, Writer::Other);
-        let message = found.map(|(message, _)| message).unwrap_or_else(|| {
+        let found = message(line, &mut self.calls, Writer::Other);
+        let message = found.unwrap_or_else(|| {
             if has_no_role(line) {
                 report.warn("unknown_role", line.number);
             }
-            whole(line, Reading::Now)
+            whole(line)
         });
         self.log.push(message, None, line.text);
     }

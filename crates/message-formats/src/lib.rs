@@ -46,7 +46,7 @@ pub use claude::ClaudeCode;
 pub use cline::Cline;
 pub use codex::Codex;
 pub use conventions::KnownAgents;
-pub use entry::{EarlierReading, EntryHead, ReadEntry};
+pub use entry::EntryHead;
 pub use error::{Error, ErrorKind};
 pub use format::{AgentHome, Confidence, Format, Head, Input, Sink};
 pub use gemini_cli::GeminiCli;

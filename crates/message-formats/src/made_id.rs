@@ -8,14 +8,14 @@ use memory_model::Message;
 /// Prefix of the ids of words from Claude Code's queue, because the queue's records have no ids.
 pub(crate) const QUEUED: &str = "queued-";
 
-/// Returns whether an external id was made from a record's text. [`SessionBuilder::push`] makes such ids for records
-/// without an id.
+/// Returns whether an external id was made from a record's text.
+/// [`SessionBuilder::push`](crate::SessionBuilder::push) makes such ids for records without an id.
 pub fn is_made_id(id: &str) -> bool {
     id.strip_prefix(QUEUED).is_some_and(is_hash) || MadeId::parse(id).is_some()
 }
 
 /// External id of a record without an id, made from the record's text and its place: `h-`, 16 hex digits of the text's
-/// hash, `-`, and a number. [`SessionBuilder::push`] numbers equal records of a source from 1.
+/// hash, `-`, and a number. [`SessionBuilder::push`](crate::SessionBuilder::push) numbers equal records of a source from 1.
 ///
 /// A session may have the records of several sources. An id of a record that is not of the first one ends with `+` and a
 /// hash of its [`source`](Self::source), so that it differs from the ids of equal records.

@@ -30,9 +30,9 @@ use serde_json::value::RawValue;
 use crate::chat::linked_media;
 use crate::documents::{Documents, Source};
 use crate::outline::Outline;
-use crate::raw::{MetaBuilder, RawObject, Reading, list, readable, text};
+use crate::raw::{MetaBuilder, RawObject, list, readable, text};
 use crate::session::{SessionBuilder, note, unknown};
-use crate::{EarlierReading, Origin, Report, SessionLog, SourceScope, SourceSummary};
+use crate::{Origin, Report, SessionLog, SourceScope, SourceSummary};
 
 mod second;
 
@@ -107,9 +107,7 @@ impl Documents for OpenCode {
             let note = note(Role::System, &facts);
             reader.log.push(note, Some(key.clone()), &facts);
         }
-        let since = info
-            .object("time")
-            .and_then(|time| time.time("updated", Reading::Now));
+        let since = info.object("time").and_then(|time| time.time("updated"));
         let first = reader.log.id_before(reader.log.len());
         let revert = Revert::of(&info);
         let (shown, back) = match &revert {
@@ -305,7 +303,7 @@ impl Reader<'_> {
         if parts.is_empty() && until.is_some() {
             return Some(());
         }
-        let created_at = time.and_then(|time| time.time("created", Reading::Now));
+        let created_at = time.and_then(|time| time.time("created"));
         let mut envelope = Envelope {
             id: info.id("id"),
             text: message.get(),
@@ -324,7 +322,7 @@ impl Reader<'_> {
         }
         if envelope.info.is_true("summary") {
             let texts = parts.iter().filter(|(part, _)| is(part, "text"));
-            let texts = texts.filter_map(|(part, _)| readable(part.get("text")?, Reading::Now));
+            let texts = texts.filter_map(|(part, _)| readable(part.get("text")?));
             let texts: Vec<String> = texts.map(|(text, _)| text).collect();
             let entry = self.note(&mut envelope);
             let kept_from = self.kept_from.take();
@@ -375,14 +373,7 @@ impl Reader<'_> {
     ) -> bool {
         let tag = part.string("type").unwrap_or_default();
         let mut extra = MetaBuilder::default();
-        let mut told = |name| {
-            text(
-                part.get(name)?,
-                &format!("\"{name}\""),
-                Reading::Now,
-                &mut extra,
-            )
-        };
+        let mut told = |name| text(part.get(name)?, &format!("\"{name}\""), &mut extra);
         let mut result = None;
         let mut known: Vec<&str> = PLACE.to_vec();
         let read = match tag.as_str() {
@@ -487,9 +478,8 @@ impl Reader<'_> {
         for (result, id, text) in open.results {
             let id = id.map(|id| id + &self.suffix);
             let is_taken = id.is_some() && id == entry;
-            let earlier = is_taken.then_some(EarlierReading::PassedOver);
             let id = id.map(|id| if is_taken { format!("{id}-result") } else { id });
-            self.log.push_revised(result, id, &text, earlier);
+            self.log.push(result, id, &text);
         }
     }
 }
@@ -509,7 +499,7 @@ fn tool(
     };
     if let Some(output) = state.get(key) {
         let mut meta = MetaBuilder::default();
-        let text = text(output, &format!("\"{key}\""), Reading::Now, &mut meta);
+        let text = text(output, &format!("\"{key}\""), &mut meta);
         let text = text.map_or_else(|| unknown(output.get()), Part::text);
         let mut parts = vec![text];
         for file in state.get("attachments").and_then(list).unwrap_or_default() {
@@ -532,9 +522,7 @@ fn tool(
         };
         let mut message = Message::new(Role::Tool, vec![result]);
         let time = state.object("time");
-        let end = time
-            .as_ref()
-            .and_then(|time| time.time("end", Reading::Now));
+        let end = time.as_ref().and_then(|time| time.time("end"));
         message.created_at = end.unwrap_or(envelope.created_at);
         let known = ["status", "input", "output", "error", "attachments", "time"];
         meta.extend(state.others(&known));

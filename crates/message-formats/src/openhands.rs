@@ -16,12 +16,12 @@ use std::collections::{HashMap, HashSet};
 use memory_model::{Message, Part, RawJson, ResultContent, Role, Zone};
 use serde_json::value::RawValue;
 
+use crate::Report;
 use crate::chat::reasoning;
 use crate::documents::{Conversation, Documents, Source};
 use crate::outline::Outline;
-use crate::raw::{MetaBuilder, RawObject, Reading, list, readable, text};
+use crate::raw::{MetaBuilder, RawObject, list, readable, text};
 use crate::session::note;
-use crate::{EarlierReading, Report};
 
 /// Actions and observations that the model does not see.
 const UNSEEN: [&str; 12] = [
@@ -131,7 +131,7 @@ impl Events<'_> {
             let id = event.present("id")?.get().trim_matches('"');
             (!id.is_empty()).then(|| id.to_owned())
         });
-        let (mut kind, mut earlier) = (None, None);
+        let mut kind = None;
         let message = object.and_then(|event| {
             let (action, observation) = (event.string("action"), event.string("observation"));
             let message = match (&action, &observation) {
@@ -143,12 +143,6 @@ impl Events<'_> {
             let mut message = message?;
             let time = event.local_time("timestamp", &self.zone);
             message.created_at = time.unwrap_or_default();
-            // Earlier versions took the local time for UTC.
-            let utc = event
-                .time("timestamp", Reading::Now)
-                .filter(|utc| time != Some(*utc));
-            earlier = utc
-                .map(|utc| EarlierReading::Entry(Box::new(message.clone().with_created_at(utc))));
             Some(message)
         });
         let message = message.unwrap_or_else(|| {
@@ -159,9 +153,7 @@ impl Events<'_> {
             note(Role::System, text)
         });
         self.conversation.begin(message.role == Role::System, text);
-        self.conversation
-            .log
-            .push_revised(message, id, text, earlier);
+        self.conversation.log.push(message, id, text);
     }
 
     fn action(&mut self, event: &RawObject<'_>, kind: &str) -> Option<Message> {
@@ -169,7 +161,7 @@ impl Events<'_> {
         let (mut meta, mut rest) = (MetaBuilder::default(), MetaBuilder::default());
         let mut arg = |name: &str| {
             let value = args.as_ref()?.get(name)?;
-            text(value, &format!("\"{name}\""), Reading::Now, &mut rest)
+            text(value, &format!("\"{name}\""), &mut rest)
         };
         let is_user = event.string("source").as_deref() == Some("user");
         let mut read = vec!["id", "action", "args", "message", "tool_call_metadata"];
@@ -258,8 +250,7 @@ impl Events<'_> {
             }
             let mut rest = MetaBuilder::default();
             let content = said.get("content");
-            let content =
-                content.and_then(|content| text(content, "\"content\"", Reading::Now, &mut rest));
+            let content = content.and_then(|content| text(content, "\"content\"", &mut rest));
             if content.is_some() {
                 known.push("content");
             }
@@ -283,8 +274,7 @@ impl Events<'_> {
     fn observation(&mut self, event: &RawObject<'_>, kind: &str) -> Option<Message> {
         let mut meta = MetaBuilder::default();
         let content = event.get("content");
-        let content =
-            content.and_then(|content| text(content, "\"content\"", Reading::Now, &mut meta));
+        let content = content.and_then(|content| text(content, "\"content\"", &mut meta));
         let text = content.unwrap_or_default();
         let call = event.object("tool_call_metadata");
         let cause = event.present("cause").map(RawValue::get);
@@ -326,7 +316,7 @@ fn recalled(text: String, extras: Option<RawObject<'_>>) -> Vec<Part> {
     let mut texts = vec![text];
     if let Some(extras) = extras {
         let fields = ["repo_instructions", "additional_agent_instructions"];
-        let text = |value| Some(readable(value, Reading::Now)?.0);
+        let text = |value| Some(readable(value)?.0);
         texts.extend(fields.iter().filter_map(|field| text(extras.get(field)?)));
         let knowledge = extras.get("microagent_knowledge").and_then(list);
         let knowledge = knowledge.unwrap_or_default().into_iter();

@@ -1,15 +1,13 @@
 //! Messages of a large source in a temporary file.
 
-use std::borrow::Cow;
 use std::fs::File;
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use memory_model::{EntryKind, Message};
-use serde::{Deserialize, Serialize};
 
-use crate::entry::{EarlierReading, EntryHead, ReadEntry};
+use crate::entry::EntryHead;
 
 /// Number of bytes that are written and read at once.
 const BLOCK: usize = 1 << 17;
@@ -43,16 +41,8 @@ struct Place {
     id: u64,
     len: u32,
     kind: EntryKind,
-    passed_over: bool,
     by_place: bool,
 }
-
-/// A message in the file, with the message of its first reading.
-#[derive(Serialize)]
-struct Written<'a>(&'a Message, Option<&'a Message>);
-
-#[derive(Deserialize)]
-struct Found(Message, Option<Box<Message>>);
 
 impl Overflow {
     /// Creates an overflow for messages behind the first `kept` bytes of records. The file is created in `folder`.
@@ -102,9 +92,9 @@ impl Overflow {
 }
 
 impl Store {
-    fn write(&mut self, record: &Written<'_>) -> io::Result<(u64, u32)> {
+    fn write(&mut self, message: &Message) -> io::Result<(u64, u32)> {
         let start = self.pending.len();
-        serde_json::to_writer(&mut self.pending, record)?;
+        serde_json::to_writer(&mut self.pending, message)?;
         let len = u32::try_from(self.pending.len() - start).map_err(io::Error::other)?;
         let at = self.written + start as u64;
         if self.pending.len() >= BLOCK {
@@ -177,20 +167,11 @@ impl Overflowed {
     }
 
     /// Writes a message. A failure is kept: see [`Overflow::failure`].
-    pub(crate) fn push(
-        &mut self,
-        message: &Message,
-        earlier: Option<&EarlierReading>,
-        by_place: bool,
-    ) {
-        let first = match earlier {
-            Some(EarlierReading::Entry(first)) => Some(&**first),
-            _ => None,
-        };
+    pub(crate) fn push(&mut self, message: &Message, by_place: bool) {
         let Some(mut store) = self.overflow.store() else {
             return;
         };
-        match store.write(&Written(message, first)) {
+        match store.write(message) {
             Ok((at, len)) => {
                 drop(store);
                 self.ids
@@ -200,7 +181,6 @@ impl Overflowed {
                     id: self.ids.len() as u64,
                     len,
                     kind: message.kind,
-                    passed_over: matches!(earlier, Some(EarlierReading::PassedOver)),
                     by_place,
                 });
             }
@@ -230,25 +210,16 @@ impl Overflowed {
         Some(EntryHead {
             id: Some(id),
             kind: place.kind,
-            passed_over: place.passed_over,
             by_place: place.by_place,
         })
     }
 
     /// Reads a message. Returns `None` if there is none at this place.
-    pub(crate) fn read(&self, at: usize) -> io::Result<Option<ReadEntry<'static>>> {
+    pub(crate) fn read(&self, at: usize) -> io::Result<Option<Message>> {
         let (Some(place), Some(mut store)) = (self.places.get(at), self.overflow.store()) else {
             return Ok(None);
         };
         let bytes = store.read(place.at, place.len as usize)?;
-        let Found(message, first) = serde_json::from_slice(bytes)?;
-        let earlier = match place.passed_over {
-            true => Some(EarlierReading::PassedOver),
-            false => first.map(EarlierReading::Entry),
-        };
-        Ok(Some(ReadEntry {
-            message: Cow::Owned(message),
-            earlier: earlier.map(Cow::Owned),
-        }))
+        Ok(Some(serde_json::from_slice(bytes)?))
     }
 }

@@ -2,15 +2,15 @@
 
 use memory_model::{Message, Part, RawJson, Role};
 
-use crate::blocks::{Blocks, Dialect, is_error, set_meta};
+use crate::blocks::{Dialect, is_error, set_meta};
 use crate::branches::Branches;
 use crate::detect::{self, Kind};
 use crate::json_lines::{self, Line, LineReader, Sessions};
-use crate::raw::{MetaBuilder, RawObject, Reading, readable, text};
+use crate::raw::{MetaBuilder, RawObject, readable, text};
 use crate::session::{note, unknown};
 use crate::{
-    AgentHome, Confidence, EarlierReading, Error, Format, Head, Input, ReadOptions, Report, Sink,
-    SourceScope, SourceSummary,
+    AgentHome, Confidence, Error, Format, Head, Input, ReadOptions, Report, Sink, SourceScope,
+    SourceSummary,
 };
 
 /// Keys of an entry that have fields in its message.
@@ -112,12 +112,11 @@ impl LineReader for Reader {
         let Some(log) = self.branches.log(branch) else {
             return;
         };
-        let (mut message, mut revised) = match (tag.as_str(), &summary) {
-            ("message", _) => message_of(line, Reading::Now),
-            ("custom_message", _) => match custom_message(line) {
-                Some(message) => (message, true),
-                None => (note(Role::System, line.text), false),
-            },
+        let mut message = match (tag.as_str(), &summary) {
+            ("message", _) => message_of(line),
+            ("custom_message", _) => {
+                custom_message(line).unwrap_or_else(|| note(Role::System, line.text))
+            }
             ("compaction", Some(summary))
                 if branch == 0
                     && summary.scope == (SourceScope::Before { kept_from: None })
@@ -126,24 +125,12 @@ impl LineReader for Reader {
                 let rest = object.rest(&["id", "timestamp", "summary"]);
                 let mut message = Message::user(summary.text.as_str());
                 message.meta = rest.finish();
-                (message, object.get("firstKeptEntryId").is_some())
+                message
             }
-            _ => (note(Role::System, line.text), false),
+            _ => note(Role::System, line.text),
         };
-        message.created_at = time(object, Reading::Now);
-        let first_time = time(object, Reading::First);
-        revised |= object.time_is_revised("timestamp")
-            || first_time.is_known() && first_time != message.created_at;
-        let earlier = revised.then(|| {
-            let mut first = match tag.as_str() {
-                "message" => message_of(line, Reading::First).0,
-                "compaction" if object.get("firstKeptEntryId").is_none() => message.clone(),
-                _ => note(Role::System, line.text),
-            };
-            first.created_at = first_time;
-            EarlierReading::Entry(Box::new(first))
-        });
-        let external = log.push_revised(message, entry.clone(), line.text, earlier);
+        message.created_at = time(object);
+        let external = log.push(message, entry.clone(), line.text);
         let place = (branch as u32, log.len() as u32);
         self.order
             .push(external.as_ref().filter(|_| !header).map(|_| place));
@@ -211,9 +198,9 @@ fn session_of(path: &str) -> Option<String> {
     (!id.is_empty()).then(|| id.to_owned())
 }
 
-fn time(line: &RawObject<'_>, reading: Reading) -> memory_model::Timestamp {
-    line.time("timestamp", reading)
-        .or_else(|| line.object("message")?.time("timestamp", reading))
+fn time(line: &RawObject<'_>) -> memory_model::Timestamp {
+    line.time("timestamp")
+        .or_else(|| line.object("message")?.time("timestamp"))
         .unwrap_or_default()
 }
 
@@ -225,15 +212,15 @@ fn custom_message(line: &Line<'_>) -> Option<Message> {
     }
     let mut blocks = MetaBuilder::default();
     let content = object.get("content")?;
-    let parts = Blocks::new(Dialect::Pi, Reading::Now).content(content, &mut blocks);
+    let parts = Dialect::Pi.content(content, &mut blocks);
     let mut message = Message::new(Role::User, parts);
-    let outer = object.facts(&["content", "id", "timestamp"], Reading::Now);
+    let outer = object.facts(&["content", "id", "timestamp"]);
     set_meta(&mut message, outer, MetaBuilder::default(), blocks);
     Some(message)
 }
 
-/// Reads a `message` entry. Returns its message, and whether the first reading may have read the entry differently.
-fn message_of(line: &Line<'_>, reading: Reading) -> (Message, bool) {
+/// Reads a `message` entry.
+fn message_of(line: &Line<'_>) -> Message {
     let object = &line.object;
     let inner = object
         .object("message")
@@ -244,39 +231,35 @@ fn message_of(line: &Line<'_>, reading: Reading) -> (Message, bool) {
     let role = named.as_ref().and_then(|inner| inner.string("role"));
     let role = role.unwrap_or_default();
     // A command of the user with output that is hidden from the model.
-    let hidden = role == "bashExecution"
-        && reading == Reading::Now
-        && named.is_some_and(|inner| inner.is_true("excludeFromContext"));
+    let hidden =
+        role == "bashExecution" && named.is_some_and(|inner| inner.is_true("excludeFromContext"));
     if hidden {
-        return (note(Role::User, line.text), true);
+        return note(Role::User, line.text);
     }
     let mut found = Found::default();
     let read = inner.as_ref().and_then(|inner| {
-        let (parts, carried) = known(inner, &role, reading, &mut found)?;
+        let (parts, carried) = known(inner, &role, &mut found)?;
         Some((inner, parts, carried))
     });
     let Some((inner, parts, carried)) = read else {
-        let message = match role.as_str() {
+        return match role.as_str() {
             "user" | "bashExecution" => Message::new(Role::User, vec![unknown(line.text)]),
             "assistant" => Message::new(Role::Assistant, vec![unknown(line.text)]),
             "toolResult" => Message::new(Role::Tool, vec![unknown(line.text)]),
             _ => note(Role::System, line.text),
         };
-        return (message, false);
     };
-    let is_custom = role == "custom";
     let role = match role.as_str() {
         "assistant" => Role::Assistant,
         "toolResult" => Role::Tool,
         _ => Role::User,
     };
     let mut message = Message::new(role, parts);
-    let outer = object.facts(&CARRIED, reading);
+    let outer = object.facts(&CARRIED);
     let mut rest = inner.rest(carried);
-    let revised = is_custom || found.blocks.revised || found.message.revised;
     rest.take(found.message);
     set_meta(&mut message, outer, rest, found.blocks);
-    (message, revised)
+    message
 }
 
 /// Members of a message that its parts cannot hold.
@@ -290,25 +273,23 @@ struct Found {
 fn known(
     inner: &RawObject<'_>,
     role: &str,
-    reading: Reading,
     found: &mut Found,
 ) -> Option<(Vec<Part>, &'static [&'static str])> {
-    let blocks = Blocks::new(Dialect::Pi, reading);
     match role {
         "user" | "assistant" => {
-            let parts = blocks.content(inner.get("content")?, &mut found.blocks);
+            let parts = Dialect::Pi.content(inner.get("content")?, &mut found.blocks);
             Some((parts, &["role", "content"]))
         }
         // Context that an extension gave to the model.
-        "custom" if reading == Reading::Now => {
-            let parts = blocks.content(inner.get("content")?, &mut found.blocks);
+        "custom" => {
+            let parts = Dialect::Pi.content(inner.get("content")?, &mut found.blocks);
             Some((parts, &["content"]))
         }
         "toolResult" => {
             let (is_error, stated) = is_error(inner.get("isError"))?;
             let part = Part::ToolResult {
                 call_id: inner.string("toolCallId")?,
-                content: blocks.result_content(inner.get("content"), 1, &mut found.message),
+                content: Dialect::Pi.result_content(inner.get("content"), 1, &mut found.message),
                 is_error,
             };
             let keys: &[&str] = match stated {
@@ -319,14 +300,8 @@ fn known(
         }
         "bashExecution" => {
             // Only `command`, which the meta keeps, shows the end of the command.
-            let (command, whole) = readable(inner.get("command")?, reading)?;
-            found.message.revised |= !whole;
-            let output = text(
-                inner.get("output")?,
-                "\"output\"",
-                reading,
-                &mut found.message,
-            )?;
+            let (command, _) = readable(inner.get("command")?)?;
+            let output = text(inner.get("output")?, "\"output\"", &mut found.message)?;
             let text = format!("{command}\n{output}");
             Some((vec![Part::text(text)], &["role", "output"]))
         }

@@ -5,11 +5,8 @@ use memory_model::SessionKey;
 use crate::chat::{Calls, Writer, has_no_role, message, whole};
 use crate::detect::{self, Kind};
 use crate::json_lines::{self, Line, LineReader};
-use crate::raw::Reading;
 use crate::session::{SessionBuilder, other_keys, short_hash};
-use crate::{
-    Confidence, EarlierReading, Error, Format, Head, Input, Origin, ReadOptions, Report, Sink,
-};
+use crate::{Confidence, Error, Format, Head, Input, Origin, ReadOptions, Report, Sink};
 
 /// Plain JSON lines: the export format, and lines as short as `{"role":"user","content":"…"}`.
 #[derive(Debug, Clone, Copy, Default)]
@@ -110,18 +107,13 @@ impl LineReader for Reader {
         let Some(session) = self.session(key) else {
             return;
         };
-        let found = message(line, Reading::Now, &mut session.calls, Writer::Export);
-        let (read, revised) = found.unwrap_or_else(|| {
+        let found = message(line, &mut session.calls, Writer::Export);
+        let read = found.unwrap_or_else(|| {
             if has_no_role(line) {
                 report.warn("unknown_role", line.number);
             }
-            (whole(line, Reading::Now), false)
+            whole(line)
         });
-        let earlier = revised.then(|| {
-            let first = message(line, Reading::First, &mut Calls::default(), Writer::Export);
-            let first = first.map_or_else(|| whole(line, Reading::First), |(first, _)| first);
-            EarlierReading::Entry(Box::new(first))
-        });
-        session.log.push_revised(read, id, line.text, earlier);
+        session.log.push(read, id, line.text);
     }
 }

@@ -21,7 +21,7 @@ use crate::branches::Branches;
 use crate::chat::{self, Calls};
 use crate::detect::{self, Kind};
 use crate::json_lines::{self, Line, LineReader, Sessions};
-use crate::raw::{MetaBuilder, RawObject, Reading, list};
+use crate::raw::{MetaBuilder, RawObject, list};
 use crate::session::{note, unknown};
 use crate::{
     AgentHome, Confidence, Error, Format, Head, Input, ReadOptions, Report, Sink, SourceScope,
@@ -136,7 +136,7 @@ impl LineReader for Reader {
                     note(Role::System, line.text)
                 }
             };
-            message.created_at = object.time("timestamp", Reading::Now).unwrap_or_default();
+            message.created_at = object.time("timestamp").unwrap_or_default();
             let Some(log) = self.branches.log(branch) else {
                 return;
             };
@@ -185,7 +185,7 @@ fn message(line: &Line<'_>, tag: &str, calls: &mut Calls) -> Message {
     if let [Part::ToolResult { is_error, .. }] = message.parts.as_mut_slice() {
         *is_error = is_error.or(status.map(|status| status != "success"));
     }
-    let outer = object.facts(&CARRIED, Reading::Now);
+    let outer = object.facts(&CARRIED);
     set_meta(&mut message, outer, inner.rest(&["role", "parts"]), blocks);
     message
 }

@@ -137,48 +137,41 @@ impl<'a> RawObject<'a> {
     }
 
     /// Returns the members with keys that are not in `known`, and the time if it is not exact.
-    pub(crate) fn facts(&self, known: &[&str], reading: Reading) -> MetaBuilder {
+    pub(crate) fn facts(&self, known: &[&str]) -> MetaBuilder {
         let mut facts = self.rest(known);
-        facts.extend(self.inexact_time("timestamp", reading));
+        facts.extend(self.inexact_time("timestamp"));
         facts
     }
 
     /// Returns a time in any of the forms that [`Timestamp::from_text`] and [`Timestamp::from_number`] know.
-    pub(crate) fn time(&self, name: &str, reading: Reading) -> Option<Timestamp> {
+    pub(crate) fn time(&self, name: &str) -> Option<Timestamp> {
         let value = self.get(name)?;
-        match (string(value), reading) {
-            (Some(text), Reading::Now) => Timestamp::from_text(&text).or_else(|| micros(&text)),
-            (Some(text), Reading::First) => Timestamp::parse(&text).or_else(|| micros(&text)),
-            (None, Reading::Now) => Timestamp::from_number(value.get()),
-            (None, Reading::First) => value.get().parse().ok().map(Timestamp::from_millis),
+        match string(value) {
+            Some(text) => Timestamp::from_text(&text).or_else(|| micros(&text)),
+            None => Timestamp::from_number(value.get()),
         }
     }
 
     /// Returns a time that may be a clock time of a zone.
     pub(crate) fn local_time(&self, name: &str, zone: &Zone) -> Option<Timestamp> {
         let local = Timestamp::from_text_in(&self.string(name)?, zone);
-        local.or_else(|| self.time(name, Reading::Now))
+        local.or_else(|| self.time(name))
     }
 
-    /// Returns whether the first reading found another time. Returns `false` if it found none, because the store then
-    /// compares without times.
-    pub(crate) fn time_is_revised(&self, name: &str) -> bool {
-        let first = self.time(name, Reading::First);
-        first.is_some() && first != self.time(name, Reading::Now)
-    }
-
-    /// Returns the member of a time that a [`Timestamp`] cannot hold exactly: it is no time, has an offset or is finer
-    /// than a microsecond.
-    pub(crate) fn inexact_time(
-        &self,
-        name: &'static str,
-        reading: Reading,
-    ) -> impl Iterator<Item = &Member<'a>> {
-        let exact = self.time(name, Reading::First).is_some()
-            && self.time(name, reading).is_some()
-            && self.string(name).is_none_or(|text| {
-                text.len() <= "2026-03-02T09:00:00.123456Z".len() && text.ends_with(['Z', 's'])
-            });
+    /// Returns the member of a time that a [`Timestamp`] cannot hold exactly: it is neither RFC 3339 nor a whole number,
+    /// has an offset or is finer than a microsecond.
+    pub(crate) fn inexact_time(&self, name: &'static str) -> impl Iterator<Item = &Member<'a>> {
+        let exact = self.get(name).is_some_and(|value| match string(value) {
+            Some(text) => {
+                text.len() <= "2026-03-02T09:00:00.123456Z".len()
+                    && text.ends_with(['Z', 's'])
+                    && (Timestamp::parse(&text).is_some() || micros(&text).is_some())
+            }
+            None => {
+                let number = value.get();
+                number.parse::<i64>().is_ok() && Timestamp::from_number(number).is_some()
+            }
+        });
         let members = self.members.iter();
         members.filter(move |member| !exact && member.name == name)
     }
@@ -197,27 +190,21 @@ pub(crate) fn string(value: &RawValue) -> Option<String> {
 /// Returns a JSON string's text, and whether the text is complete.
 ///
 /// A text cannot hold half a surrogate pair, so each half becomes a replacement character. Returns `None` if the value
-/// is no string, or if the first reading could not read it so.
-pub(crate) fn readable(value: &RawValue, reading: Reading) -> Option<(String, bool)> {
+/// is no string.
+pub(crate) fn readable(value: &RawValue) -> Option<(String, bool)> {
     if let Some(text) = string(value) {
         return Some((text, true));
     }
-    let readable = reading == Reading::Now && value.get().starts_with('"');
+    let readable = value.get().starts_with('"');
     readable.then(|| (RawJson::from_raw(value).decoded_strings(), false))
 }
 
 /// Returns the text of a string as [`readable`] does. If the text is not complete, `extra` keeps the string under
 /// `key`, which is JSON text.
-pub(crate) fn text(
-    value: &RawValue,
-    key: &str,
-    reading: Reading,
-    extra: &mut MetaBuilder,
-) -> Option<String> {
-    let (text, whole) = readable(value, reading)?;
+pub(crate) fn text(value: &RawValue, key: &str, extra: &mut MetaBuilder) -> Option<String> {
+    let (text, whole) = readable(value)?;
     if !whole {
         extra.add(key, value.get());
-        extra.revised = true;
     }
     Some(text)
 }
@@ -227,22 +214,10 @@ pub(crate) fn list(value: &RawValue) -> Option<Vec<&RawValue>> {
     serde_json::from_str(value.get()).ok()
 }
 
-/// Version of this crate's reading. Entries in a store can come from the first version.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Reading {
-    /// The version that could not yet read texts with half a surrogate pair, further keys of inner parts, pictures of
-    /// plain lines, and other forms of times.
-    First,
-    /// The version in use.
-    Now,
-}
-
 /// Builds a compact JSON object from raw members.
 #[derive(Debug, Default)]
 pub(crate) struct MetaBuilder {
     text: String,
-    /// Whether a member was read differently than by the first reading.
-    pub(crate) revised: bool,
 }
 
 impl MetaBuilder {
@@ -263,7 +238,6 @@ impl MetaBuilder {
 
     /// Adds another object under a key, unless it is empty.
     pub(crate) fn nest(&mut self, key: &str, inner: MetaBuilder) {
-        self.revised |= inner.revised;
         if let Some(inner) = inner.into_text() {
             self.add(key, &inner);
         }
@@ -271,7 +245,6 @@ impl MetaBuilder {
 
     /// Adds the members of another object.
     pub(crate) fn take(&mut self, other: MetaBuilder) {
-        self.revised |= other.revised;
         let Some(members) = other.text.strip_prefix('{') else {
             return;
         };
@@ -320,37 +293,30 @@ mod tests {
     }
 
     #[test]
-    fn times_are_read_as_they_were_and_in_more_forms() {
+    fn times_are_read_in_many_forms() {
         let object = RawObject::parse(
             r#"{"a":"1970-01-01T00:00:01Z","b":1500,"c":"x","d":"-7us","e":1780000000,"f":"2026-05-28 20:26:40"}"#,
         )
         .unwrap();
         let second = Timestamp(1_780_000_000_000_000);
-        for (name, now, first) in [
-            ("a", Some(Timestamp(1_000_000)), Some(Timestamp(1_000_000))),
-            ("b", None, Some(Timestamp(1_500_000))),
-            ("c", None, None),
-            ("d", Some(Timestamp(-7)), Some(Timestamp(-7))),
-            (
-                "e",
-                Some(second),
-                Some(Timestamp::from_millis(1_780_000_000)),
-            ),
-            ("f", Some(second), None),
+        for (name, time) in [
+            ("a", Some(Timestamp(1_000_000))),
+            ("b", None),
+            ("c", None),
+            ("d", Some(Timestamp(-7))),
+            ("e", Some(second)),
+            ("f", Some(second)),
         ] {
-            assert_eq!(object.time(name, Reading::Now), now, "{name}");
-            assert_eq!(object.time(name, Reading::First), first, "{name}");
-            assert_eq!(object.time_is_revised(name), ["b", "e"].contains(&name));
+            assert_eq!(object.time(name), time, "{name}");
         }
         let object = RawObject::parse(
             r#"{"a":"2026-03-02T09:00:00.123456Z","b":"2026-03-02T09:00:00+02:00","c":"2026-03-02T09:00:00.1234567Z","d":"x","e":1780000000,"f":1}"#,
         )
         .unwrap();
         for (name, inexact) in [("a", 0), ("b", 1), ("c", 1), ("d", 1), ("e", 0), ("f", 1)] {
-            let found = object.inexact_time(name, Reading::Now).count();
+            let found = object.inexact_time(name).count();
             assert_eq!(found, inexact, "{name}");
         }
-        assert_eq!(object.inexact_time("f", Reading::First).count(), 0);
     }
 
     #[test]
@@ -364,14 +330,13 @@ mod tests {
             (r#""\ud83d\ud83d\ude00é\n""#, "\u{fffd}\u{1f600}é\n"),
         ] {
             let value: &RawValue = serde_json::from_str(json).unwrap();
-            let found = readable(value, Reading::Now);
+            let found = readable(value);
             assert_eq!(found, Some((text.to_owned(), false)), "{json}");
-            assert_eq!(readable(value, Reading::First), None);
         }
         let value: &RawValue = serde_json::from_str(r#""\u00e9\ud83d\ude00""#).unwrap();
         let whole = ("é\u{1f600}".to_owned(), true);
-        assert_eq!(readable(value, Reading::First), Some(whole));
+        assert_eq!(readable(value), Some(whole));
         let value: &RawValue = serde_json::from_str("1").unwrap();
-        assert_eq!(readable(value, Reading::Now), None);
+        assert_eq!(readable(value), None);
     }
 }

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 use std::collections::hash_map::Entry;
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap};
 
 use memory_model::{EntryKind, Message, Part, RawJson, Role, SessionKey};
 use sha2::{Digest, Sha256};
@@ -11,7 +11,7 @@ use crate::made_id::{MadeId, is_by_place};
 use crate::overflow::{Overflow, Overflowed};
 use crate::raw::RawObject;
 use crate::writings;
-use crate::{EarlierReading, EntryHead, Origin, ReadOptions, SessionLog, SourceSummary};
+use crate::{EntryHead, Origin, ReadOptions, SessionLog, SourceSummary};
 
 /// Returns the first 16 hex digits of the SHA-256 of a text.
 pub fn short_hash(text: &str) -> String {
@@ -118,7 +118,6 @@ pub struct SessionBuilder {
     ordinals: HashMap<Digest16, u64>,
     duplicates: u64,
     summaries: Vec<SourceSummary>,
-    earlier: BTreeMap<String, EarlierReading>,
     given: BTreeSet<String>,
     later_keys: Vec<(String, SessionKey)>,
 }
@@ -146,7 +145,6 @@ impl SessionBuilder {
             ordinals: HashMap::new(),
             duplicates: 0,
             summaries: Vec::new(),
-            earlier: BTreeMap::new(),
             given: BTreeSet::new(),
             later_keys: Vec::new(),
         }
@@ -184,7 +182,6 @@ impl SessionBuilder {
             Some(message) => Some(EntryHead {
                 id: message.external_id.as_deref(),
                 kind: message.kind,
-                passed_over: false,
                 by_place: is_by_place(message, &self.given),
             }),
             None => self.overflowed.head(at - self.messages.len()),
@@ -204,7 +201,7 @@ impl SessionBuilder {
             Some(message) => Some(Cow::Borrowed(message)),
             None => {
                 let found = self.overflowed.read(at - self.messages.len());
-                Some(found.ok()??.message)
+                found.ok()?.map(Cow::Owned)
             }
         }
     }
@@ -215,7 +212,10 @@ impl SessionBuilder {
     /// If another record has the same id, the new one gets `#2`, `#3` … appended to its id. A record without an id gets
     /// `h-`, 16 hex digits of its hash, `-`, and its ordinal among equal records.
     pub fn push(&mut self, message: Message, own: Option<String>, line: &str) -> Option<String> {
-        self.push_revised(message, own, line, None)
+        let id = self.new_id(own, line)?;
+        let keeps = self.keeps(line);
+        self.add(message, id.clone(), keeps);
+        Some(id)
     }
 
     /// Returns the external id of a record, or `None` if an equal record with the same id came before.
@@ -256,51 +256,23 @@ impl SessionBuilder {
         None
     }
 
-    /// Adds a message as [`push`](Self::push) does, and its reading by earlier versions of the format.
-    pub fn push_revised(
-        &mut self,
-        message: Message,
-        own: Option<String>,
-        line: &str,
-        earlier: Option<EarlierReading>,
-    ) -> Option<String> {
-        let id = self.new_id(own, line)?;
-        let keeps = self.keeps(line);
-        self.add(message, earlier, id.clone(), keeps);
-        Some(id)
-    }
-
     /// Returns whether memory keeps the next message, of this record. The overflow takes it otherwise.
     pub(crate) fn keeps(&self, line: &str) -> bool {
         self.overflowed.overflow().keeps(line.len())
     }
 
     /// Adds a message with a [new id](Self::new_id).
-    pub(crate) fn add(
-        &mut self,
-        mut message: Message,
-        mut earlier: Option<EarlierReading>,
-        id: String,
-        keeps: bool,
-    ) {
+    pub(crate) fn add(&mut self, mut message: Message, id: String, keeps: bool) {
         if is_own(&message) {
-            let first = || EarlierReading::Entry(Box::new(message.clone()));
-            earlier.get_or_insert_with(first);
             message.kind = EntryKind::Note;
         }
         self.has_message |= message.kind == EntryKind::Message;
-        if let Some(EarlierReading::Entry(entry)) = &mut earlier {
-            entry.external_id = Some(id.clone());
-        }
-        message.external_id = Some(id.clone());
+        message.external_id = Some(id);
         if !keeps {
             let by_place = is_by_place(&message, &self.given);
-            return self.overflowed.push(&message, earlier.as_ref(), by_place);
+            return self.overflowed.push(&message, by_place);
         }
         self.messages.push(message);
-        if let Some(earlier) = earlier {
-            self.earlier.insert(id, earlier);
-        }
     }
 
     /// Adds a summary from the source. A blank summary is passed over.
@@ -324,7 +296,6 @@ impl SessionBuilder {
             overflowed: self.overflowed,
             duplicates: self.duplicates,
             summaries: self.summaries,
-            earlier: self.earlier,
             given: self.given,
             named: true,
             other_keys: Vec::new(),
@@ -375,7 +346,6 @@ mod tests {
             let log = session.finish(SessionKey::new("s"));
             let is_message = log.messages[0].kind == EntryKind::Message;
             assert_eq!(!is_message, is_note, "{message:?}");
-            assert_eq!(log.earlier.len(), usize::from(is_note));
         }
     }
 

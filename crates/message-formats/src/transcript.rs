@@ -1,12 +1,12 @@
 //! The conversations of a source.
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::io;
 
 use memory_model::{EntryKind, Message, RawJson, SessionKey, Timestamp};
 
-use crate::entry::{EarlierReading, EntryHead, ReadEntry};
+use crate::entry::EntryHead;
 use crate::made_id::is_by_place;
 use crate::overflow::Overflowed;
 use crate::report::Report;
@@ -85,15 +85,12 @@ pub struct SessionLog {
     pub stands_for: Option<SessionKey>,
     /// Time since which the source is in this state, if it tells. An older state changes no branch in use.
     pub since: Option<Timestamp>,
-    /// Whether the source has all entries of the branch in use. An entry of an earlier reading that it lacks was taken
+    /// Whether the source has all entries of the branch in use. An entry of an earlier state that it lacks was taken
     /// back, even if nothing follows.
     pub whole: bool,
     /// Whether this fork is a session of its own, even if no entry of another branch follows the one that it begins
     /// behind. A store then keeps the same sessions for any order in which the files of a conversation are imported.
     pub is_separate: bool,
-    /// Earlier readings of the entries in `messages`, by external id, if this version reads them differently. A store
-    /// with such a reading has the entry already.
-    pub earlier: BTreeMap<String, EarlierReading>,
     /// External ids that the source gives, although they have the form of [`MadeId`](crate::MadeId).
     pub(crate) given: BTreeSet<String>,
 }
@@ -148,7 +145,6 @@ impl SessionLog {
         Some(EntryHead {
             id: message.external_id.as_deref(),
             kind: message.kind,
-            passed_over: self.earlier_of(message) == Some(&EarlierReading::PassedOver),
             by_place: is_by_place(message, &self.given),
         })
     }
@@ -159,7 +155,6 @@ impl SessionLog {
             self.head(at).unwrap_or(EntryHead {
                 id: None,
                 kind: EntryKind::Note,
-                passed_over: false,
                 by_place: false,
             })
         })
@@ -169,14 +164,12 @@ impl SessionLog {
     ///
     /// # Errors
     /// Fails if the temporary file with the messages of a large source cannot be read.
-    pub fn entry(&self, at: usize) -> io::Result<Option<ReadEntry<'_>>> {
+    pub fn entry(&self, at: usize) -> io::Result<Option<Cow<'_, Message>>> {
         let Some(message) = self.messages.get(at) else {
-            return self.overflowed.read(at - self.messages.len());
+            let found = self.overflowed.read(at - self.messages.len())?;
+            return Ok(found.map(Cow::Owned));
         };
-        Ok(Some(ReadEntry {
-            message: Cow::Borrowed(message),
-            earlier: self.earlier_of(message).map(Cow::Borrowed),
-        }))
+        Ok(Some(Cow::Borrowed(message)))
     }
 
     /// Adds an entry of another conversation of the same source.
@@ -186,10 +179,9 @@ impl SessionLog {
                 .overflowed
                 .adopt(&log.overflowed, at - log.messages.len());
         };
-        let earlier = log.earlier_of(message);
         if self.overflowed.len() > 0 {
             let by_place = is_by_place(message, &log.given);
-            return self.overflowed.push(message, earlier, by_place);
+            return self.overflowed.push(message, by_place);
         }
         if let Some(id) = message
             .external_id
@@ -198,14 +190,7 @@ impl SessionLog {
         {
             self.given.insert(id.clone());
         }
-        if let (Some(id), Some(earlier)) = (&message.external_id, earlier) {
-            self.earlier.insert(id.clone(), earlier.clone());
-        }
         self.messages.push(message.clone());
-    }
-
-    fn earlier_of(&self, message: &Message) -> Option<&EarlierReading> {
-        self.earlier.get(message.external_id.as_ref()?)
     }
 
     /// Returns the number of notes among the entries.

@@ -49,8 +49,7 @@ pub enum ToolNames {
 /// entry therefore removes the note, or the text that it added, and no older version comes back.
 ///
 /// The mark is a hash over the id and a secret that is stored beside the session, and in no entry. A message from
-/// elsewhere that has the form of a note therefore changes none. Earlier versions wrote no marks: the entries that a
-/// session had when it got its secret need none.
+/// elsewhere that has the form of a note therefore changes none.
 ///
 /// Several processes can change the notes of a database at once. A change is computed from the current notes and
 /// repeated if another process was faster.
@@ -82,17 +81,13 @@ const SECRET: &str = "notes";
 
 /// The secret of a session's notes.
 #[derive(Clone, Serialize, Deserialize)]
-struct Secret {
-    /// Last entry that needs no mark.
-    unmarked: Seq,
-    secret: Hash,
-}
+struct Secret(Hash);
 
 impl Secret {
     /// Returns the mark of a change at a position.
     fn mark(&self, seq: Seq, kind: &str, path: &str) -> String {
         let mut hasher = FieldHasher::new("agent-memory note");
-        hasher.hash(self.secret);
+        hasher.hash(self.0);
         hasher.number(i64::from(seq.0));
         hasher.bytes(kind.as_bytes());
         hasher.bytes(path.as_bytes());
@@ -104,7 +99,7 @@ impl Secret {
 
 impl fmt::Debug for Secret {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Secret {{ unmarked: {} }}", self.unmarked)
+        f.write_str("Secret")
     }
 }
 
@@ -128,7 +123,7 @@ impl Change {
         let mut words = entry.message.external_id.as_deref()?.splitn(3, ' ');
         let (seq, kind, path) = (words.next()?, words.next()?, words.next()?.to_owned());
         let (kind, mark) = kind.split_once('/').unwrap_or((kind, ""));
-        if entry.seq > secret.unmarked && mark != secret.mark(entry.seq, kind, &path) {
+        if mark != secret.mark(entry.seq, kind, &path) {
             return None;
         }
         let text = Some(entry.message.text());
@@ -171,12 +166,9 @@ impl Notes {
         Ok(self.read().await?.texts)
     }
 
-    /// Returns the secret of the session, which may have the entries up to `head`. Stores the secret if there is none.
-    async fn secret(&self, head: Seq) -> Result<Secret> {
-        let new = Secret {
-            unmarked: head,
-            secret: Hash(self.random),
-        };
+    /// Returns the secret of the session. Stores the secret if there is none.
+    async fn secret(&self) -> Result<Secret> {
+        let new = Secret(Hash(self.random));
         let unreadable = |error: &dyn fmt::Display| {
             Error::new(
                 ErrorKind::Corrupt,
@@ -218,7 +210,7 @@ impl Notes {
         }
         let secret = match known.secret.take() {
             Some(secret) => secret,
-            None => self.secret(info.head).await?,
+            None => self.secret().await?,
         };
         let mut rest = SeqRange::new(known.head.next(), info.head);
         while let Some(range) = rest {
@@ -248,7 +240,7 @@ impl Notes {
             let known = self.read().await?;
             let secret = match known.secret {
                 Some(secret) => secret,
-                None => self.secret(known.head).await?,
+                None => self.secret().await?,
             };
             let (changes, answer) = plan(&known.texts)?;
             let places = (1..).map(|ahead| Seq(known.head.0.saturating_add(ahead)));

@@ -303,8 +303,8 @@ for each statement execute function refuse('erasure: append-only, it can not be 
 -- Erasures whose words may still be in the files: they were cut short before the database was written anew. The
 -- next writer does it.
 create table wipe (
-  no integer not null,
-  at bigint  not null, -- microseconds: when the erasure was
+  no bigint not null,
+  at bigint not null, -- microseconds: when the erasure was
   primary key (no)
 );
 
@@ -391,7 +391,7 @@ create table publication (
   last         bigint           not null, -- inclusive
   at           bigint           not null, -- microseconds
   hash         bytea            not null check (octet_length(hash) = 32), -- over the hash before it, the range, the removed and the added spans
-  record       bytea            check (octet_length(record) = 32), -- hash over hash and at; null in rows of older versions
+  record       bytea            not null check (octet_length(record) = 32), -- hash over hash and at
   primary key (tree, conversation, view, version),
   foreign key (tree, conversation) references conversation (tree, no)
 ) /* by tree */;

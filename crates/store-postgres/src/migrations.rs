@@ -7,7 +7,7 @@ pub(crate) const MIGRATIONS: &[Migration] = &[
     Migration {
         version: 1,
         name: "initial",
-        checksum: "44681c528be1168ce54e16d444eae45141fd4fc7eaea5681bd7012ffdbfa24d0",
+        checksum: "d8db36d45b58664becf0820d377bd8dbbfa03e4b2ac3232f0aa5c46fee7ead3b",
         sql: include_str!("../migrations/0001_initial.sql"),
     },
 ];

@@ -269,7 +269,7 @@ table! {
     At = "at" Int,
     /// Column `hash`: over the hash before it, the range, the removed and the added spans.
     Hash = "hash" Bytes,
-    /// Column `record`: hash over hash and at; null in rows of older versions.
+    /// Column `record`: hash over hash and at.
     Record = "record" Bytes,
 }
 

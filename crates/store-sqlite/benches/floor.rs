@@ -64,7 +64,7 @@ fn message(n: u32) -> Message {
 fn append(messages: impl Iterator<Item = Message>) -> Append {
     Append {
         at: AppendAt::Any,
-        estimator: "anna@1".parse().unwrap(),
+        estimator: "anna@2".parse().unwrap(),
         entries: messages
             .map(|message| NewEntry {
                 message,
@@ -78,7 +78,7 @@ fn append(messages: impl Iterator<Item = Message>) -> Append {
 
 async fn open(path: &Path) -> (SqliteStore, ConversationId) {
     let store = SqliteStore::open(path).await.unwrap();
-    let new = NewConversation::root("bench", "anna@1".parse().unwrap(), Timestamp(0));
+    let new = NewConversation::root("bench", "anna@2".parse().unwrap(), Timestamp(0));
     let id = store.open(&new).await.unwrap().id;
     (store, id)
 }

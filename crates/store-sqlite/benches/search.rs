@@ -139,7 +139,7 @@ fn questions(count: usize) -> Vec<Asked> {
 }
 
 async fn fill(store: &SqliteStore, count: usize) -> (ConversationId, u64) {
-    let estimator: EstimatorId = "anna@1".parse().unwrap();
+    let estimator: EstimatorId = "anna@2".parse().unwrap();
     let new = NewConversation::root("bench", estimator.clone(), Timestamp(1));
     let chat = store.open(&new).await.unwrap().id;
     let (mut bytes, mut all) = (0, texts().take(count).enumerate().peekable());

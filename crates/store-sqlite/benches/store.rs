@@ -19,7 +19,7 @@ fn entries(count: usize) -> Append {
     };
     Append {
         at: AppendAt::Any,
-        estimator: "anna@1".parse().unwrap(),
+        estimator: "anna@2".parse().unwrap(),
         entries: vec![entry; count],
         now: Timestamp(0),
     }
@@ -29,7 +29,7 @@ async fn filled(folder: &tempfile::TempDir, size: u32) -> (SqliteStore, Conversa
     let store = SqliteStore::open(folder.path().join("bench.db"))
         .await
         .unwrap();
-    let new = NewConversation::root("bench", "anna@1".parse().unwrap(), Timestamp(0));
+    let new = NewConversation::root("bench", "anna@2".parse().unwrap(), Timestamp(0));
     let id = store.open(&new).await.unwrap().id;
     for _ in 0..size / 1000 {
         store.append(id, &entries(1000)).await.unwrap();

@@ -78,7 +78,7 @@ create table publication (
   last         integer not null, -- inclusive
   at           integer not null, -- microseconds
   hash         blob    not null check (length(hash) = 32), -- over the hash before it, the range, the removed and the added spans
-  record       blob    check (length(record) = 32), -- hash over hash and at; null in rows of older versions
+  record       blob    not null check (length(record) = 32), -- hash over hash and at
   primary key (conversation, view, version)
 ) strict, without rowid;
 

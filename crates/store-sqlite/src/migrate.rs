@@ -116,63 +116,6 @@ mod tests {
 
     use super::*;
 
-    /// Returns the schema, the applied migrations and the settings of a connection.
-    async fn state(db: &mut SqliteConnection) -> Vec<String> {
-        let rows = sqlx::query_scalar(
-            "select name || ': ' || coalesce(sql, '') from sqlite_schema \
-             union all select version || ' ' || name || ' ' || checksum from schema_migrations \
-             union all select 'version ' || user_version from pragma_user_version \
-             order by 1",
-        );
-        rows.fetch_all(db).await.unwrap()
-    }
-
-    #[tokio::test]
-    async fn a_file_of_each_older_version_gets_the_migrations_that_it_lacks() {
-        let folder = tempfile::tempdir().unwrap();
-        let options = crate::SqliteOptions::new();
-        let open = async |version: usize| {
-            let path = folder.path().join(format!("{version}.db"));
-            let connection = options.connection().filename(path).create_if_missing(true);
-            let mut db = sqlx::ConnectOptions::connect(&connection).await.unwrap();
-            for migration in &MIGRATIONS[..version] {
-                let insert = format!(
-                    "insert into schema_migrations (version, name, checksum) values ({}, '{}', '{}')",
-                    migration.version, migration.name, migration.checksum
-                );
-                for sql in [migration.sql, &insert, migration.mark] {
-                    sqlx::raw_sql(sqlx::AssertSqlSafe(sql.to_owned()))
-                        .execute(&mut db)
-                        .await
-                        .unwrap();
-                }
-            }
-            if version > 0 {
-                let row = "insert into conversation (no, tree, key, kind, estimator, created_at, updated_at) \
-                           values (1, 1, 'kept', 'root', 'x', 1, 1)";
-                sqlx::raw_sql(row).execute(&mut db).await.unwrap();
-                assert!(check(&mut db, "it").await.is_err(), "{version}");
-            }
-            bring_up(&mut db, "it").await.unwrap();
-            db
-        };
-        let new = state(&mut open(0).await).await;
-        assert_eq!(MIGRATIONS.len() as i64, known());
-        for version in 1..MIGRATIONS.len() {
-            let mut db = open(version).await;
-            assert!(check(&mut db, "it").await.unwrap());
-            assert_eq!(state(&mut db).await, new, "{version}");
-            let kept: String = sqlx::query_scalar("select key from conversation")
-                .fetch_one(&mut db)
-                .await
-                .unwrap();
-            assert_eq!(kept, "kept", "{version}");
-            // Another opening finds nothing to do.
-            bring_up(&mut db, "it").await.unwrap();
-            assert_eq!(state(&mut db).await, new, "{version}");
-        }
-    }
-
     #[tokio::test]
     async fn foreign_keys_are_enforced() {
         let connection = crate::SqliteOptions::new().connection().in_memory(true);

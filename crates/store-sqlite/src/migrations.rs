@@ -7,36 +7,8 @@ pub(crate) const MIGRATIONS: &[Migration] = &[
     Migration {
         version: 1,
         name: "initial",
-        checksum: "18a1afd17438c60c7ba2688a047b34eb70c7a1b8d9b958e8aa498ca161f808aa",
+        checksum: "973fec6c6a245125e319b5528d67b368c7763b2d563b7a84d3aabf8e42788254",
         sql: include_str!("../migrations/0001_initial.sql"),
         mark: "pragma application_id = 1634559341; pragma user_version = 1",
-    },
-    Migration {
-        version: 2,
-        name: "erasure",
-        checksum: "cd7fc8d51f1c6900a3def6844285bc3c18a2c576a4a8004747a316a52ee432e2",
-        sql: include_str!("../migrations/0002_erasure.sql"),
-        mark: "pragma application_id = 1634559341; pragma user_version = 2",
-    },
-    Migration {
-        version: 3,
-        name: "search",
-        checksum: "b8248f3f06e6094f0482048a9e2f7d88e7854b493169648fd15afde84157783d",
-        sql: include_str!("../migrations/0003_search.sql"),
-        mark: "pragma application_id = 1634559341; pragma user_version = 3",
-    },
-    Migration {
-        version: 4,
-        name: "vectors",
-        checksum: "40f0aa038ff2a7a34360238a5f1c5c31946d70936bca4f4b84aba78bdd0aeb38",
-        sql: include_str!("../migrations/0004_vectors.sql"),
-        mark: "pragma application_id = 1634559341; pragma user_version = 4",
-    },
-    Migration {
-        version: 5,
-        name: "concurrent_erasure",
-        checksum: "9ae42ac785d49a7a510848e43b93dd6afed2a28a6f2631c7428a9702ceaa28b9",
-        sql: include_str!("../migrations/0005_concurrent_erasure.sql"),
-        mark: "pragma application_id = 1634559341; pragma user_version = 5",
     },
 ];

@@ -28,7 +28,6 @@ use crate::check;
 use crate::db::open_database;
 use crate::error::{self, Result};
 use crate::files;
-use crate::open::SqliteStore;
 use crate::options::SqliteOptions;
 
 /// Statements that take the exclusive lock, also on a database with a damaged schema. The settings of the file have an
@@ -121,11 +120,12 @@ pub struct LaterErasure {
 
 impl SqliteOptions {
     /// Begins to put the database `backup` in the place of the one at `place`: locks that, and copies the backup to a
-    /// file next to it. An older schema of either is migrated. If there is no database at `place`, an empty file is created.
+    /// file next to it. If there is no database at `place`, an empty file is created.
     ///
     /// # Errors
     /// - `Busy` if another process has the database open for longer than the lock time-out.
-    /// - `ForeignDatabase` or `NewerSchema` if one of the two cannot be used by this program.
+    /// - `ForeignDatabase` or `NewerSchema` if one of the two cannot be used by this program, and `OlderSchema` if the
+    ///   backup must be opened for writing first.
     /// - `Invalid` if both are the same file, if the backup has the name of the copy next to the database, or if it has
     ///   tables or views that do not belong to the schema.
     /// - `Io` if a file cannot be read or written.
@@ -138,12 +138,8 @@ impl SqliteOptions {
         let place = path.display().to_string();
         let unreadable = |error: std::io::Error| error::opening(&place, error.into());
         refuse_file_of(path, backup)?;
-        // Checked before the place is changed. The copy of an older schema is migrated later.
-        match self.clone().read_only().open(backup).await {
-            Ok(store) => store.close().await?,
-            Err(error) if error.kind() == ErrorKind::OlderSchema => {}
-            Err(error) => return Err(error),
-        }
+        // Checked before the place is changed.
+        self.clone().read_only().open(backup).await?.close().await?;
         // Refuses databases of other programs, and migrates an older schema, so that both have the same tables.
         if std::fs::metadata(path).is_ok_and(|meta| meta.len() > 0) {
             match open_database(path, self.clone()).await {
@@ -192,14 +188,6 @@ impl SqliteOptions {
 }
 
 impl Restore {
-    /// Opens the copy of the backup, for example to verify it. It must be closed before the next call.
-    ///
-    /// # Errors
-    /// The errors of [`SqliteOptions::open`].
-    pub async fn open_copy(&self) -> Result<SqliteStore> {
-        self.options.clone().open(&self.copy).await
-    }
-
     /// Compares the database with the backup.
     ///
     /// # Errors
@@ -228,7 +216,7 @@ impl Restore {
     /// - `NotGone` if the content is replaced, but the old content cannot be removed from the files.
     pub async fn finish(mut self, erasures: &[LaterErasure]) -> Result<()> {
         if !erasures.is_empty() {
-            let store = self.open_copy().await?;
+            let store = self.options.clone().open(&self.copy).await?;
             for erasure in erasures {
                 let which = ConversationRef::Key(erasure.key.clone());
                 let found = store.conversation(&which).await?;

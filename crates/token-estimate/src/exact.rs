@@ -2,8 +2,6 @@ use std::fmt;
 
 use tiktoken::CoreBpe;
 
-use crate::former::Counting;
-use crate::media::MediaRules;
 use crate::{EstimatorId, MessageView, TokenEstimator, overhead};
 
 /// Counts tokens exactly, with OpenAI's public tokenizers. Special tokens are read as plain text. Requires the feature
@@ -110,21 +108,15 @@ impl TokenEstimator for Exact {
     }
 
     fn message(&self, message: &dyn MessageView) -> u64 {
-        self.message_by(message, MediaRules::Now)
+        let mut sum = 0_u64;
+        let fixed = overhead::count(message, &mut |text| {
+            sum = sum.saturating_add(self.text(text));
+        });
+        sum.saturating_add(fixed)
     }
 
     fn request_overhead(&self) -> u64 {
         overhead::REQUEST
-    }
-}
-
-impl Counting for Exact {
-    fn message_by(&self, message: &dyn MessageView, rules: MediaRules) -> u64 {
-        let mut sum = 0_u64;
-        let fixed = overhead::count(message, rules, &mut |text| {
-            sum = sum.saturating_add(self.text(text))
-        });
-        sum.saturating_add(fixed)
     }
 }
 

@@ -1,7 +1,6 @@
 use std::fmt;
 
-use crate::former::Counting;
-use crate::media::MediaRules;
+use crate::media;
 use crate::{EstimatorId, MessageView, PartView, Role, TokenEstimator};
 
 /// Estimates tokens as the length of the text divided by a fixed ratio, plus fixed costs. Each variant is the formula
@@ -184,15 +183,15 @@ impl HeuristicEstimator {
     }
 
     /// Returns the cost of a message: adds the units of all parts and rounds once.
-    fn whole_message(self, message: &dyn MessageView, rules: MediaRules) -> u64 {
+    fn whole_message(self, message: &dyn MessageView) -> u64 {
         let formula = self.formula();
         let (mut units, mut tokens) = (0, formula.per_message);
         let role = message.role();
         message.parts(&mut |part| {
             part.each(&mut |part, in_result| match part {
                 PartView::Reasoning(_) if !formula.counts_reasoning => {}
-                PartView::File { data } if rules.file(data, 0) > 0 => {
-                    add(&mut tokens, rules.file(data, 0));
+                PartView::File { data } if media::file(data, 0) > 0 => {
+                    add(&mut tokens, media::file(data, 0));
                 }
                 PartView::Image { .. } | PartView::File { .. } => {
                     let sent_by_user = role == Role::User && !in_result;
@@ -203,7 +202,7 @@ impl HeuristicEstimator {
                     }
                 }
                 _ => {
-                    let data = part.counted(rules, &mut |text| add(&mut units, self.units(text)));
+                    let data = part.counted(&mut |text| add(&mut units, self.units(text)));
                     add(&mut tokens, data);
                 }
             });
@@ -212,11 +211,11 @@ impl HeuristicEstimator {
     }
 
     /// Returns the cost of a message: rounds the cost of each part and adds the part's fixed cost.
-    fn message_per_part(self, message: &dyn MessageView, rules: MediaRules) -> u64 {
+    fn message_per_part(self, message: &dyn MessageView) -> u64 {
         let (mut tokens, mut results) = (0, 0_u64);
         message.parts(&mut |part| {
             part.each(&mut |part, _| {
-                let data = part.counted(rules, &mut |text| add(&mut tokens, self.text(text)));
+                let data = part.counted(&mut |text| add(&mut tokens, self.text(text)));
                 add(&mut tokens, data);
                 let fixed = match part {
                     PartView::Text(_) | PartView::Reasoning(_) => 0,
@@ -229,7 +228,7 @@ impl HeuristicEstimator {
                     PartView::File { data } => {
                         // The length of a data URL was never counted.
                         let length = if data.contains(',') { 0 } else { data.len() };
-                        rules.file(data, by_bytes(length))
+                        media::file(data, by_bytes(length))
                     }
                     PartView::Other(_) => PER_PART_MESSAGE,
                 };
@@ -266,21 +265,15 @@ impl TokenEstimator for HeuristicEstimator {
     }
 
     fn message(&self, message: &dyn MessageView) -> u64 {
-        self.message_by(message, MediaRules::Now)
+        match self {
+            _ if message.is_note() => 0,
+            Self::Bytes4PerPart => self.message_per_part(message),
+            _ => self.whole_message(message),
+        }
     }
 
     fn request_overhead(&self) -> u64 {
         self.formula().per_request
-    }
-}
-
-impl Counting for HeuristicEstimator {
-    fn message_by(&self, message: &dyn MessageView, rules: MediaRules) -> u64 {
-        match self {
-            _ if message.is_note() => 0,
-            Self::Bytes4PerPart => self.message_per_part(message, rules),
-            _ => self.whole_message(message, rules),
-        }
     }
 }
 

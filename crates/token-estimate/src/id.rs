@@ -47,14 +47,6 @@ impl EstimatorId {
     }
 }
 
-impl EstimatorId {
-    /// Returns the id of the version before this one. Version 1 has none before it, and stays.
-    pub(crate) fn before(&self) -> Self {
-        let version = self.version().saturating_sub(1).max(1);
-        Self(Cow::Owned(format!("{}@{version}", self.name())))
-    }
-}
-
 impl FromStr for EstimatorId {
     type Err = Error;
 

@@ -10,7 +10,6 @@ mod exact;
 #[cfg(feature = "fit")]
 #[doc(hidden)]
 pub mod fit;
-mod former;
 mod heuristic;
 mod id;
 mod media;

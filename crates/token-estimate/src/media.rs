@@ -25,70 +25,51 @@ const SAMPLE: usize = 400;
 /// Largest unpacked size of the object streams of a PDF that are read, in bytes.
 const MOST_UNPACKED: u64 = 64 << 20;
 
-/// How an estimator counts binary data. Former versions of an estimator keep the former rules.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum MediaRules {
-    /// A document costs as much as an image, and Base64 in unknown parts counts as text.
-    Before,
-    /// A document costs by its pages, and Base64 is never text.
-    Now,
+/// Calls `add` with the pieces of a text that are words, and returns the cost of the pictures and documents in it.
+pub(crate) fn text(text: &str, add: &mut dyn FnMut(&str)) -> u64 {
+    pieces(text, binary_in_text, add)
 }
 
-impl MediaRules {
-    /// Calls `add` with the pieces of a text that are words, and returns the cost of the pictures and documents in it.
-    pub(crate) fn text(self, text: &str, add: &mut dyn FnMut(&str)) -> u64 {
-        self.pieces(text, binary_in_text, add)
-    }
+/// Calls `add` with the pieces of JSON text that are no binary data, and returns the cost of the binary data.
+pub(crate) fn json(json: &str, add: &mut dyn FnMut(&str)) -> u64 {
+    pieces(json, binary_in_json, add)
+}
 
-    /// Calls `add` with the pieces of JSON text that are no binary data, and returns the cost of the binary data.
-    pub(crate) fn json(self, json: &str, add: &mut dyn FnMut(&str)) -> u64 {
-        self.pieces(json, binary_in_json, add)
+/// Calls `add` with the text of reasoning, or returns the cost of reasoning that only the provider can read.
+pub(crate) fn reasoning(text: &str, add: &mut dyn FnMut(&str)) -> u64 {
+    if is_sealed(text) {
+        return (bytes(text) / BYTES_OF_TEXT).max(NOTE);
     }
+    add(text);
+    0
+}
 
-    /// Calls `add` with the text of reasoning, or returns the cost of reasoning that only the provider can read.
-    pub(crate) fn reasoning(self, text: &str, add: &mut dyn FnMut(&str)) -> u64 {
-        if self == Self::Now && is_sealed(text) {
-            return (bytes(text) / BYTES_OF_TEXT).max(NOTE);
-        }
-        add(text);
-        0
-    }
+fn pieces(text: &str, find: fn(&str, &mut dyn FnMut(BinaryRun)), add: &mut dyn FnMut(&str)) -> u64 {
+    let (mut cost, mut counted) = (0_u64, 0);
+    find(text, &mut |run| {
+        add(text.get(counted..run.range.start).unwrap_or_default());
+        counted = run.range.end;
+        let data = text.get(run.range).unwrap_or_default();
+        cost = cost.saturating_add(match run.kind {
+            BinaryKind::Picture => IMAGE,
+            BinaryKind::Sealed => (bytes(data) / BYTES_OF_TEXT).max(NOTE),
+            BinaryKind::Data if data.starts_with(PDF) => document(data),
+            BinaryKind::Data => (bytes(data) / BYTES_PER_TOKEN).max(NOTE),
+        });
+    });
+    add(text.get(counted..).unwrap_or_default());
+    cost
+}
 
-    fn pieces(
-        self,
-        text: &str,
-        find: fn(&str, &mut dyn FnMut(BinaryRun)),
-        add: &mut dyn FnMut(&str),
-    ) -> u64 {
-        let (mut cost, mut counted) = (0_u64, 0);
-        if self == Self::Now {
-            find(text, &mut |run| {
-                add(text.get(counted..run.range.start).unwrap_or_default());
-                counted = run.range.end;
-                let data = text.get(run.range).unwrap_or_default();
-                cost = cost.saturating_add(match run.kind {
-                    BinaryKind::Picture => IMAGE,
-                    BinaryKind::Sealed => (bytes(data) / BYTES_OF_TEXT).max(NOTE),
-                    BinaryKind::Data if data.starts_with(PDF) => document(data),
-                    BinaryKind::Data => (bytes(data) / BYTES_PER_TOKEN).max(NOTE),
-                });
-            });
-        }
-        add(text.get(counted..).unwrap_or_default());
-        cost
-    }
-
-    /// Returns the cost of a file, in tokens. `data` is its Base64 or its data URL. `unread` is the cost of a file that
-    /// is given by a URL.
-    pub(crate) fn file(self, data: &str, unread: u64) -> u64 {
-        let data = base64_of(data);
-        match self {
-            Self::Before => unread,
-            Self::Now if data.is_empty() => unread,
-            Self::Now if data.starts_with(PDF) => document(data),
-            Self::Now if is_text(data) => (bytes(data) / BYTES_OF_TEXT).max(NOTE),
-            Self::Now => (bytes(data) / BYTES_PER_TOKEN).max(IMAGE),
-        }
+/// Returns the cost of a file, in tokens. `data` is its Base64 or its data URL. `unread` is the cost of a file that is
+/// given by a URL.
+pub(crate) fn file(data: &str, unread: u64) -> u64 {
+    let data = base64_of(data);
+    match data {
+        "" => unread,
+        _ if data.starts_with(PDF) => document(data),
+        _ if is_text(data) => (bytes(data) / BYTES_OF_TEXT).max(NOTE),
+        _ => (bytes(data) / BYTES_PER_TOKEN).max(IMAGE),
     }
 }
 
@@ -329,9 +310,8 @@ pub(crate) mod tests {
             let pdf = pdf(pages, packed);
             assert_eq!(pdf_pages(&pdf), Some(pages as u64), "{packed}");
             let url = format!("data:application/pdf;base64,{pdf}");
-            let cost = MediaRules::Now.file(&url, IMAGE);
+            let cost = file(&url, IMAGE);
             assert_eq!(cost, 3_000 * pages as u64);
-            assert_eq!(MediaRules::Before.file(&url, IMAGE), IMAGE);
         }
         for none in [
             "",
@@ -345,21 +325,18 @@ pub(crate) mod tests {
     #[test]
     fn a_document_that_cannot_be_read_costs_by_its_bytes() {
         let sealed = format!("%PDF-1.7 <</Encrypt 3 0 R>> {}", "x".repeat(80_000));
-        assert_eq!(
-            MediaRules::Now.file(&encode(sealed.as_bytes()), IMAGE),
-            60_000
-        );
+        assert_eq!(file(&encode(sealed.as_bytes()), IMAGE), 60_000);
     }
 
     #[test]
     fn files_cost_by_what_they_are() {
         let words = encode("Ein Satz über Gärten. ".repeat(500).as_bytes());
-        let cost = MediaRules::Now.file(&words, IMAGE);
+        let cost = file(&words, IMAGE);
         assert_eq!(cost, words.len() as u64 / 4 * 3 / 4);
         let sound = encode(&[0xff, 0xfb, 0x90, 0].repeat(500_000));
-        assert_eq!(MediaRules::Now.file(&sound, IMAGE), 4_000);
-        assert_eq!(MediaRules::Now.file(&sound[..400], IMAGE), IMAGE);
-        assert_eq!(MediaRules::Now.file("", 7), 7);
+        assert_eq!(file(&sound, IMAGE), 4_000);
+        assert_eq!(file(&sound[..400], IMAGE), IMAGE);
+        assert_eq!(file("", 7), 7);
     }
 
     #[test]
@@ -367,7 +344,7 @@ pub(crate) mod tests {
         let data = "aB3/".repeat(1_000);
         let cost = |json: &str| {
             let mut words = String::new();
-            let cost = MediaRules::Now.json(json, &mut |piece| words.push_str(piece));
+            let cost = super::json(json, &mut |piece| words.push_str(piece));
             (cost, words)
         };
         let picture = format!(r#"{{"result":"iVBORw0KGgo{data}","id":"x"}}"#);
@@ -377,7 +354,7 @@ pub(crate) mod tests {
         );
         let sealed = format!(r#"{{"encrypted_content":"{data}"}}"#);
         assert_eq!(cost(&sealed).0, 750);
-        assert_eq!(MediaRules::Now.reasoning(&data, &mut |_| panic!()), 750);
+        assert_eq!(reasoning(&data, &mut |_| panic!()), 750);
         let sound = format!(r#"{{"blob":"{data}"}}"#);
         assert_eq!(cost(&sound).0, 10);
         let document = format!(
@@ -385,8 +362,5 @@ pub(crate) mod tests {
             pdf(4, true)
         );
         assert_eq!(cost(&document).0, 12_000);
-        let mut whole = String::new();
-        let before = MediaRules::Before.json(&picture, &mut |piece| whole.push_str(piece));
-        assert_eq!((before, whole), (0, picture));
     }
 }

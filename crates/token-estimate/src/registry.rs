@@ -2,8 +2,6 @@
 
 use std::sync::Arc;
 
-use crate::calibrated::Version3;
-use crate::former::Former;
 use crate::{Calibrated, Error, HeuristicEstimator, TokenEstimator};
 
 /// Default estimator for new conversations.
@@ -26,26 +24,13 @@ fn shared(estimator: impl TokenEstimator + 'static) -> Arc<dyn TokenEstimator> {
     Arc::new(estimator)
 }
 
-/// Returns the former versions of the estimators of this build.
-fn former() -> impl Iterator<Item = Arc<dyn TokenEstimator>> {
-    let former = Calibrated::ALL.map(|family| shared(Version3(family)));
-    let former = former
-        .into_iter()
-        .chain(Calibrated::ALL.map(|one| shared(Former(one))));
-    #[cfg(feature = "exact")]
-    let former = former.chain(crate::Exact::ALL.map(|one| shared(Former(one))));
-    former.chain(HeuristicEstimator::ALL.map(|one| shared(Former(one))))
-}
-
-/// Returns the estimator with a name such as `calibrated`, or with an id such as `calibrated@5`. The id of an earlier
-/// version is accepted too, because stored token counts may come from it.
+/// Returns the estimator with a name such as `calibrated`, or with an id such as `calibrated@5`.
 ///
 /// # Errors
 ///
 /// [`UnknownEstimator`](crate::ErrorKind::UnknownEstimator) for any other text; the message lists the known names.
 pub fn estimator(name_or_id: &str) -> Result<Arc<dyn TokenEstimator>, Error> {
     all()
-        .chain(former())
         .find(|estimator| {
             let id = estimator.id();
             id.name() == name_or_id || id.as_str() == name_or_id
@@ -69,7 +54,47 @@ pub fn estimator_names() -> impl Iterator<Item = &'static str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ErrorKind;
+    use crate::media::tests::pdf;
+    use crate::{ErrorKind, MessageParts, PartView, Role};
+
+    fn cost(estimator: &dyn TokenEstimator, part: PartView<'_>) -> u64 {
+        estimator.message(&MessageParts::new(Role::Assistant, &[part]))
+    }
+
+    #[test]
+    fn base64_is_never_text() {
+        let data = "aB3/".repeat(10_000);
+        let json = format!(r#"{{"type":"image_generation_call","result":"iVBORw0KGgo{data}"}}"#);
+        let sound = format!(r#"{{"type":"resource","resource":{{"blob":"{data}"}}}}"#);
+        let text = format!("data:image/png;base64,{data}");
+        let one = [PartView::Text(&text)];
+        let result = PartView::ToolResult {
+            call_id: "c",
+            name: None,
+            content: &one,
+            is_error: false,
+        };
+        for estimator in all() {
+            for part in [PartView::Other(&json), PartView::Other(&sound), result] {
+                let cost = cost(&*estimator, part);
+                assert!(cost < 1_800, "{}: {cost}", estimator.id());
+            }
+        }
+    }
+
+    #[test]
+    fn documents_cost_by_their_pages() {
+        let (short, long) = (pdf(1, true), pdf(90, true));
+        for estimator in all() {
+            let pages = |pdf| cost(&*estimator, PartView::File { data: pdf });
+            assert_eq!(
+                pages(&long) - pages(&short),
+                89 * 3_000,
+                "{}",
+                estimator.id()
+            );
+        }
+    }
 
     #[test]
     fn names_and_ids_resolve_to_their_estimator() {

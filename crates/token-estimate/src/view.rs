@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use crate::media::MediaRules;
+use crate::media;
 
 /// Author of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -131,11 +131,11 @@ impl<'a> PartView<'a> {
 
     /// Calls `add` with the texts of the part that are counted, and returns the cost of the binary data in them, in
     /// tokens. Tool results, images and files have no texts and other rules.
-    pub(crate) fn counted(&self, rules: MediaRules, add: &mut dyn FnMut(&str)) -> u64 {
+    pub(crate) fn counted(&self, add: &mut dyn FnMut(&str)) -> u64 {
         match *self {
-            Self::Text(text) => rules.text(text, add),
-            Self::Other(json) => rules.json(json, add),
-            Self::Reasoning(text) => rules.reasoning(text, add),
+            Self::Text(text) => media::text(text, add),
+            Self::Other(json) => media::json(json, add),
+            Self::Reasoning(text) => media::reasoning(text, add),
             Self::ToolCall {
                 name, arguments, ..
             } => {

@@ -11,7 +11,7 @@ use crate::migration::{self, Migration};
 use crate::migrations::{self, INITIAL};
 use crate::mode::{Mode, root};
 use crate::postgres::{self, Templates};
-use crate::schema::{Doc, Object, POSTGRES, SQLITE, build, docs, files};
+use crate::schema::{Database, Doc, Object, POSTGRES, SQLITE, build, docs, files};
 
 /// The coefficients of the calibrated estimators, which `cargo research tokens` fits.
 const COEFFICIENTS: &str = "crates/token-estimate/src/calibrated/coefficients";
@@ -62,30 +62,33 @@ pub(crate) fn run(mode: Mode) -> anyhow::Result<()> {
     let (objects, docs) = (build(&source)?, docs(&source));
     let templates = Templates::read(source.iter().map(|(name, _)| name.as_str()))?;
     let expanded = format!("-- {PREAMBLE}.\n\n{}", templates.expand(&objects, &docs)?);
-    let postgres = postgres_migrations(&expanded)?;
+    let texts: Vec<&str> = source.iter().map(|(_, text)| text.trim_end()).collect();
+    let initial = format!("-- {PREAMBLE}.\n\n{}\n", texts.join("\n\n"));
     let mark = |m: &Migration| {
         let version = m.version;
         format!(
             "        mark: \"pragma application_id = {APPLICATION_ID}; pragma user_version = {version}\",\n"
         )
     };
+    let sqlite = migrations_of(SQLITE, &initial)?;
+    let postgres = migrations_of(POSTGRES, &expanded)?;
     let mut outputs = vec![
         (
             "crates/store-sql/src/tables.rs".to_owned(),
             tables(&objects, &docs, &templates)?,
         ),
-        (SQLITE.list(), list(&migration::all(SQLITE)?, mark)),
+        (SQLITE.list(), list(&sqlite, mark)),
         (POSTGRES.list(), list(&postgres, |_| String::new())),
         (
             "docs/schema.md".to_owned(),
             page(&objects, &docs, &templates),
         ),
     ];
-    if !migrations::is_released(POSTGRES, INITIAL)? {
-        outputs.push((
-            format!("{}/{INITIAL}", POSTGRES.migrations()),
-            expanded.clone(),
-        ));
+    for (database, text) in [(SQLITE, &initial), (POSTGRES, &expanded)] {
+        if !migrations::is_released(database, INITIAL)? {
+            let path = format!("{}/{INITIAL}", database.migrations());
+            outputs.push((path, text.clone()));
+        }
     }
     outputs.push((format!("{}/expanded.sql", POSTGRES.schema()), expanded));
     let sums = format!("{COEFFICIENTS}/SHA256SUMS");
@@ -96,16 +99,16 @@ pub(crate) fn run(mode: Mode) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The migrations of PostgreSQL. The first one is the expanded templates until it is released.
-fn postgres_migrations(expanded: &str) -> anyhow::Result<Vec<Migration>> {
-    let folder = POSTGRES.migrations();
+/// The migrations of a database. The first one is the whole schema until it is released.
+fn migrations_of(database: Database, initial: &str) -> anyhow::Result<Vec<Migration>> {
+    let folder = database.migrations();
     let mut found = if root().join(&folder).exists() {
         BTreeMap::from_iter(files(&folder)?)
     } else {
         BTreeMap::new()
     };
-    if !migrations::is_released(POSTGRES, INITIAL)? {
-        found.insert(INITIAL.to_owned(), expanded.to_owned());
+    if !migrations::is_released(database, INITIAL)? {
+        found.insert(INITIAL.to_owned(), initial.to_owned());
     }
     migration::number(&folder, found.into_iter().collect())
 }

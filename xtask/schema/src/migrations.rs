@@ -9,14 +9,14 @@ use crate::mode::{Mode, root};
 use crate::schema::{Database, POSTGRES, SQLITE, build, docs, files};
 use crate::{codegen, diff};
 
-/// The first migration of PostgreSQL. `cargo xtask codegen` writes it until it is released.
+/// The first migration. `cargo xtask codegen` writes it from the schema until it is released.
 pub(crate) const INITIAL: &str = "0001_initial.sql";
 
 pub(crate) fn run(words: &[&str], mode: Mode) -> anyhow::Result<()> {
     let text = "-- What changes, and why.\n";
     match words {
         ["new", name] => begin(SQLITE, name, text, mode),
-        ["new", "postgres", name] => begin_postgres(name, text, mode),
+        ["new", "postgres", name] => begin(POSTGRES, name, text, mode),
         ["diff", name] => draft(name, mode),
         ["list"] => list(),
         ["check"] => check(),
@@ -29,6 +29,12 @@ pub(crate) fn run(words: &[&str], mode: Mode) -> anyhow::Result<()> {
 
 fn begin(database: Database, name: &str, text: &str, mode: Mode) -> anyhow::Result<()> {
     ensure!(is_name(name), "{name}: a name is made of a-z, 0-9 and _");
+    ensure!(
+        is_released(database, INITIAL)?,
+        "{}/{INITIAL} is not released: change {} and run `cargo xtask codegen`, which writes it",
+        database.migrations(),
+        database.schema()
+    );
     let version = all(database)?.len() + 1;
     let path = format!("{}/{version:04}_{name}.sql", database.migrations());
     match mode {
@@ -38,16 +44,6 @@ fn begin(database: Database, name: &str, text: &str, mode: Mode) -> anyhow::Resu
         }
         _ => mode.apply(&path, text, "cargo xtask migrations new"),
     }
-}
-
-fn begin_postgres(name: &str, text: &str, mode: Mode) -> anyhow::Result<()> {
-    ensure!(
-        is_released(POSTGRES, INITIAL)?,
-        "{}/{INITIAL} is not released: change {} and run `cargo xtask codegen`, which writes it",
-        POSTGRES.migrations(),
-        POSTGRES.schema()
-    );
-    begin(POSTGRES, name, text, mode)
 }
 
 fn draft(name: &str, mode: Mode) -> anyhow::Result<()> {
@@ -91,8 +87,8 @@ fn check() -> anyhow::Result<()> {
         compare(&database.migrations(), &migrations, &lock(database)?)?;
         println!("{}: {} in order", database.migrations(), migrations.len());
     }
-    draft("", Mode::Check)?;
-    codegen::run(Mode::Check)
+    codegen::run(Mode::Check)?;
+    draft("", Mode::Check)
 }
 
 /// Released migrations are there, come first, and are as they were.

@@ -266,8 +266,8 @@ fn columns(table: &Object, by_tree: bool, doc: &Doc) -> String {
 fn ty(table: &str, column: &Column, words: &[String]) -> &'static str {
     let flag = check(words).is_some_and(|check| sql(check).contains(" in (0, 1)"));
     match (column.ty.as_str(), column.name.as_str()) {
-        ("integer", "tree" | "conversation" | "no") => "integer",
-        ("integer", "parent") if table == "conversation" => "integer",
+        ("integer", "tree" | "conversation") => "integer",
+        ("integer", "no" | "parent") if table == "conversation" => "integer",
         ("integer", _) if flag => "smallint",
         ("integer", _) => "bigint",
         ("text", _) => "text collate \"C\"",
@@ -369,7 +369,7 @@ mod tests {
                         create table u (\n  {columns}\n  primary key (no)\n);\n";
         let sql = expanded(source, template).unwrap();
         assert_eq!(sql.matches("tree integer not null,").count(), 1, "{sql}");
-        assert!(sql.contains("no integer not null,"), "{sql}");
+        assert!(sql.contains("no bigint not null,"), "{sql}");
     }
 
     #[test]

@@ -39,11 +39,6 @@ pub(crate) fn find(path: &Path) -> Option<(Shared, String)> {
 pub struct Image(BTreeMap<String, Vec<u8>>);
 
 impl Image {
-    /// Returns the image of a disk with one file.
-    pub fn of(name: &str, bytes: Vec<u8>) -> Self {
-        Self(BTreeMap::from([(name.to_owned(), bytes)]))
-    }
-
     /// Returns the name of a file that contains these bytes.
     pub fn find(&self, bytes: &[u8]) -> Option<&str> {
         let mut files = self.0.iter();

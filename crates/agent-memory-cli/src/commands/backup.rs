@@ -20,7 +20,7 @@ struct Report {
 pub(crate) async fn run(app: &mut App, args: &Backup) -> anyhow::Result<()> {
     let place = app.place()?;
     let path = file_of(&place)?;
-    // A database of an older version is updated first, as by every command.
+    // Says so if there is no database.
     app.open().await?;
     let copied = app.sqlite_options().backup(path, &args.file).await;
     let copied = copied.map_err(agent_memory::Error::from)?;

@@ -259,7 +259,7 @@ async fn open(
     progress: &Arc<Progress>,
 ) -> anyhow::Result<Memory> {
     if args.dry_run || !app.place()?.exists() {
-        let opened = app.open_to_read(|| writers.apply(Memory::builder(), progress));
+        let opened = app.open_to_read(writers.apply(Memory::builder(), progress));
         return opened
             .await
             .map_err(|error| neither(app, error, &args.target));
@@ -548,7 +548,7 @@ async fn open_for_dry_run(
     file: &str,
 ) -> anyhow::Result<Session> {
     if app.place()?.exists() {
-        let memory = app.open_to_read(&builder).await?;
+        let memory = app.open_to_read(builder()).await?;
         if let Some(stored) = memory.session_of(transcript).await? {
             let (session, new) = (stored.session, stored.new_entries);
             if new > 0 {

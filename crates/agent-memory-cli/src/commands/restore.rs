@@ -123,22 +123,10 @@ pub(crate) async fn run(app: &mut App, args: &Restore) -> anyhow::Result<()> {
     }
     let options = app.sqlite_options();
     let backup = options.clone().read_only().open(&args.file).await;
-    let verified = match backup {
-        Ok(store) => Some(verified(&file, store).await?),
-        // It is verified after the copy is updated: the backup itself does not change.
-        Err(error) if error.kind() == ErrorKind::OlderSchema => None,
-        Err(error) => return Err(agent_memory::Error::from(error).into()),
-    };
+    let verified = verified(&file, backup.map_err(agent_memory::Error::from)?).await?;
     place.prepare()?;
     let restore = options.begin_restore(&args.file, path).await;
     let mut restore = restore.map_err(agent_memory::Error::from)?;
-    let verified = match verified {
-        Some(verified) => verified,
-        None => {
-            let copy = restore.open_copy().await;
-            self::verified(&file, copy.map_err(agent_memory::Error::from)?).await?
-        }
-    };
     let replaced = match restore.compare().await {
         Ok(replaced) => Some(replaced),
         Err(error) if error.kind() == ErrorKind::Corrupt => {

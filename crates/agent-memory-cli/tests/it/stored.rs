@@ -1,4 +1,4 @@
-//! Databases that earlier versions wrote. Each opens, verifies, and returns its recorded content.
+//! Databases that the program wrote and that are kept. Each opens, verifies, and returns its recorded content.
 //!
 //! `NAME.json` next to a database is the recorded content. If the record is missing, it is written and the test fails
 //! once, so that a new record is not mistaken for an old one.
@@ -103,68 +103,4 @@ fn a_changed_value_is_found() {
         json!({"a": [1, {"b": 4}]}),
     );
     covers(&held, &recorded, "x");
-}
-
-#[test]
-fn extracts_of_an_older_version_are_rewritten_once() {
-    for compacts in [false, true] {
-        let home = Home::new();
-        let copy = home.path().join("copy.db");
-        std::fs::copy(folder().join("0001.sqlite"), &copy).unwrap();
-        let store = format!("sqlite:{}", copy.display());
-        let json = |words: &[&str]| home.json(&[&["--store", &store], words].concat());
-        let sessions = json(&["sessions"])["sessions"].clone();
-        let names = sessions.as_array().unwrap().iter();
-        let mut found = 0;
-        for name in names.map(|session| session["session"].as_str().unwrap()) {
-            let planned = json(&["redo", name, "--extracts", "--dry-run"]);
-            if compacts {
-                json(&["compact", name, "--mode", "full"]);
-            } else {
-                let redone = json(&["redo", name, "--extracts"]);
-                assert_eq!(
-                    redone["provisional"]["found"],
-                    planned["provisional"]["found"]
-                );
-                assert_eq!(redone["calls"], 0);
-                assert_eq!(redone["verify"]["ok"], true);
-            }
-            found += planned["provisional"]["found"].as_u64().unwrap();
-            let again = json(&["redo", name, "--extracts"]);
-            assert_eq!(again["provisional"]["found"], 0, "{again}");
-        }
-        assert!(found > 10, "{found}");
-        assert_eq!(json(&["verify"])["ok"], true);
-    }
-}
-
-#[test]
-fn the_index_of_an_older_database_is_made_and_found_complete() {
-    let database = folder().read_dir().unwrap().filter_map(Result::ok);
-    let mut databases: Vec<PathBuf> = database
-        .map(|file| file.path())
-        .filter(|path| path.extension().is_some_and(|end| end == "sqlite"))
-        .collect();
-    databases.sort();
-    let home = Home::new();
-    let copy = home.path().join("copy.db");
-    std::fs::copy(&databases[0], &copy).unwrap();
-    let store = format!("sqlite:{}", copy.display());
-    let json = |words: &[&str]| home.json(&[&["--store", &store], words].concat());
-    let mut indexed = 0;
-    for session in json(&["sessions"])["sessions"].as_array().unwrap() {
-        let name = session["session"].as_str().unwrap();
-        let before = json(&["grep", name, "the", "--mode", "literal"]);
-        let made = json(&["index", name]);
-        assert_eq!(json(&["index", name])["messages"], 0);
-        assert_eq!(
-            json(&["index", name, "--rebuild"])["messages"],
-            made["messages"]
-        );
-        indexed += made["messages"].as_u64().unwrap();
-        let after = json(&["grep", name, "the", "--mode", "literal"]);
-        assert_eq!(after["hits"], before["hits"]);
-    }
-    assert!(indexed > 0);
-    assert_eq!(json(&["verify"])["ok"], true);
 }

@@ -174,7 +174,7 @@ impl<'a> Comparison<'a> {
         };
         for at in (0..log.len()).filter(|at| is_timed(log, *at)) {
             let read = log.entry(at).map_err(|error| unreadable(log, &error))?;
-            if let Some(time) = read.and_then(|read| read.message.created_at.known()) {
+            if let Some(time) = read.and_then(|message| message.created_at.known()) {
                 compared.timed.entry(time).or_default().push(at);
             }
         }
@@ -221,10 +221,7 @@ impl<'a> Comparison<'a> {
         {
             self.tell(made, entry);
         }
-        // Earlier versions read some messages as notes.
-        let next = self.messages.get(self.whole.same.len());
-        let next = next.and_then(|at| self.log.head(*at)?.id);
-        if entry.kind != EntryKind::Message && (next.is_none() || next != id) {
+        if entry.kind != EntryKind::Message {
             return Ok(());
         }
         if let Some(at) = self.messages.get(self.whole.same.len())
@@ -586,10 +583,10 @@ pub(super) fn is_same(log: &SessionLog, at: usize, entry: &LogEntry) -> Result<b
         return Ok(true);
     }
     let read = log.entry(at).map_err(|error| unreadable(log, &error))?;
-    Ok(read.is_some_and(|read| {
-        (head.by_place || read.message.created_at == entry.created_at)
+    Ok(read.is_some_and(|message| {
+        (head.by_place || message.created_at == entry.created_at)
             && !is_erased(entry)
-            && read.message.has_same_values(entry)
+            && message.has_same_values(entry)
     }))
 }
 

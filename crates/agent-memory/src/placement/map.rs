@@ -7,7 +7,7 @@ use memory_model::{ConversationId, EntryKind, Seq, SessionKey};
 use memory_store::{Conversation, Origin as StoredOrigin};
 use message_formats::{Origin, SessionBuilder, SessionLog};
 
-use super::source::{Place, course, own_id};
+use super::source::{Place, own_id};
 
 /// A session that an import writes: its branch, and the records of the source that become its entries.
 pub(super) struct Row {
@@ -140,34 +140,6 @@ impl Map {
     pub(super) fn knows(&self, log: &SessionLog) -> bool {
         let mut ids = log.heads().filter_map(|head| own_id(&head));
         ids.any(|id| self.owners.contains_key(id))
-    }
-
-    /// Returns the records that earlier versions did not read and that can no longer be inserted: the records are not
-    /// stored, and a neighbouring record is. They do not make a conversation differ from the stored one.
-    pub(super) fn passed_over(&self, family: &[&SessionLog]) -> HashSet<Place> {
-        let mut gone = HashSet::new();
-        let is_known = |place: &Place| {
-            let id = place.id(family);
-            id.is_some_and(|id| self.owners.contains_key(id))
-        };
-        for index in (0..family.len()).filter(|_| !self.owners.is_empty()) {
-            let places = course(family, index);
-            for (at, place) in places.iter().enumerate() {
-                if place.log != index || !place.was_passed_over(family) || is_known(place) {
-                    continue;
-                }
-                let (before, behind) = places.split_at(at);
-                let mut next = behind.iter().filter(|next| !next.was_passed_over(family));
-                let mut last = before.iter().rev();
-                let neighbour = next
-                    .next()
-                    .or_else(|| last.find(|last| !last.was_passed_over(family)));
-                if neighbour.is_some_and(is_known) {
-                    gone.insert(*place);
-                }
-            }
-        }
-        gone
     }
 
     /// Returns whether a record is a note without an id that another branch has. The note belongs to no branch in

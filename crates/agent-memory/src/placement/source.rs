@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
-use memory_model::{EntryKind, LogEntry, Message, Part, SessionKey};
-use message_formats::{EarlierReading, EntryHead, Origin, SessionLog};
+use memory_model::{EntryKind, LogEntry, Message, SessionKey};
+use message_formats::{EntryHead, Origin, SessionLog};
 
 use super::by_place::{self, is_erased};
 use crate::error::Result;
@@ -30,15 +30,9 @@ pub(super) fn is_same(message: &Message, entry: &LogEntry) -> bool {
     if message.external_id != entry.external_id {
         return false;
     }
-    let is_read = |message: &Message| {
-        let unread = |part: &Part| matches!(part, Part::Unknown { .. });
-        !message.parts.iter().any(unread)
-    };
-    // A part that this version does not know may be read by another version, so the texts cannot be compared.
-    let is_comparable = is_read(message) && is_read(entry) && !is_erased(entry);
     let is_made = |id: &String| message_formats::is_made_id(id);
     message.external_id.as_ref().is_none_or(is_made)
-        || !is_comparable
+        || is_erased(entry)
         || (message.role == entry.role && message.text() == entry.text())
 }
 
@@ -63,7 +57,7 @@ impl Place {
         self.head(family)?.id
     }
 
-    /// Returns whether the record is the same as an entry of a log, as read by this version or by earlier versions.
+    /// Returns whether the record is the same as an entry of a log.
     pub(super) fn is(&self, family: &[&SessionLog], entry: &LogEntry) -> Result<bool> {
         let Some(log) = family.get(self.log) else {
             return Ok(false);
@@ -74,15 +68,7 @@ impl Place {
         let read = log
             .entry(self.at)
             .map_err(|error| unreadable(log, &error))?;
-        Ok(read.is_some_and(|read| {
-            let was = read.earlier.as_deref();
-            is_same(&read.message, entry)
-                || matches!(was, Some(EarlierReading::Entry(was)) if is_same(was, entry))
-        }))
-    }
-
-    pub(super) fn was_passed_over(&self, family: &[&SessionLog]) -> bool {
-        self.head(family).is_some_and(|head| head.passed_over)
+        Ok(read.is_some_and(|message| is_same(&message, entry)))
     }
 }
 

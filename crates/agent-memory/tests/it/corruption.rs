@@ -206,8 +206,8 @@ const CASES: &[Case] = &[
     case(
         "the conversation's estimator is another",
         ViolationKind::EstimatorMixed,
-        "koda@1 gives",
-        "update conversation set estimator = 'koda@1' where no = 1",
+        "koda@2 gives",
+        "update conversation set estimator = 'koda@2' where no = 1",
     ),
     case(
         "the conversation's estimator is unknown",

@@ -23,7 +23,6 @@ mod corruption;
 mod databases;
 mod demonstration;
 mod documents;
-mod earlier_readings;
 mod embedding;
 mod engine;
 mod erasure;

@@ -501,25 +501,6 @@ async fn sources_that_name_no_session_are_one_only_where_one_begins_the_other() 
 }
 
 #[tokio::test]
-async fn what_older_programs_took_for_one_source_is_known() {
-    let (one, two) = (plain("system hi yes"), plain("system hello yes"));
-    let memory = memory().open().await.unwrap();
-    let key = parse(&one).sessions[0].key.clone();
-    let session = memory.session(key).await.unwrap();
-    for source in [&one, &two] {
-        let messages = parse(source).sessions.remove(0).messages;
-        let _ = session.ingest_batch(messages).await.unwrap();
-    }
-    let known = told(&memory).await;
-    for source in [&one, &two, &plain("system hi"), &plain("system hello")] {
-        assert_eq!(import(&memory, source).await.1, 0);
-    }
-    assert_eq!(told(&memory).await, known);
-    // A source that was never imported becomes a session of its own.
-    assert_eq!(import(&memory, &plain("system hello yes and")).await.1, 4);
-}
-
-#[tokio::test]
 async fn ids_of_its_own_do_not_make_two_plain_sources_one() {
     let numbered = |texts: &str| {
         let lines = plain(texts);
@@ -777,4 +758,34 @@ async fn an_import_gives_up_if_another_process_always_appends_first() {
             .iter()
             .all(|entry| entry.text().starts_with("message"))
     );
+}
+
+/// Lines with queued words, attachments, a client's error, half a surrogate pair, and a time in another form.
+const GROWING: &[&str] = &[
+    r#"{"type":"user","uuid":"u0","sessionId":"s","timestamp":"2026-05-04T10:00:00Z","isCompactSummary":true,"message":{"role":"user","content":"what was"}}"#,
+    r#"{"type":"user","uuid":"u1","sessionId":"s","timestamp":1780000000,"message":{"role":"user","content":"start \ud83d"}}"#,
+    r#"{"type":"queue-operation","operation":"enqueue","sessionId":"s","content":"use gas"}"#,
+    r#"{"type":"queue-operation","operation":"remove","sessionId":"s"}"#,
+    r#"{"type":"attachment","uuid":"q1","sessionId":"s","attachment":{"type":"queued_command","prompt":"and oil"}}"#,
+    r#"{"type":"attachment","uuid":"q2","sessionId":"s","attachment":{"type":"hook_additional_context","content":["be brief"],"hookName":"x"}}"#,
+    r#"{"type":"assistant","uuid":"e1","sessionId":"s","isApiErrorMessage":true,"message":{"id":"e","role":"assistant","content":[{"type":"text","text":"API Error"}]}}"#,
+    r#"{"type":"assistant","uuid":"a1","sessionId":"s","message":{"id":"a","role":"assistant","content":[{"type":"text","text":"done"}]}}"#,
+    r#"{"type":"queue-operation","operation":"enqueue","sessionId":"s","content":"and coal"}"#,
+    r#"{"type":"queue-operation","operation":"remove","sessionId":"s"}"#,
+    r#"{"type":"user","uuid":"u9","sessionId":"s","message":{"role":"user","content":"end"}}"#,
+];
+
+/// An import line by line, as by a hook for a growing file, stores all entries in the order of the file.
+#[tokio::test]
+async fn a_file_that_grows_is_stored_as_a_whole_one() {
+    let memory = memory().open().await.unwrap();
+    for count in 1..=GROWING.len() {
+        let report = memory.import(&parse(&GROWING[..count].join("\n"))).await;
+        let sessions = report.unwrap().sessions;
+        assert!(sessions.iter().all(|session| session.conflicts == 0));
+    }
+    let session = memory.get_session("s").await.unwrap();
+    let stored = session.entries().await.unwrap();
+    let stored: Vec<_> = stored.iter().map(|entry| entry.message.clone()).collect();
+    assert_eq!(stored, parse(&GROWING.join("\n")).sessions[0].messages);
 }

@@ -4,6 +4,7 @@
 mod before;
 mod crash;
 mod erased;
+mod extracts;
 mod failing;
 mod fit;
 mod gated;

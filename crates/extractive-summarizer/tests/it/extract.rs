@@ -325,23 +325,6 @@ fn a_short_answer_is_told_with_what_it_answers_at_every_level() {
 }
 
 #[test]
-fn lines_of_older_extracts_that_others_tell_better_are_left_out() {
-    let log = fixtures::entries(work());
-    let range = SeqRange::new(Seq(1), Seq(18)).unwrap();
-    let inner = extract(&log, 1_200);
-    let (header, rest) = inner.split_once('\n').unwrap();
-    let old = format!(
-        "{header}\nAsked last: [15] push\nWhere it stands: no answer yet\n{rest}\n\
-         Names in 4+ messages: LexerState parse_block\nAlso named: E0502, next_token"
-    );
-    let source = [summary(range, &old)];
-    let text = summarizer().extract(&source, 1_200, &HeuristicEstimator::Bytes4);
-    for gone in ["Asked last", "Where it stands", "LexerState", "next_token"] {
-        assert!(!text.contains(gone), "{gone}: {text}");
-    }
-}
-
-#[test]
 fn an_edit_says_what_it_changed_and_a_refusal_what_it_refused() {
     let text = extract(&fixtures::entries(work()), 1_200);
     assert!(

@@ -6,8 +6,8 @@ use memory_model::{
 use serde_json::value::RawValue;
 
 use super::calls::Calls;
-use crate::blocks::{Blocks, Dialect};
-use crate::raw::{Member, MetaBuilder, RawObject, Reading, list, string, text};
+use crate::blocks::Dialect;
+use crate::raw::{Member, MetaBuilder, RawObject, list, string, text};
 use crate::session::unknown;
 
 /// Keys of a part that can be missing.
@@ -28,8 +28,7 @@ pub(crate) fn parts(
     extras: &mut MetaBuilder,
 ) -> Option<Vec<Part>> {
     let mut found = Vec::new();
-    let reading = Reading::Now;
-    Parts { reading, calls }.content(value, &mut found, extras)?;
+    Parts::new(calls).content(value, &mut found, extras)?;
     let mut out: Vec<Part> = Vec::with_capacity(found.len());
     for part in found {
         match (out.last_mut(), part) {
@@ -52,13 +51,22 @@ pub(crate) fn attach(content: &mut ResultContent, part: Part) {
     *content = ResultContent::Parts(parts);
 }
 
-/// Reads parts with one version of the reading.
+/// Reads the parts of a message.
 pub(super) struct Parts<'a> {
-    pub(super) reading: Reading,
     pub(super) calls: &'a mut Calls,
+    /// Whether a part came in the shape of a provider's interface.
+    pub(super) is_of_others: bool,
 }
 
-impl Parts<'_> {
+impl<'a> Parts<'a> {
+    pub(super) fn new(calls: &'a mut Calls) -> Self {
+        let is_of_others = false;
+        Self {
+            calls,
+            is_of_others,
+        }
+    }
+
     /// Reads content: a string, or a list of parts and strings. Members that a part cannot hold are added to `extras`,
     /// under the part's index.
     pub(super) fn content(
@@ -67,14 +75,31 @@ impl Parts<'_> {
         out: &mut Vec<Part>,
         extras: &mut MetaBuilder,
     ) -> Option<()> {
-        let reading = self.reading;
-        content(value, reading, out, extras, |item, out, extra| {
-            let found = match reading {
-                Reading::First => None,
-                Reading::Now => self.gemini(item, out, extra),
-            };
-            out.push(found.unwrap_or_else(|| part(item, reading, extra)));
+        content(value, out, extras, |item, out, extra| {
+            let found = self.gemini(item, out, extra);
+            let part = found.unwrap_or_else(|| self.part(item, extra));
+            out.push(part);
         })
+    }
+
+    /// Reads a part.
+    ///
+    /// Optional members that are `null` are added to `extra`. With them the part would be an unknown one, and a result
+    /// would lose its call. Members that other programs add are also added to `extra`.
+    fn part(&mut self, item: &RawValue, extra: &mut MetaBuilder) -> Part {
+        let read = part_from_raw(item);
+        if !matches!(read, Part::Unknown { .. }) {
+            return read;
+        }
+        let Some(object) = RawObject::parse(item.get()).filter(|object| !object.repeats()) else {
+            return read;
+        };
+        if let Some(part) = without_nulls(item, &object, extra) {
+            return part;
+        }
+        let part = of_others(&object, 1, extra);
+        self.is_of_others |= part.is_some();
+        part.unwrap_or(read)
     }
 
     /// Reads a part in Gemini's shape, which has no `type`. A signature becomes reasoning before its part.
@@ -103,7 +128,7 @@ impl Parts<'_> {
         let (mut found, mut rest) = (MetaBuilder::default(), MetaBuilder::default());
         let part = if let Some(value) = object.present("text") {
             known.push("text");
-            let text = text(value, TEXT, self.reading, &mut found)?;
+            let text = text(value, TEXT, &mut found)?;
             match object.is_true("thought") {
                 true => {
                     known.push("thought");
@@ -153,7 +178,7 @@ impl Parts<'_> {
             out.push(Part::Reasoning { text, signature });
         }
         extra.take(found);
-        extra.revised = true;
+        self.is_of_others = true;
         Some(part)
     }
 }
@@ -162,21 +187,14 @@ impl Parts<'_> {
 pub(crate) fn result(
     call_id: String,
     value: Option<&RawValue>,
-    reading: Reading,
     blocks: &mut MetaBuilder,
 ) -> Option<Part> {
     let mut extras = MetaBuilder::default();
     let mut parts = Vec::new();
     if let Some(value) = value {
-        content(
-            value,
-            reading,
-            &mut parts,
-            &mut extras,
-            |item, out, extra| {
-                out.push(inner_part(item, reading, extra));
-            },
-        )?;
+        content(value, &mut parts, &mut extras, |item, out, extra| {
+            out.push(inner_part(item, extra));
+        })?;
     }
     let content = match parts.as_slice() {
         [] if value.is_none() => ResultContent::Text(String::new()),
@@ -236,7 +254,6 @@ pub(crate) fn linked_media(media_type: Option<&str>, url: &str) -> Part {
 /// are added to `extras`, under its index.
 fn content(
     value: &RawValue,
-    reading: Reading,
     out: &mut Vec<Part>,
     extras: &mut MetaBuilder,
     mut put: impl FnMut(&RawValue, &mut Vec<Part>, &mut MetaBuilder),
@@ -246,7 +263,7 @@ fn content(
         match item.get().as_bytes().first() {
             Some(b'{') => put(item, out, &mut extra),
             _ => {
-                let text = text(item, TEXT, reading, &mut extra);
+                let text = text(item, TEXT, &mut extra);
                 out.push(text.map_or_else(|| unknown(item.get()), Part::text));
             }
         }
@@ -259,23 +276,6 @@ fn content(
         _ => out.push(unknown(value.get())),
     }
     Some(())
-}
-
-/// Reads a part.
-///
-/// Optional members that are `null` are added to `extra`. With them the part would be an unknown one, and a result
-/// would lose its call. Members that other programs add are also added to `extra`.
-fn part(item: &RawValue, reading: Reading, extra: &mut MetaBuilder) -> Part {
-    let read = part_from_raw(item);
-    if !matches!(read, Part::Unknown { .. }) {
-        return read;
-    }
-    let Some(object) = RawObject::parse(item.get()).filter(|object| !object.repeats()) else {
-        return read;
-    };
-    without_nulls(item, &object, extra)
-        .or_else(|| of_others(&object, 1, reading, extra))
-        .unwrap_or(read)
 }
 
 /// Reads a part without its optional members that are `null`. These are added to `extra`.
@@ -300,20 +300,12 @@ fn without_nulls(item: &RawValue, object: &RawObject<'_>, extra: &mut MetaBuilde
 
 /// Reads a text, a picture or a file in the shape of a provider's interface. Members that the part cannot hold are
 /// added to `extra`.
-fn of_others(
-    object: &RawObject<'_>,
-    level: usize,
-    reading: Reading,
-    extra: &mut MetaBuilder,
-) -> Option<Part> {
-    if reading == Reading::First {
-        return None;
-    }
+fn of_others(object: &RawObject<'_>, level: usize, extra: &mut MetaBuilder) -> Option<Part> {
     let tag = object.string("type")?;
     let mut found = MetaBuilder::default();
     let part = match tag.as_str() {
         "text" | "input_text" | "output_text" => {
-            let text = text(object.get("text")?, TEXT, reading, &mut found)?;
+            let text = text(object.get("text")?, TEXT, &mut found)?;
             if tag != "text" {
                 found.extend(object.members.iter().filter(|member| member.name == "type"));
             }
@@ -356,19 +348,18 @@ fn of_others(
         }
         // Kimi Code's reasoning.
         "think" => {
-            let text = text(object.get("think")?, "\"think\"", reading, &mut found)?;
+            let text = text(object.get("think")?, "\"think\"", &mut found)?;
             found.extend(object.members.iter().filter(|member| member.name == "type"));
             found.extend(object.others(&["type", "think", "encrypted"]));
             let signature = object.string("encrypted");
             Part::Reasoning { text, signature }
         }
         "tool_use" | "tool_result" | "thinking" => {
-            Blocks::new(Dialect::Claude, reading).known(object, level, &mut found)?
+            Dialect::Claude.known(object, level, &mut found)?
         }
         _ => return None,
     };
     extra.take(found);
-    extra.revised = true;
     Some(part)
 }
 
@@ -434,13 +425,13 @@ fn url_media(url: &str, fallback: &str) -> Media {
 }
 
 /// Reads a part of a result.
-fn inner_part(item: &RawValue, reading: Reading, extra: &mut MetaBuilder) -> Part {
+fn inner_part(item: &RawValue, extra: &mut MetaBuilder) -> Part {
     let read = inner_part_from_raw(item);
     if !matches!(read, Part::Unknown { .. }) {
         return read;
     }
     RawObject::parse(item.get())
         .filter(|object| !object.repeats())
-        .and_then(|object| of_others(&object, 2, reading, extra))
+        .and_then(|object| of_others(&object, 2, extra))
         .unwrap_or(read)
 }

@@ -2,8 +2,8 @@
 
 use memory_model::{Media, MediaSource, Message, Part, Role};
 
-use crate::blocks::{Blocks, Dialect, set_meta};
-use crate::raw::{MetaBuilder, RawObject, Reading, list, string};
+use crate::blocks::{Dialect, set_meta};
+use crate::raw::{MetaBuilder, RawObject, list, string};
 
 /// Type of an attachment with a user's words.
 const QUEUED_COMMAND: &str = "queued_command";
@@ -53,7 +53,7 @@ pub(super) fn message(line: &RawObject<'_>) -> Option<Message> {
     let (role, parts, path): (Role, Vec<Part>, &[&str]) = match kind.as_str() {
         QUEUED_COMMAND => {
             let prompt = attachment.get("prompt")?;
-            let parts = Blocks::new(Dialect::Claude, Reading::Now).content(prompt, &mut blocks);
+            let parts = Dialect::Claude.content(prompt, &mut blocks);
             if parts.iter().all(is_blank) {
                 return None;
             }
@@ -69,7 +69,7 @@ pub(super) fn message(line: &RawObject<'_>) -> Option<Message> {
             _ => meta.add(member.key, member.value.get()),
         }
     }
-    meta.extend(line.inexact_time("timestamp", Reading::Now));
+    meta.extend(line.inexact_time("timestamp"));
     set_meta(&mut message, meta, MetaBuilder::default(), blocks);
     Some(message)
 }

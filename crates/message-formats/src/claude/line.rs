@@ -3,9 +3,9 @@
 use memory_model::{Message, Part, Role};
 
 use super::attachment;
-use crate::blocks::{Blocks, Dialect, only_results, set_meta};
+use crate::blocks::{Dialect, only_results, set_meta};
 use crate::json_lines::Line;
-use crate::raw::{MetaBuilder, RawObject, Reading, list, string};
+use crate::raw::{MetaBuilder, RawObject, list, string};
 use crate::session::{note, unknown};
 
 /// Keys of a line that have fields in its message.
@@ -24,8 +24,7 @@ pub(super) fn session_of(object: &RawObject<'_>) -> Option<String> {
 pub(super) fn prompt(line: &RawObject<'_>) -> Option<String> {
     let value = line.object("message")?.get("content")?;
     string(value).or_else(|| {
-        let blocks = Blocks::new(Dialect::Claude, Reading::Now);
-        let parts = blocks.content(value, &mut MetaBuilder::default());
+        let parts = Dialect::Claude.content(value, &mut MetaBuilder::default());
         match parts.as_slice() {
             [Part::Text { text }] => Some(text.clone()),
             _ => None,
@@ -33,27 +32,17 @@ pub(super) fn prompt(line: &RawObject<'_>) -> Option<String> {
     })
 }
 
-/// Reads a line without its time. Returns its message, and whether the first reading may have read the line
-/// differently. `only_trace` means that no message comes before the line.
-pub(super) fn read(
-    line: &Line<'_>,
-    tag: &str,
-    only_trace: bool,
-    reading: Reading,
-) -> (Message, bool) {
+/// Reads a line without its time. `only_trace` means that no message comes before the line.
+pub(super) fn read(line: &Line<'_>, tag: &str, only_trace: bool) -> Message {
     let object = &line.object;
     let is_summary = object.is_true("isCompactSummary");
-    let now = reading == Reading::Now;
     match tag {
         // Errors of the client are not the assistant's words.
-        "assistant" if now && object.is_true("isApiErrorMessage") => (whole(line, tag), true),
-        "user" if now && is_summary && only_trace => (message(line, tag, reading).0, true),
-        "user" | "assistant" if !is_summary => message(line, tag, reading),
-        "attachment" if now => match attachment::message(object) {
-            Some(message) => (message, true),
-            None => (whole(line, tag), false),
-        },
-        _ => (whole(line, tag), false),
+        "assistant" if object.is_true("isApiErrorMessage") => whole(line, tag),
+        "user" if is_summary && only_trace => message(line, tag),
+        "user" | "assistant" if !is_summary => message(line, tag),
+        "attachment" => attachment::message(object).unwrap_or_else(|| whole(line, tag)),
+        _ => whole(line, tag),
     }
 }
 
@@ -80,7 +69,7 @@ pub(super) fn repeat(line: &Line<'_>, tag: &str, entry: &str) -> Message {
 }
 
 /// Reads a `user` or `assistant` line.
-fn message(line: &Line<'_>, tag: &str, reading: Reading) -> (Message, bool) {
+fn message(line: &Line<'_>, tag: &str) -> Message {
     let role = if tag == "assistant" {
         Role::Assistant
     } else {
@@ -90,12 +79,12 @@ fn message(line: &Line<'_>, tag: &str, reading: Reading) -> (Message, bool) {
     let ambiguous = object.repeats_any(&["type", "message", "uuid", "isSidechain"]);
     let Some(inner) = object.object("message").filter(|_| !ambiguous) else {
         // The line has no readable message, or two of them. It is kept whole in its place.
-        return (Message::new(role, vec![unknown(line.text)]), false);
+        return Message::new(role, vec![unknown(line.text)]);
     };
     let mut blocks = MetaBuilder::default();
     let parts = match inner.get("content") {
         Some(value) if !inner.repeats_any(&["role", "content", "id"]) => {
-            Blocks::new(Dialect::Claude, reading).content(value, &mut blocks)
+            Dialect::Claude.content(value, &mut blocks)
         }
         _ => vec![unknown(line.text)],
     };
@@ -110,15 +99,14 @@ fn message(line: &Line<'_>, tag: &str, reading: Reading) -> (Message, bool) {
     let copied = repeats_content(object, &inner);
     let others = object.others(&CARRIED);
     outer.extend(others.filter(|member| !(copied && member.name == RESULT_COPY)));
-    outer.extend(object.inexact_time("timestamp", reading));
+    outer.extend(object.inexact_time("timestamp"));
     let carried: &[&str] = match message.response {
         Some(_) => &["role", "content", "id", "type"],
         None => &["role", "content"],
     };
     let rest = inner.rest(carried);
-    let revised = blocks.revised;
     set_meta(&mut message, outer, rest, blocks);
-    (message, revised)
+    message
 }
 
 /// Returns whether the line's copy of the result is, byte for byte, the content of its only block, a result.

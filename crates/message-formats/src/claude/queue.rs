@@ -9,9 +9,9 @@
 use memory_model::{Message, Part, Role};
 
 use crate::Report;
-use crate::blocks::{Blocks, Dialect, set_meta};
+use crate::blocks::{Dialect, set_meta};
 use crate::json_lines::Line;
-use crate::raw::{MetaBuilder, Reading};
+use crate::raw::MetaBuilder;
 
 /// Type of the lines that record how words enter and leave the queue.
 pub(super) const QUEUE: &str = "queue-operation";
@@ -214,14 +214,14 @@ fn queued(line: &Line<'_>) -> Option<Queued> {
     let object = &line.object;
     let content = object.present("content").filter(|_| !object.repeats())?;
     let mut blocks = MetaBuilder::default();
-    let parts = Blocks::new(Dialect::Claude, Reading::Now).content(content, &mut blocks);
+    let parts = Dialect::Claude.content(content, &mut blocks);
     let mut message = Message::new(Role::User, parts);
     if message.text().trim().is_empty() {
         return None;
     }
     let words = words_of(&message);
-    message.created_at = object.time("timestamp", Reading::Now).unwrap_or_default();
-    let meta = object.facts(&CARRIED, Reading::Now);
+    message.created_at = object.time("timestamp").unwrap_or_default();
+    let meta = object.facts(&CARRIED);
     set_meta(&mut message, meta, MetaBuilder::default(), blocks);
     Some(Queued {
         words,

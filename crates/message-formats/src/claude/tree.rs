@@ -5,8 +5,8 @@ use std::num::NonZeroU32;
 
 use memory_model::Part;
 
-use crate::blocks::{Blocks, Dialect, only_results};
-use crate::raw::{MetaBuilder, RawObject, Reading};
+use crate::blocks::{Dialect, only_results};
+use crate::raw::{MetaBuilder, RawObject};
 use crate::session::{Digest16, digest};
 
 /// Prefixes of texts that the program writes in the user's name for a command of the user.
@@ -130,8 +130,8 @@ impl LineKind {
             "user" => {
                 let inner = object.object("message");
                 let value = inner.as_ref().and_then(|message| message.get("content"));
-                let blocks = Blocks::new(Dialect::Claude, Reading::Now);
-                let parts = value.map(|value| blocks.content(value, &mut MetaBuilder::default()));
+                let parts =
+                    value.map(|value| Dialect::Claude.content(value, &mut MetaBuilder::default()));
                 let parts = parts.unwrap_or_default();
                 let text = parts.iter().find_map(|part| match part {
                     Part::Text { text } => Some(text.trim_start()),

@@ -5,7 +5,7 @@ use serde_json::value::RawValue;
 
 use super::{Reader, TOLD};
 use crate::chat::linked_media;
-use crate::raw::{MetaBuilder, RawObject, Reading, list, text};
+use crate::raw::{MetaBuilder, RawObject, list, text};
 use crate::session::{note, unknown};
 use crate::{SourceScope, SourceSummary};
 
@@ -32,9 +32,7 @@ impl Reader<'_> {
             return Some(());
         }
         let time = object.object("time");
-        let created_at = time
-            .as_ref()
-            .and_then(|time| time.time("created", Reading::Now));
+        let created_at = time.as_ref().and_then(|time| time.time("created"));
         let created_at = created_at.unwrap_or_default();
         let id = object.id("id");
         let number = self.report.lines;
@@ -132,7 +130,7 @@ impl Reader<'_> {
 /// Reads a message with one text, and the files that the user added to it.
 fn said(object: &RawObject<'_>, role: Role, synthetic: Option<&str>) -> Option<Message> {
     let mut extra = MetaBuilder::default();
-    let said = text(object.get("text")?, "\"text\"", Reading::Now, &mut extra)?;
+    let said = text(object.get("text")?, "\"text\"", &mut extra)?;
     let mut parts = vec![Part::text(said)];
     for file in object.get("files").and_then(list).unwrap_or_default() {
         parts.push(attached(file));
@@ -188,12 +186,12 @@ fn content_part(
 ) -> Option<(Part, Option<Message>)> {
     let read = match part.string("type")?.as_str() {
         "text" => {
-            let text = text(part.get("text")?, "\"text\"", Reading::Now, extra)?;
+            let text = text(part.get("text")?, "\"text\"", extra)?;
             extra.extend(part.others(&["type", "id", "text"]));
             (Part::Text { text }, None)
         }
         "reasoning" => {
-            let text = text(part.get("text")?, "\"text\"", Reading::Now, extra)?;
+            let text = text(part.get("text")?, "\"text\"", extra)?;
             extra.extend(part.others(&["type", "id", "text", "time"]));
             let state = part.object("native").or_else(|| part.object("state"));
             let signature = state.and_then(|state| state.string("signature"));
@@ -252,7 +250,7 @@ fn result(
     };
     let mut message = Message::new(Role::Tool, vec![result]);
     let end = part.object("time");
-    let end = end.and_then(|time| time.time("completed", Reading::Now));
+    let end = end.and_then(|time| time.time("completed"));
     message.created_at = end.unwrap_or(created_at);
     message.meta = state
         .rest(&["status", "input", "content", "error"])

@@ -1,7 +1,7 @@
 //! Claude Code's session files.
 
 use memory_model::{EntryKind, MediaSource, Message, Part, Role, Timestamp};
-use message_formats::{EarlierReading, Origin, SessionLog};
+use message_formats::{Origin, SessionLog};
 use outside_checks::raw_check::{Source, check};
 
 use crate::support::{export, read_str};
@@ -513,11 +513,6 @@ fn words_in_the_queue_are_named_until_a_line_says_that_they_were_sent() {
         message.meta.as_ref().unwrap().as_str(),
         r#"{"type":"queue-operation","operation":"enqueue","sessionId":"s1"}"#
     );
-    let id = message.external_id.as_ref().unwrap();
-    assert_eq!(
-        transcript.sessions[0].earlier[id],
-        EarlierReading::PassedOver
-    );
 }
 
 #[test]
@@ -697,13 +692,6 @@ fn a_clients_own_errors_are_notes() {
     let log = grown(&lines);
     assert_eq!(log.messages[1].kind, EntryKind::Note);
     assert!(export(&log).contains("API Error: 529"));
-    let Some(EarlierReading::Entry(first)) = log.earlier.get("e1") else {
-        panic!("{:?}", log.earlier)
-    };
-    assert_eq!(
-        (first.kind, first.text()),
-        (EntryKind::Message, "API Error: 529".to_owned())
-    );
 }
 
 #[test]
@@ -720,7 +708,6 @@ fn a_summary_that_a_file_begins_with_is_what_is_left() {
     ];
     let log = grown(&lines);
     assert_eq!(users_words(&log), ["what happened", "go on"]);
-    assert_eq!(log.earlier.keys().collect::<Vec<_>>(), ["u0"]);
     let lines = [user("u1", "", "go", ""), boundary, summary("u2")];
     assert_eq!(users_words(&grown(&lines)), ["go"]);
 }
@@ -742,7 +729,6 @@ fn half_a_surrogate_pair_leaves_texts_readable() {
     assert_eq!(content.text(), "due \u{fffd}");
     let exported = export(&log);
     assert_eq!(exported.matches(r"\ud83d").count(), 2);
-    assert_eq!(log.earlier.keys().collect::<Vec<_>>(), ["r1", "u1"]);
 }
 
 /// Returns the conversations of a source: key, ids of the messages, the parent and entry of a fork, and whether in use.
@@ -1116,12 +1102,6 @@ fn messages_that_a_compaction_writes_again_are_notes() {
         note("b4").contains("[shortened]"),
         "a result that differs is kept"
     );
-    for id in ["b1", "b2", "b3", "b4"] {
-        let Some(EarlierReading::Entry(was)) = log.earlier.get(id) else {
-            panic!("{id}")
-        };
-        assert_eq!(was.kind, EntryKind::Message);
-    }
     // Without a boundary before it, it is said.
     let without = read_str(&source.replace("compact_boundary", "turn_duration"));
     let mut logs = without.sessions.iter();
@@ -1170,9 +1150,6 @@ fn requests_in_a_sub_agents_file_are_the_sub_agents() {
     };
     assert_eq!(log.key.as_str(), "s1/ag1");
     assert_eq!((ids_said(log), log.notes()), (vec!["s1", "s2"], 1));
-    // Stores that know the file by its first reading have the note elsewhere.
-    let earlier: Vec<&EarlierReading> = log.earlier.values().collect();
-    assert_eq!(earlier, [&EarlierReading::PassedOver]);
 }
 
 #[test]
@@ -1326,7 +1303,6 @@ fn a_saved_output_is_a_note_behind_its_result() {
     };
     assert_eq!(note.text(), "line 1\nline 2\n");
     assert_eq!(note.external_id.as_deref(), Some("r1/output"));
-    assert_eq!(log.earlier["r1/output"], EarlierReading::PassedOver);
     let mut rest = log.messages.clone();
     rest.remove(3);
     assert_eq!(rest, before.sessions[0].messages);

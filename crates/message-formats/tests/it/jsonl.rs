@@ -3,7 +3,7 @@
 use memory_model::{
     EntryKind, Media, MediaSource, Message, Part, RawJson, ResultContent, Role, Timestamp,
 };
-use message_formats::{EarlierReading, ReadOptions, read};
+use message_formats::{ReadOptions, read};
 use outside_checks::raw_check::{Source, check};
 
 use crate::support::{export, read_str};
@@ -167,35 +167,23 @@ fn chat_lines_and_odd_lines_lose_nothing() {
 #[test]
 fn a_time_is_read_in_each_form_and_under_each_key() {
     let moment = Timestamp::parse("2026-05-28T20:26:40Z").unwrap();
-    for (time, revised) in [
-        (r#""created_at":"2026-05-28T20:26:40Z""#, false),
-        (r#""created_at":1780000000000"#, false),
-        (r#""created_at":1780000000"#, true),
-        (r#""created_at":1780000000.0"#, false),
-        (r#""created_at":1780000000000000"#, true),
-        (r#""created_at":"1780000000""#, false),
-        (r#""created_at":"2026-05-28 20:26:40""#, false),
-        (r#""timestamp":1780000000"#, false),
-        (r#""timestamp":"2026/05/28 20:26:40 UTC""#, false),
-        (
-            r#""created_at":null,"timestamp":"2026-05-28T22:26:40+02:00""#,
-            false,
-        ),
-        (r#""created_at":0,"timestamp":1780000000000"#, true),
+    for time in [
+        r#""created_at":"2026-05-28T20:26:40Z""#,
+        r#""created_at":1780000000000"#,
+        r#""created_at":1780000000"#,
+        r#""created_at":1780000000.0"#,
+        r#""created_at":1780000000000000"#,
+        r#""created_at":"1780000000""#,
+        r#""created_at":"2026-05-28 20:26:40""#,
+        r#""timestamp":1780000000"#,
+        r#""timestamp":"2026/05/28 20:26:40 UTC""#,
+        r#""created_at":null,"timestamp":"2026-05-28T22:26:40+02:00""#,
+        r#""created_at":0,"timestamp":1780000000000"#,
     ] {
         let line = format!(r#"{{"role":"user","content":"hi",{time}}}"#);
         let transcript = read_str(&line);
         let log = &transcript.sessions[0];
         assert_eq!(log.messages[0].created_at, moment, "{time}");
-        let first = log.earlier.values().next();
-        assert_eq!(first.is_some(), revised, "{time}");
-        if let Some(EarlierReading::Entry(first)) = first {
-            // But for the time it is the same.
-            assert_ne!(first.created_at, moment);
-            if !time.starts_with(r#""created_at":0"#) {
-                assert_eq!(first.meta, log.messages[0].meta);
-            }
-        }
         let again = read_str(&export(log));
         assert_eq!(again.sessions[0].messages, log.messages, "{time}");
     }
@@ -278,10 +266,6 @@ fn texts_and_pictures_of_providers_are_read_as_such() {
         );
         let meta = log.messages[0].meta.as_ref().unwrap().as_str();
         assert_eq!(meta, format!(r#"{{"blocks":{{"1":{kept}}}}}"#));
-        let Some(EarlierReading::Entry(first)) = log.earlier.values().next() else {
-            panic!("{part}")
-        };
-        assert!(matches!(first.parts[1], Part::Unknown { .. }) && first.meta.is_none());
         let exported = export(log);
         if !part.contains("source") && !part.contains("input_image") {
             check(
@@ -348,17 +332,4 @@ fn calls_without_ids_are_answered_by_their_names() {
     );
     assert!(log.messages[1].meta.is_none());
     assert_eq!(read_str(&export(log)).sessions[0].messages, log.messages);
-    let first: Vec<EntryKind> = log
-        .earlier
-        .values()
-        .map(|earlier| match earlier {
-            EarlierReading::Entry(entry) => entry.kind,
-            EarlierReading::PassedOver => panic!("{earlier:?}"),
-        })
-        .collect();
-    let notes = first
-        .iter()
-        .filter(|kind| **kind == EntryKind::Note)
-        .count();
-    assert_eq!((first.len(), notes), (5, 3));
 }

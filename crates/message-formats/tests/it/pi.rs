@@ -1,7 +1,7 @@
 //! pi's session files.
 
 use memory_model::{EntryKind, Part, ResultContent, Role, Timestamp};
-use message_formats::{EarlierReading, Origin, SourceScope};
+use message_formats::{Origin, SourceScope};
 use outside_checks::raw_check::{Source, check};
 
 use crate::support::{export, read_str};
@@ -162,15 +162,6 @@ fn what_extensions_say_counts_and_what_the_user_hides_does_not() {
     )
     .unwrap();
     assert!(exported.contains("TOKEN"));
-    let revised: Vec<&str> = log.earlier.keys().map(String::as_str).collect();
-    assert_eq!(revised, ["b", "c", "d", "f"]);
-    let Some(EarlierReading::Entry(first)) = log.earlier.get("f") else {
-        panic!("{:?}", log.earlier)
-    };
-    assert_eq!(
-        (first.kind, first.text()),
-        (EntryKind::Message, "cat\nTOKEN".to_owned())
-    );
 }
 
 #[test]

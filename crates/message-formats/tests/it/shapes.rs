@@ -2,7 +2,7 @@
 
 use memory_model::{EntryKind, Message, Part, ResultContent, Role};
 use message_formats::providers::Provider;
-use message_formats::{EarlierReading, ReadOptions, SessionLog, Transcript};
+use message_formats::{ReadOptions, SessionLog, Transcript};
 use serde_json::{Value, json};
 
 use crate::support::{export, read_str};
@@ -125,33 +125,6 @@ fn check(name: &str, session: &SessionLog) {
     );
 }
 
-/// Checks that a line of a role that the first reading did not know was a system's note.
-fn earlier_lines_of_unknown_roles_were_notes(name: &str, lines: &[String], log: &SessionLog) {
-    let mut revised = 0;
-    for (line, message) in lines.iter().zip(&log.messages) {
-        let role = serde_json::from_str::<Value>(line).unwrap()["role"].clone();
-        let is_new = ["model", "function"].map(Value::from).contains(&role) || role.is_null();
-        let id = message.external_id.as_ref().unwrap();
-        let Some(EarlierReading::Entry(was)) = log.earlier.get(id) else {
-            assert!(!is_new, "{name}: {line}");
-            continue;
-        };
-        revised += 1;
-        if is_new {
-            assert_eq!(
-                (was.role, was.kind),
-                (Role::System, EntryKind::Note),
-                "{name}: {line}"
-            );
-            let [Part::Unknown { raw }] = &was.parts[..] else {
-                panic!("{name}: {was:?}")
-            };
-            assert_eq!(raw.as_str(), line);
-        }
-    }
-    assert!(revised > 0, "{name}");
-}
-
 #[test]
 fn each_shape_is_read_from_lines_from_a_list_and_from_a_request() {
     for (name, list) in conversations() {
@@ -164,7 +137,6 @@ fn each_shape_is_read_from_lines_from_a_list_and_from_a_request() {
         let from_lines = read_str(&lines.join("\n"));
         assert_eq!(from_lines.format, "jsonl");
         check(name, one(&from_lines));
-        earlier_lines_of_unknown_roles_were_notes(name, &lines, one(&from_lines));
 
         let from_list = read_str(&list.to_string());
         assert_eq!(from_list.format, "messages");

@@ -1,10 +1,9 @@
 //! What the tests share.
 
-use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use memory_model::{Hash, LogEntry, Seq};
-use message_formats::{EarlierReading, Error, ReadOptions, SessionLog, Transcript, read};
+use message_formats::{Error, ReadOptions, SessionLog, Transcript, read};
 
 /// Reads a source, with all messages in memory and with none.
 pub(crate) fn read_str(source: &str) -> Transcript {
@@ -20,7 +19,6 @@ pub(crate) fn read_bytes(source: &[u8]) -> Result<Transcript, Error> {
     let wholes = none.sessions.iter().map(|log| whole(log).0);
     for (whole, log) in wholes.zip(&all.sessions) {
         assert_eq!(whole.messages, log.messages);
-        assert_eq!(whole.earlier, log.earlier);
     }
     Ok(all)
 }
@@ -31,18 +29,11 @@ pub(crate) fn whole(log: &SessionLog) -> (SessionLog, usize) {
     let kept = kept.map(|message| message.text().len()).sum();
     let mut whole = log.clone();
     whole.messages.clear();
-    whole.earlier = BTreeMap::new();
     let entries = (0..log.len()).map(|at| log.entry(at).unwrap().unwrap());
     for (entry, head) in entries.zip(log.heads()) {
-        let id = entry.message.external_id.clone().unwrap();
-        assert_eq!(head.id, Some(id.as_str()));
-        assert_eq!(head.kind, entry.message.kind);
-        let passed_over = Some(&EarlierReading::PassedOver);
-        assert_eq!(head.passed_over, entry.earlier.as_deref() == passed_over);
-        whole.messages.push(entry.message.into_owned());
-        if let Some(earlier) = entry.earlier {
-            whole.earlier.insert(id, earlier.into_owned());
-        }
+        assert_eq!(head.id, entry.external_id.as_deref());
+        assert_eq!(head.kind, entry.kind);
+        whole.messages.push(entry.into_owned());
     }
     (whole, kept)
 }

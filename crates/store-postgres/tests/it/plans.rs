@@ -30,8 +30,8 @@ insert into span (tree, conversation, view, first, added_in, kind, tokens)
   union all select 77, 77, 'dag', first, 1, 'omitted', 1 from generate_series(11, 3000) first;
 insert into span_history (tree, conversation, view, removed_in, first, added_in, kind, tokens, depth)
   select no, no, 'dag', version, version, version - 1, 'omitted', 1, 0 from conversation, generate_series(1, 9) version;
-insert into publication (tree, conversation, view, version, first, last, at, hash)
-  select no, no, 'dag', version, 1, 2, 1, sha256('x') from conversation, generate_series(1, 9) version;
+insert into publication (tree, conversation, view, version, first, last, at, hash, record)
+  select no, no, 'dag', version, 1, 2, 1, sha256('x'), sha256('x') from conversation, generate_series(1, 9) version;
 insert into summary (tree, id, conversation, public_id, first, last, depth, tokens, rendering, source_tokens, recipe,
                      tier, created_at, earliest_at, latest_at, source_hash, hash, text)
   select no, no::bigint << 32 | n, no, 'sum_' || n, n, n + 9, 0, 9, 'r', 90, 'r', 't', 1, 1, 1,

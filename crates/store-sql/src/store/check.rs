@@ -97,31 +97,22 @@ fn unless_corrupt(checked: Result<()>, found: &mut Vec<Violation>) -> Result<()>
     }
 }
 
-/// Compares the hash of each publication's row with the hash computed from the row. Rows of older versions of the
-/// schema have no hash. Only the first rows of a view may be without one.
+/// Compares the hash of each publication's row with the hash computed from the row.
 async fn publications(
     on: &mut impl Executor,
     family: Family,
     found: &mut Vec<Violation>,
 ) -> Result<()> {
-    let mut recorded: Option<(i64, String)> = None;
     on.each(&view::publication_records(family), |row| {
-        let (conversation, view) = (row.int(0)?, row.text(1)?);
         let hash = to_hash("publication", &row.bytes(4)?)?;
-        let record = row.opt_bytes(5)?;
-        let of_view = Some((conversation, view));
-        if record.is_some() || recorded == of_view {
-            let expected = publication_record_hash(hash, Timestamp(row.int(3)?));
-            if record.is_none_or(|record| record != expected.0) {
-                let (version, view) = (row.int(2)?, row.text(1)?);
-                found.push(Violation::new(
-                    ViolationKind::HistoryChanged,
-                    format!(
-                        "publication {version} of view {view} of conversation {conversation}: its time was changed"
-                    ),
-                ));
-            }
-            recorded = of_view;
+        if row.bytes(5)? != publication_record_hash(hash, Timestamp(row.int(3)?)).0 {
+            let (conversation, view, version) = (row.int(0)?, row.text(1)?, row.int(2)?);
+            found.push(Violation::new(
+                ViolationKind::HistoryChanged,
+                format!(
+                    "publication {version} of view {view} of conversation {conversation}: its time was changed"
+                ),
+            ));
         }
         Ok(ControlFlow::Continue(()))
     })

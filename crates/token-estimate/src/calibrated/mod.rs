@@ -9,8 +9,6 @@ mod tests;
 
 use std::fmt;
 
-use crate::former::Counting;
-use crate::media::MediaRules;
 use crate::{EstimatorId, MessageView, SafetyFactor, TokenEstimator, overhead, tool};
 use floor::Joins;
 use floor::ONE;
@@ -74,29 +72,14 @@ impl Calibrated {
     /// Returns the weight of a text in parts of a token. If the weight exceeds `stop`, may return the weight of a
     /// prefix that exceeds `stop`.
     fn weigh(self, text: &str, stop: u64) -> u64 {
-        self.by(|model, joins| model.weigh_with(joins, text, stop))
-    }
-
-    fn by(self, weigh: impl Fn(&Model, &Joins) -> u64) -> u64 {
         match self {
-            Self::O200k => weigh(&O200K, &O200K_JOINS),
-            Self::Cl100k => weigh(&CL100K, &CL100K_JOINS),
+            Self::O200k => O200K.weigh(&O200K_JOINS, text, stop),
+            Self::Cl100k => CL100K.weigh(&CL100K_JOINS, text, stop),
             Self::Unknown => {
-                let weight = weigh(&O200K, &O200K_JOINS);
+                let weight = O200K.weigh(&O200K_JOINS, text, stop);
                 weight.saturating_add(weight / UNKNOWN_MORE)
             }
         }
-    }
-}
-
-/// Version 3 of the estimators, for stored token counts that it computed. Estimates random letters, bars and spinners
-/// as ordinary text.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Version3(pub(crate) Calibrated);
-
-impl Version3 {
-    fn weigh(self, text: &str) -> u64 {
-        self.0.by(|model, _| model.weigh(text, u64::MAX))
     }
 }
 
@@ -106,49 +89,6 @@ const UNKNOWN_MORE: u64 = 4;
 /// Converts a weight to tokens: rounded up, and at least 1 for a text that is not empty.
 fn tokens(weight: u64, empty: bool) -> u64 {
     weight.div_ceil(ONE).max(u64::from(!empty))
-}
-
-fn message_tokens(
-    message: &dyn MessageView,
-    rules: MediaRules,
-    weigh: impl Fn(&str) -> u64,
-) -> u64 {
-    let (mut weight, mut empty) = (0_u64, true);
-    let fixed = overhead::count(message, rules, &mut |text| {
-        weight = weight.saturating_add(weigh(text));
-        empty &= text.is_empty();
-    });
-    tokens(weight, empty).saturating_add(fixed)
-}
-
-impl TokenEstimator for Version3 {
-    fn id(&self) -> EstimatorId {
-        EstimatorId::known(match self.0 {
-            Calibrated::O200k => "calibrated@3",
-            Calibrated::Cl100k => "calibrated-cl100k@3",
-            Calibrated::Unknown => "calibrated-unknown@3",
-        })
-    }
-
-    fn text(&self, text: &str) -> u64 {
-        tokens(self.weigh(text), text.is_empty())
-    }
-
-    fn message(&self, message: &dyn MessageView) -> u64 {
-        message_tokens(message, MediaRules::Before, |text| self.weigh(text))
-    }
-
-    fn request_overhead(&self) -> u64 {
-        self.0.request_overhead()
-    }
-
-    fn tools_overhead(&self) -> u64 {
-        self.0.tools_overhead()
-    }
-
-    fn safety_factor(&self) -> SafetyFactor {
-        self.0.safety_factor()
-    }
 }
 
 impl TokenEstimator for Calibrated {
@@ -170,7 +110,12 @@ impl TokenEstimator for Calibrated {
     }
 
     fn message(&self, message: &dyn MessageView) -> u64 {
-        self.message_by(message, MediaRules::Now)
+        let (mut weight, mut empty) = (0_u64, true);
+        let fixed = overhead::count(message, &mut |text| {
+            weight = weight.saturating_add(self.weigh(text, u64::MAX));
+            empty &= text.is_empty();
+        });
+        tokens(weight, empty).saturating_add(fixed)
     }
 
     fn request_overhead(&self) -> u64 {
@@ -194,12 +139,6 @@ impl TokenEstimator for Calibrated {
             Self::Cl100k => SafetyFactor::from_thousandths(1_075),
             Self::Unknown => SafetyFactor::ONE,
         }
-    }
-}
-
-impl Counting for Calibrated {
-    fn message_by(&self, message: &dyn MessageView, rules: MediaRules) -> u64 {
-        message_tokens(message, rules, |text| self.weigh(text, u64::MAX))
     }
 }
 

@@ -113,34 +113,8 @@ impl Model {
     }
 
     /// Returns the weight of the text in parts of a token. If it exceeds `stop`, returns the weight of some prefix that
-    /// exceeds `stop`.
-    pub(crate) fn weigh(&self, text: &str, stop: u64) -> u64 {
-        let bytes = text.as_bytes();
-        let mut place = BEGIN;
-        let mut sum = self.beginning(text);
-        let mut at = 0;
-        while at < bytes.len() && sum <= stop {
-            let rest = &bytes[at..];
-            let ascii = ascii_prefix(&rest[..rest.len().min(STRETCH)]);
-            if ascii > 0 {
-                let (weight, next) = self.stretch(&rest[..ascii], place);
-                sum += weight;
-                place = next;
-                at += ascii;
-            } else {
-                // Text beyond ASCII is read character by character, up to 32 at a time.
-                for char in text[at..].chars().take(32) {
-                    sum += self.step(self.classes.of_char(char), &mut place);
-                    at += char.len_utf8();
-                }
-            }
-        }
-        sum
-    }
-
-    /// Returns the weight of the text like [`weigh`](Self::weigh), but raises runs beyond ASCII that weigh clearly less
-    /// than their lower bound by `joins`.
-    pub(crate) fn weigh_with(&self, joins: &Joins, text: &str, stop: u64) -> u64 {
+    /// exceeds `stop`. Runs beyond ASCII that weigh clearly less than their lower bound by `joins` are raised.
+    pub(crate) fn weigh(&self, joins: &Joins, text: &str, stop: u64) -> u64 {
         let bytes = text.as_bytes();
         let (mut place, mut run) = (BEGIN, Run::START);
         let mut sum = self.beginning(text);
@@ -193,7 +167,7 @@ impl Model {
         u64::from(entry >> 16) + u64::from(pair)
     }
 
-    /// Returns the same weight as [`weigh`](Self::weigh), computed character by character.
+    /// Returns the weight of the text without raised runs, computed character by character.
     #[cfg(test)]
     pub(crate) fn weigh_plainly(&self, text: &str) -> u64 {
         let mut place = BEGIN;

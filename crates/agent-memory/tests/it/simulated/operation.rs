@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
-use std::path::Path;
 
 use agent_memory::compaction::{RedoPolicy, RedoStop};
 use agent_memory::model::ViewVersion;
@@ -32,8 +31,6 @@ pub(crate) enum Operation {
     Fork,
     /// Erases words.
     Erase,
-    /// Opens a database of an earlier version.
-    Migrate,
     /// Appends and closes the database, which moves its log into it.
     Checkpoint,
     /// Extends the search index, and builds it anew.
@@ -50,7 +47,6 @@ impl Operation {
         Self::Redo,
         Self::Fork,
         Self::Erase,
-        Self::Migrate,
         Self::Checkpoint,
         Self::Index,
         Self::Hook,
@@ -67,7 +63,6 @@ impl Operation {
             Self::Redo => 2,
             Self::Fork => 5,
             Self::Erase => 4,
-            Self::Migrate => 3,
             Self::Checkpoint => 4,
             Self::Index => 2,
             Self::Hook => 24,
@@ -80,7 +75,7 @@ impl Operation {
             Self::Append => 6,
             Self::Import | Self::Hook => 3,
             Self::Publish | Self::Fork => 4,
-            Self::Erase | Self::Migrate | Self::Index => 2,
+            Self::Erase | Self::Index => 2,
             Self::Checkpoint => 3,
             Self::Redo => 1,
         }
@@ -88,13 +83,6 @@ impl Operation {
 
     /// Writes the database that the operation finds.
     async fn prepare(self, database: &mut Database) {
-        if self == Self::Migrate {
-            let folder = Path::new(env!("CARGO_MANIFEST_DIR"));
-            let stored = folder.join("../agent-memory-cli/tests/stored/0001.sqlite");
-            let bytes = std::fs::read(stored).unwrap();
-            database.disk.put(&Image::of("memory.db", bytes));
-            return;
-        }
         let messages = match self {
             Self::Append | Self::Import | Self::Hook => return,
             Self::Publish | Self::Redo => 60,
@@ -169,11 +157,6 @@ impl Operation {
                     // The next opening removes the bytes.
                     database.close().await?;
                     database.memory().await?;
-                }
-            }
-            Self::Migrate => {
-                if step == 1 {
-                    append(&memory, "s", 0, 3).await?;
                 }
             }
             Self::Checkpoint => {
