@@ -10,7 +10,6 @@ mod by_runner;
 mod compact;
 mod copied;
 mod deferred;
-#[cfg(feature = "import")]
 mod embedding;
 mod error;
 mod hand_over_options;
