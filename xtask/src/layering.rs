@@ -37,6 +37,15 @@ const LAYERS: &[(&str, &[&[&str]])] = &[
         ],
     ),
     (
+        "sentence-model",
+        &[
+            ASYNC_RUNTIME,
+            DATABASES,
+            PROVIDERS,
+            &["async-trait", "futures", "memory-model"],
+        ],
+    ),
+    (
         "memory-model",
         &[
             ASYNC_RUNTIME,

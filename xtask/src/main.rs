@@ -68,6 +68,8 @@ usage: cargo xtask <task> [--check | --dry-run]
   bench-changes          whether a later statement changes an earlier one, as extracts and recalls tell it (docs/measurements/changes.md)
   fit-changes            the weights by which changes in Japanese and Korean are told, fitted to the pairs of
                          bench-changes; --cross also prints how authors that are left out are judged
+  fit-rules --data DIR   the weights by which sentences of users are told to be rules, fitted to sentences that are not those of
+                         bench-rules; --each also prints how sentences that are left out are judged
   bench-gate --data DIR  good summaries that the gate refuses, planted faults and answers of small models that it finds
                          (docs/measurements/gate.md); --each prints what it misses
   static-table --package FILE.tgz --out FILE
@@ -145,7 +147,7 @@ fn main() -> anyhow::Result<()> {
     match words.first() {
         Some(&("migrations" | "codegen")) => return other_package("xtask-schema"),
         Some(&task)
-            if task == "static-table" || task == "fit-changes" || task.starts_with("bench-") =>
+            if task == "static-table" || task.starts_with("fit-") || task.starts_with("bench-") =>
         {
             return other_package("xtask-measure");
         }

@@ -44,12 +44,6 @@ pub(crate) fn force(sentence: &str) -> Force {
     }
 }
 
-/// Returns whether a sentence states a rule or a value, and not only a change.
-pub(crate) fn is_standing(sentence: &str) -> bool {
-    force(sentence) == Force::Value
-        || (sentence.len() <= RULE_BYTES && stands(&words(sentence), sentence))
-}
-
 fn stands(words: &Words<'_>, sentence: &str) -> bool {
     any(words, sentence, Cue::Standing) || always(words) || forbids(words) || makes_sure(words)
 }

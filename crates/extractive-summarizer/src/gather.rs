@@ -6,7 +6,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use memory_model::conventions::{AgentConventions, Shell, ToolAction};
 use memory_model::{EntryKind, LogEntry, Part, ResultContent, Role, SeqRange};
 
-use crate::item::{Gathered, INJECTED, Item, Kind, PASTED, PASTED_LABEL, TYPED, TYPED_BYTES};
+use crate::item::{
+    Gathered, INJECTED, INJECTED_LABEL, INSTRUCTIONS, Item, Kind, PASTED, PASTED_LABEL, TYPED,
+    TYPED_BYTES,
+};
 use crate::listing::split_listing;
 use crate::parse;
 use crate::ran::Ran;
@@ -270,7 +273,11 @@ fn user(gathered: &mut Gathered, conventions: &dyn AgentConventions, entry: &Log
     let all = |text: &str| verbatim(&unwrapped(text), 2 * HEAD_BYTES, 2 * TAIL_BYTES);
     let text = conventions.user_text(said, entry.meta.as_ref());
     for block in &text.injected {
-        let item = Item::new(range, Kind::Injected, "Injected", INJECTED);
+        let label = match conventions.is_instructions(block) {
+            true => INSTRUCTIONS,
+            false => INJECTED_LABEL,
+        };
+        let item = Item::new(range, Kind::Injected, label, INJECTED);
         gathered.push(item.with_lines(all(block)));
     }
     let (typed, listing) = split_listing(&text.typed);

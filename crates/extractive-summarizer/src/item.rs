@@ -26,6 +26,9 @@ pub(crate) const PASTED: u32 = 50;
 /// Weight of a program's text in a user's message.
 pub(crate) const INJECTED: u32 = 20;
 
+/// Label of a text that a program put into a user's message, and of one in which a person wrote down instructions.
+pub(crate) const INJECTED_LABEL: &str = "Injected";
+pub(crate) const INSTRUCTIONS: &str = "Instructions";
 /// Label of a listing that a user pasted.
 pub(crate) const PASTED_LABEL: &str = "Pasted";
 /// Label of the line that shows a user's answers to questions.

@@ -10,7 +10,10 @@ use memory_model::{Seq, SeqRange};
 use crate::cut::CUT_NOTE;
 use crate::folders::{BELOW, IN_FOLDER};
 use crate::frame::{self, EXPAND, FILES, HEADER};
-use crate::item::{ASKED, COMMAND, Gathered, INJECTED, Item, Kind, PASTED_LABEL, TYPED};
+use crate::item::{
+    ASKED, COMMAND, Gathered, INJECTED, INJECTED_LABEL, INSTRUCTIONS, Item, Kind, PASTED_LABEL,
+    TYPED,
+};
 use crate::later::Later;
 use crate::ledger;
 use crate::print::{ARROW, DETAIL, MENDED, MORE};
@@ -240,7 +243,7 @@ fn extract_line(line: &str, within: SeqRange, conventions: &dyn AgentConventions
     let (kind, weight) = match label {
         "" | "System" => (Kind::Note, 40),
         "User" => (Kind::User, TYPED),
-        "Injected" | PASTED_LABEL => (Kind::Injected, INJECTED),
+        INJECTED_LABEL | INSTRUCTIONS | PASTED_LABEL => (Kind::Injected, INJECTED),
         // Answers to questions get the same weight as in messages.
         ASKED => (Kind::User, 90),
         _ if label.starts_with("User ") => (Kind::User, TYPED),

@@ -1,6 +1,6 @@
 //! Comparison of statements (sentences of users that set a value): whether one replaces, repeats or narrows another.
 
-use memory_model::NumberedRelation;
+use sentence_model::NumberedRelation;
 
 use crate::said_value::{Class, Value};
 use crate::statement::{Statement, statements};

@@ -4,7 +4,8 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use memory_model::{NumberedRelation, NumberedSentence, Seq};
+use memory_model::Seq;
+use sentence_model::{NumberedRelation, NumberedSentence, is_rule};
 
 use crate::doubts::mark_contradicted;
 use crate::force::{Force, force, refers};
@@ -40,6 +41,9 @@ struct Sentence {
     statements: Vec<Statement>,
     numbered: Arc<NumberedSentence>,
     fate: Fate,
+    /// Whether it is a rule for the work to come. Other sentences with the force of a rule are found in extracts, and not
+    /// listed as rules.
+    is_rule: bool,
     /// Whether the next sentence is a rule that refers to this sentence.
     leads: bool,
 }
@@ -136,9 +140,14 @@ fn read(at: usize, item: &Item) -> Told {
                     ..Understood::default()
                 },
             };
+            let is_rule = plain && is_rule(said);
             sentences.push(Sentence {
                 line,
-                force: understood.force,
+                force: match is_rule {
+                    true => understood.force.max(Force::Rule),
+                    false => understood.force,
+                },
+                is_rule,
                 statements: understood.statements,
                 numbered: understood.numbered,
                 text: said.to_owned(),
@@ -162,11 +171,14 @@ fn read(at: usize, item: &Item) -> Told {
     }
 }
 
-/// Returns the sentences of a message that state a rule.
+/// Returns the rules of a message, each with the sentence before it if it refers to that.
 pub(crate) fn rules(item: &Item) -> Vec<String> {
-    let told = read(0, item).sentences.into_iter();
-    let rules = told.filter(|one| one.force >= Force::Rule || one.leads);
-    rules.map(|one| one.printed().into_owned()).collect()
+    let sentences = read(0, item).sentences;
+    let led = sentences.iter().skip(1).map(|next| next.is_rule);
+    let led = led.chain([false]);
+    let told = sentences.iter().zip(led);
+    let rules = told.filter(|(one, leads)| one.is_rule || (one.leads && *leads));
+    rules.map(|(one, _)| one.printed().into_owned()).collect()
 }
 
 /// A user's statement (a sentence that sets a value) that a later one replaces.

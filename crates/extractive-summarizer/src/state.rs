@@ -9,11 +9,10 @@ use memory_model::conventions::AgentConventions;
 use memory_model::{Seq, SummaryBody};
 use token_estimate::TokenEstimator;
 
-use crate::force::is_standing;
 use crate::frame::common_folder;
 use crate::gather::gather;
 use crate::item::{
-    ASKED, COMMAND, Gathered, Item, Kind, LAST_WORD, REPLACED, RULE, TYPED, is_mark,
+    ASKED, COMMAND, Gathered, INSTRUCTIONS, Item, Kind, LAST_WORD, REPLACED, RULE, TYPED, is_mark,
 };
 use crate::later::{BEGIN, Later};
 use crate::print::{ARROW, ending, findings};
@@ -44,6 +43,8 @@ const FAILED: u32 = 30;
 const FILES: usize = 12;
 const READ: usize = 5;
 const SEARCHES: usize = 4;
+/// Priority of rules in instructions that a person wrote down, behind all other lines. Agents show such a file again.
+const WRITTEN_DOWN: usize = 1_000;
 /// Length up to which a rule is never cut, in characters. A rule without its end may say something else.
 const WHOLE_RULE: usize = 160;
 /// Maximum number of characters of a line in a state of 512 tokens. Other sizes have proportional lines.
@@ -132,7 +133,7 @@ impl ConversationState {
         estimator: &dyn TokenEstimator,
     ) -> Option<String> {
         let chars = chars(max_tokens);
-        let is_told = |seq, _: &str| self.is_new(seq) && !shown.contains(&seq);
+        let is_told = |seq| self.is_new(seq) && !shown.contains(&seq);
         let mut lines = self.rules(chars, is_told);
         // Without tool calls there is no work in progress. Summaries and messages show talk better.
         if self.gathered.calls > 0 {
@@ -146,7 +147,7 @@ impl ConversationState {
     /// empty or no line fits.
     pub fn card(&self, max_tokens: u64, estimator: &dyn TokenEstimator) -> Option<String> {
         let chars = chars(max_tokens);
-        let mut lines = self.rules(chars, |_, rule| is_standing(rule));
+        let mut lines = self.rules(chars, |_| true);
         work(&self.gathered, &[], chars, &mut lines);
         print(lines, Section::heading_alone, max_tokens, estimator)
     }
@@ -154,7 +155,7 @@ impl ConversationState {
     /// Returns the user's rules that are not in earlier summaries, as text of at most `max_tokens` tokens. `None` if
     /// there are none, or if none fits.
     pub fn new_rules(&self, max_tokens: u64, estimator: &dyn TokenEstimator) -> Option<String> {
-        let rules = self.rules(chars(max_tokens), |seq, _| self.is_new(seq));
+        let rules = self.rules(chars(max_tokens), |seq| self.is_new(seq));
         print(rules, Section::heading, max_tokens, estimator)
     }
 
@@ -167,21 +168,22 @@ impl ConversationState {
         self.news.contains(&seq)
     }
 
-    /// Returns the rules for which `includes` is true of their message and their text, newest first.
-    fn rules(&self, chars: usize, includes: impl Fn(Seq, &str) -> bool) -> Vec<Line> {
+    /// Returns the rules of the messages for which `includes` is true, newest first.
+    fn rules(&self, chars: usize, includes: impl Fn(Seq) -> bool) -> Vec<Line> {
         let items = self.gathered.items.iter().rev();
-        let items = items.filter(|item| item.weight >= RULE && asks(item));
+        let items = items.filter(|item| has_rules(item) && includes(item.range.first));
         let (mut lines, mut n) = (Vec::new(), 0);
         for item in items {
-            let rules = standing::rules(item).into_iter();
-            let rules: Vec<String> = rules
-                .filter(|rule| includes(item.range.first, rule))
-                .collect();
+            let rules = standing::rules(item);
             let is_told = !rules.is_empty();
+            let priority = match item.kind {
+                Kind::User => 10 + 3 * n,
+                _ => WRITTEN_DOWN,
+            };
             lines.extend(rules.into_iter().map(|text| Line {
                 section: Section::Rules,
                 place: Seq::FIRST,
-                priority: 10 + 3 * n,
+                priority,
                 text: at(item, &clip(text.trim(), chars.max(WHOLE_RULE))),
             }));
             n += usize::from(is_told);
@@ -325,7 +327,7 @@ fn news(pieces: &[Source<'_>], gathered: &Gathered) -> BTreeSet<Seq> {
         let later = item.later.filter(|_| item.kind == Kind::User)?;
         (place(item.range.first) != place(later)).then_some(later)
     });
-    let told = gathered.items.iter().filter(|item| item.weight >= RULE);
+    let told = gathered.items.iter().filter(|item| has_rules(item));
     let in_messages = told.filter(|item| place(item.range.first).is_some_and(is_message));
     replacing
         .chain(in_messages.map(|item| item.range.first))
@@ -336,6 +338,16 @@ fn news(pieces: &[Source<'_>], gathered: &Gathered) -> BTreeSet<Seq> {
 fn asks(item: &Item) -> bool {
     let typed = item.kind == Kind::User && item.weight >= TYPED && item.label != ASKED;
     typed && item.later.is_none() && !is_mark(item)
+}
+
+/// Returns whether an item (a candidate line) may have rules: typed words, or instructions that a person wrote down.
+fn has_rules(item: &Item) -> bool {
+    (item.weight >= RULE && asks(item)) || item.label == INSTRUCTIONS
+}
+
+/// Returns whether an item (a candidate line) is listed with the rules, and not with the requests.
+fn tells_rules(item: &Item) -> bool {
+    has_rules(item) && !standing::rules(item).is_empty()
 }
 
 /// Adds the lines about work in progress.
@@ -374,7 +386,7 @@ fn work(gathered: &Gathered, shown: &[Seq], chars: usize, lines: &mut Vec<Line>)
     }
     let requests = items.iter().filter(|item| {
         asks(item)
-            && item.weight < RULE
+            && !tells_rules(item)
             && !is_shown(item)
             && goal.is_none_or(|goal| goal.range != item.range)
     });

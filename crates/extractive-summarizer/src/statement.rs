@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use memory_model::NumberedSentence;
+use sentence_model::NumberedSentence;
 
 use crate::cue_lists::Cue;
 use crate::force::{Force, RULE_BYTES, force_of, is_new};

@@ -4,7 +4,6 @@ use std::borrow::Cow;
 use std::sync::LazyLock;
 
 use aho_corasick::AhoCorasick;
-use memory_model::is_point_of_number;
 
 use crate::cues::{
     CHANGES_OF_MIND, CLAIMS, CONTENT, CORRECTIONS, DECISIONS, DIRECTIVES, LEADS, NOS, STEPS, STILL,
@@ -80,7 +79,7 @@ fn push_sentences(text: &str, out: &mut Vec<String>) {
         }
         let line = layout_free(line);
         if line.chars().any(char::is_alphanumeric) {
-            split_sentences(&line, out);
+            out.extend(line_sentences(&line));
         }
     }
 }
@@ -244,53 +243,10 @@ fn plain_char(c: char) -> char {
     if c.is_control() { ' ' } else { c }
 }
 
-/// Returns the sentences of one line, unchanged.
+/// Returns the sentences of one line, unchanged. A note about a later message belongs to the sentence before it.
 pub(crate) fn line_sentences(line: &str) -> Vec<String> {
-    let mut out = Vec::new();
-    split_sentences(line, &mut out);
-    out
-}
-
-fn split_sentences(line: &str, out: &mut Vec<String>) {
-    let mut start = 0;
-    let mut chars = line.char_indices().peekable();
-    while let Some((at, c)) = chars.next() {
-        let behind = line.get(at + c.len_utf8()..).unwrap_or("");
-        let mut end = at + c.len_utf8();
-        let ends = match c {
-            // A note belongs to the sentence before it.
-            _ if note(behind).is_some() => false,
-            ' ' => {
-                let length = note(line.get(at..).unwrap_or(""));
-                end = at + length.unwrap_or(0);
-                length.is_some()
-            }
-            // Full stops of Devanagari and Urdu, and the Arabic question mark.
-            '।' | '۔' | '؟' => true,
-            // A mark before a closing quote does not end the sentence: of a quoted question and its answer, the answer
-            // is more informative.
-            '。' | '！' | '？' | '．' => !matches!(
-                chars.peek(),
-                Some((_, '」' | '』' | '）' | '。' | '"' | '”'))
-            ),
-            '.' | '!' | '?' => {
-                let word = line.get(start..at).unwrap_or("");
-                let word = word.rsplit(' ').next().unwrap_or("");
-                // Initials, `e.g.` and `1.` do not end a sentence.
-                matches!(chars.peek(), None | Some((_, ' ')))
-                    && !(c == '.' && is_point_of_number(line, at))
-                    && word.chars().count() > 1
-                    && !word.contains('.')
-            }
-            _ => false,
-        };
-        if ends {
-            while chars.next_if(|(next, _)| *next < end).is_some() {}
-            push(line.get(start..end).unwrap_or(""), out);
-            start = end;
-        }
-    }
-    push(line.get(start..).unwrap_or(""), out);
+    let sentences = sentence_model::sentences_with_notes(line, note);
+    sentences.into_iter().map(str::to_owned).collect()
 }
 
 /// Returns the length in bytes of the note about a later message at the start of a text; `None` if there is no note.
@@ -306,13 +262,6 @@ fn note(text: &str) -> Option<usize> {
         }
     }
     None
-}
-
-fn push(sentence: &str, out: &mut Vec<String>) {
-    let sentence = sentence.trim();
-    if !sentence.is_empty() {
-        out.push(sentence.to_owned());
-    }
 }
 
 /// Returns whether a line begins or ends a block of code.

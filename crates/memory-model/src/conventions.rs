@@ -60,6 +60,13 @@ pub trait AgentConventions: Send + Sync + Debug {
         text
     }
 
+    /// Returns whether a text that a program put into a user's message has instructions for the agent that a person wrote
+    /// down, such as the file `AGENTS.md` of a project.
+    fn is_instructions(&self, injected: &str) -> bool {
+        let _ = injected;
+        false
+    }
+
     /// Divides the text of a user's message into the part that a person typed and the texts that programs added. `meta`
     /// is the message's metadata.
     fn user_text<'a>(&self, text: &'a str, meta: Option<&RawJson>) -> UserText<'a> {

@@ -7,7 +7,6 @@ mod hash;
 mod ids;
 mod json;
 mod message;
-mod numbered;
 mod part;
 mod reply;
 mod summary;
@@ -25,7 +24,6 @@ pub use ids::{
 };
 pub use json::{RawJson, decoded_strings, text_without_bytes, without_half_pairs};
 pub use message::{EntryKind, ExportEntry, LogEntry, Message, TurnId};
-pub use numbered::{NumberedRelation, NumberedSentence, is_point_of_number};
 pub use part::{
     MAX_PART_DEPTH, Media, MediaSource, Part, ResultContent, inner_part_from_raw, part_from_raw,
     parts_from_json,

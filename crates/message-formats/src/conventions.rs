@@ -21,7 +21,7 @@ use commands::changed_files;
 use edits::{PATCH, moved_files, patched_files, patches};
 use results::{REASONS, is_interrupted, is_no_output, is_refused, output, report};
 pub(crate) use results::{is_aborted, output_of_command};
-use users::{Marks, is_by_program, typed_and_injected, without_reminders};
+use users::{Marks, is_by_program, is_instructions, typed_and_injected, without_reminders};
 
 /// The conventions of Claude Code, Codex, Gemini CLI, pi, Qwen Code and similar agents, all in one. Their names do not
 /// contradict each other.
@@ -259,6 +259,10 @@ impl AgentConventions for KnownAgents {
 
     fn without_reminders<'a>(&self, text: &'a str) -> &'a str {
         without_reminders(text)
+    }
+
+    fn is_instructions(&self, injected: &str) -> bool {
+        is_instructions(injected)
     }
 
     fn user_text<'a>(&self, text: &'a str, meta: Option<&RawJson>) -> UserText<'a> {

@@ -6,6 +6,7 @@ mod density;
 mod files;
 mod flags;
 mod gate;
+mod logistic;
 #[path = "../../src/mode.rs"]
 mod mode;
 mod next;
@@ -26,6 +27,7 @@ fn main() -> anyhow::Result<()> {
         ["bench-gate", rest @ ..] => gate::run(&flags, rest),
         ["fit-changes"] => changes::fit(&flags),
         ["bench-changes"] => changes::run(&flags),
+        ["fit-rules", rest @ ..] => rules::fit(&flags, rest),
         ["bench-rules", rest @ ..] => rules::run(&flags, rest),
         ["static-table", rest @ ..] => static_table::run(&flags, rest),
         _ => anyhow::bail!("`cargo xtask` lists all tasks"),

@@ -2,6 +2,7 @@
 //! hold now, and not those that were replaced; writes docs/measurements/rules.md.
 
 mod dialogues;
+mod fit;
 mod sentences;
 
 use std::fmt::Write as _;
@@ -51,6 +52,10 @@ struct Measured {
     asked: usize,
     shown: [[Counts; TEXTS.len()]; SIZES.len()],
     recalled: [Counts; QUESTIONS.len()],
+}
+
+pub(crate) fn fit(flags: &[String], words: &[&str]) -> anyhow::Result<()> {
+    fit::run(&Flags::of(flags, words, fit::COMMAND)?)
 }
 
 pub(crate) fn run(flags: &[String], words: &[&str]) -> anyhow::Result<()> {

@@ -6,9 +6,8 @@ use std::sync::LazyLock;
 use aho_corasick::AhoCorasick;
 use memory_model::Seq;
 
-use super::{ConversationState, asks, failing, tasks};
-use crate::force::is_standing;
-use crate::item::{ASKED, Item, Kind, RULE};
+use super::{ConversationState, asks, failing, has_rules, tasks, tells_rules};
+use crate::item::{ASKED, Item, Kind};
 use crate::print::{ARROW, ending};
 use crate::text::{is_step, line_sentences, matcher, reads_as_code, squeeze};
 use crate::{standing, tasks as lists};
@@ -93,15 +92,8 @@ impl ConversationState {
                 });
             }
         };
-        for item in items
-            .iter()
-            .rev()
-            .filter(|item| item.weight >= RULE && asks(item))
-        {
-            for rule in standing::rules(item)
-                .into_iter()
-                .filter(|rule| is_standing(rule))
-            {
+        for item in items.iter().rev().filter(|item| has_rules(item)) {
+            for rule in standing::rules(item) {
                 add(FactKind::Rule, Some(item.range.last), &rule, None);
             }
         }
@@ -114,7 +106,7 @@ impl ConversationState {
                 continue;
             }
             let is_said = item.kind == Kind::Reply
-                || (item.kind == Kind::User && item.weight < RULE && asks(item));
+                || (item.kind == Kind::User && asks(item) && !tells_rules(item));
             let sentences = item
                 .lines
                 .iter()

@@ -4,7 +4,7 @@
 //! statements are about the same thing if they share most of their content words and do not name different things. They
 //! name different things if each contains another word of a group that never means the same (`start`, `end`), or if one
 //! contains a compound (`argument names`) and the other only one word of it. A number in the subject (`tier 2`) names
-//! a thing, too: [`NumberedSentence`](memory_model::NumberedSentence) says which numbers name and which are values. The later statement must also contain
+//! a thing, too: [`NumberedSentence`](sentence_model::NumberedSentence) says which numbers name and which are values. The later statement must also contain
 //! another value in the same place, or a phrase with which people correct themselves, change a decision or drop a plan.
 //! The phrases are data (`cues.txt`), in English, German, French, Spanish, Russian, Chinese, Japanese and Korean.
 //! Precision is more important than recall, because a false correction shown with a hit costs trust.
@@ -16,7 +16,7 @@ mod values;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use memory_model::NumberedRelation;
+use sentence_model::NumberedRelation;
 
 use crate::fold::composed;
 pub use changes::{Change, Changes};

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::ops::Range;
 use std::sync::{Arc, LazyLock};
 
-use memory_model::{NumberedSentence, is_point_of_number};
+use sentence_model::{NumberedSentence, is_point_of_number};
 
 use super::cues::{self, Cue, Found};
 use super::values::{self, ValueKind, Written};

@@ -35,6 +35,14 @@ const MARKS: [&str; 5] = [
     "cwd",
 ];
 
+/// First words of texts in which Codex and opencode show the instructions of a project or a user.
+const INSTRUCTIONS: [&str; 2] = ["# AGENTS.md instructions for ", "<user_instructions>"];
+
+/// Returns whether an added text has instructions that a person wrote down for the agent.
+pub(super) fn is_instructions(text: &str) -> bool {
+    INSTRUCTIONS.iter().any(|words| text.starts_with(words))
+}
+
 /// Returns whether a program wrote a whole message, by its first words.
 pub(super) fn is_by_program(text: &str) -> bool {
     MESSAGES.iter().any(|words| text.starts_with(words))

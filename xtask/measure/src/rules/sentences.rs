@@ -29,7 +29,7 @@ pub(super) struct Sentence {
     /// File in the corpus.
     pub(super) source: &'static str,
     pub(super) is_rule: bool,
-    text: String,
+    pub(super) text: String,
     message: String,
 }
 
@@ -85,35 +85,66 @@ fn squeezed(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
+/// Files of the corpus, each read once.
+pub(super) struct Corpus<'c> {
+    folder: &'c Path,
+    files: BTreeMap<&'static str, String>,
+}
+
+impl<'c> Corpus<'c> {
+    pub(super) fn new(folder: &'c Path) -> Self {
+        let files = BTreeMap::new();
+        Self { folder, files }
+    }
+
+    /// Returns the text at a line of a file, and at a place in the JSON there.
+    ///
+    /// # Errors
+    /// When the file or the text is not there.
+    pub(super) fn text(
+        &mut self,
+        source: &'static str,
+        line: &str,
+        pointer: &str,
+    ) -> anyhow::Result<String> {
+        if !self.files.contains_key(source) {
+            let path = self.folder.join(source);
+            let text =
+                std::fs::read_to_string(&path).with_context(|| path.display().to_string())?;
+            self.files.insert(source, text);
+        }
+        let file = self
+            .files
+            .get(source)
+            .map(String::as_str)
+            .unwrap_or_default();
+        let json = match source.ends_with(".jsonl") {
+            true => file
+                .lines()
+                .nth(line.parse::<usize>()? - 1)
+                .unwrap_or_default(),
+            false => file,
+        };
+        let json: Value = serde_json::from_str(json).with_context(|| format!("{source}:{line}"))?;
+        let text = json.pointer(pointer).and_then(Value::as_str);
+        text.map(str::to_owned)
+            .with_context(|| format!("{source}:{line} has no text at {pointer}"))
+    }
+}
+
 /// Returns the sentences, as the corpus has them.
 ///
 /// # Errors
 /// When a file is not there, or has other text.
 pub(super) fn sentences(corpus: &Path) -> anyhow::Result<Vec<Sentence>> {
-    let mut files: BTreeMap<&str, String> = BTreeMap::new();
+    let mut corpus = Corpus::new(corpus);
     let mut out = Vec::new();
     for line in SENTENCES.lines().filter(|line| !line.starts_with('#')) {
         let columns: Vec<&'static str> = line.split('\t').collect();
         let [source, at, pointer, first, end, hash, label] = columns[..] else {
             anyhow::bail!("not seven columns: {line}");
         };
-        if !files.contains_key(source) {
-            let path = corpus.join(source);
-            let text =
-                std::fs::read_to_string(&path).with_context(|| path.display().to_string())?;
-            files.insert(source, text);
-        }
-        let file = files.get(source).map(String::as_str).unwrap_or_default();
-        let line: usize = at.parse()?;
-        let json = match source.ends_with(".jsonl") {
-            true => file.lines().nth(line - 1).unwrap_or_default(),
-            false => file,
-        };
-        let json: Value = serde_json::from_str(json).with_context(|| format!("{source}:{at}"))?;
-        let text = json
-            .pointer(pointer)
-            .and_then(Value::as_str)
-            .with_context(|| format!("{source}:{at} has no text at {pointer}"))?;
+        let text = corpus.text(source, at, pointer)?;
         let (first, end): (usize, usize) = (first.parse()?, end.parse()?);
         let sentence: String = text.chars().skip(first).take(end - first).collect();
         let digits: String = Sha256::digest(&sentence)
@@ -133,7 +164,7 @@ pub(super) fn sentences(corpus: &Path) -> anyhow::Result<Vec<Sentence>> {
                     .map_or(line, |(_, said)| said)
                     .to_owned()
             }
-            false => text.to_owned(),
+            false => text.clone(),
         };
         // The name of the speaker is no part of the sentence.
         let sentence = match message.contains(&sentence) {

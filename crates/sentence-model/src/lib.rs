@@ -1,0 +1,10 @@
+#![doc = include_str!("../README.md")]
+
+mod ends;
+mod numbered;
+mod rule;
+mod scripts;
+
+pub use ends::{sentences, sentences_with_notes};
+pub use numbered::{NumberedRelation, NumberedSentence, is_point_of_number};
+pub use rule::{RULE_PROBABILITY, is_rule, rule_features, rule_probability};
