@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use memory_model::Seq;
-use sentence_model::{NumberedRelation, NumberedSentence, is_rule};
+use sentence_model::{NumberedRelation, NumberedSentence};
 
 use crate::doubts::mark_contradicted;
 use crate::force::{Force, force, refers};
@@ -41,9 +41,8 @@ struct Sentence {
     statements: Vec<Statement>,
     numbered: Arc<NumberedSentence>,
     fate: Fate,
-    /// Whether it is a rule for the work to come. Other sentences with the force of a rule are found in extracts, and not
-    /// listed as rules.
-    is_rule: bool,
+    /// Whether it is neither code nor a user's answer with its question.
+    is_plain: bool,
     /// Whether the next sentence is a rule that refers to this sentence.
     leads: bool,
 }
@@ -140,14 +139,10 @@ fn read(at: usize, item: &Item) -> Told {
                     ..Understood::default()
                 },
             };
-            let is_rule = plain && is_rule(said);
             sentences.push(Sentence {
                 line,
-                force: match is_rule {
-                    true => understood.force.max(Force::Rule),
-                    false => understood.force,
-                },
-                is_rule,
+                force: understood.force,
+                is_plain: plain,
                 statements: understood.statements,
                 numbered: understood.numbered,
                 text: said.to_owned(),
@@ -171,14 +166,29 @@ fn read(at: usize, item: &Item) -> Told {
     }
 }
 
+/// Returns whether a sentence is a rule for the work to come. Extracts also keep other sentences with the [`Force`] of a rule.
+fn is_rule(sentence: &Sentence) -> bool {
+    sentence.is_plain && sentence_model::is_rule(&sentence.text)
+}
+
 /// Returns the rules of a message, each with the sentence before it if it refers to that.
 pub(crate) fn rules(item: &Item) -> Vec<String> {
-    let sentences = read(0, item).sentences;
-    let led = sentences.iter().skip(1).map(|next| next.is_rule);
-    let led = led.chain([false]);
+    chosen(&read(0, item).sentences, is_rule)
+}
+
+/// Returns the sentences of a message that ask for something and are no rules for the work to come.
+pub(crate) fn wishes(item: &Item) -> Vec<String> {
+    chosen(&read(0, item).sentences, |one| {
+        one.force >= Force::Rule && !is_rule(one)
+    })
+}
+
+/// Returns the sentences for which `includes` is true, and those that lead to one.
+fn chosen(sentences: &[Sentence], includes: impl Fn(&Sentence) -> bool) -> Vec<String> {
+    let led = sentences.iter().skip(1).map(&includes).chain([false]);
     let told = sentences.iter().zip(led);
-    let rules = told.filter(|(one, leads)| one.is_rule || (one.leads && *leads));
-    rules.map(|(one, _)| one.printed().into_owned()).collect()
+    let told = told.filter(|(one, leads)| includes(one) || (one.leads && *leads));
+    told.map(|(one, _)| one.printed().into_owned()).collect()
 }
 
 /// A user's statement (a sentence that sets a value) that a later one replaces.

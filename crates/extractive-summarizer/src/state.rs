@@ -44,7 +44,9 @@ const FILES: usize = 12;
 const READ: usize = 5;
 const SEARCHES: usize = 4;
 /// Priority of rules in instructions that a person wrote down, behind all other lines. Agents show such a file again.
-const WRITTEN_DOWN: usize = 1_000;
+const WRITTEN_DOWN: usize = usize::MAX;
+/// Priority of the latest wish that is no rule, behind all rules.
+const WISHES: usize = 1_000_000;
 /// Length up to which a rule is never cut, in characters. A rule without its end may say something else.
 const WHOLE_RULE: usize = 160;
 /// Maximum number of characters of a line in a state of 512 tokens. Other sizes have proportional lines.
@@ -57,6 +59,7 @@ const LINES: (u64, u64) = (80, 400);
 enum Section {
     Goal,
     Rules,
+    Wishes,
     Talk,
     Tasks,
     Files,
@@ -70,6 +73,7 @@ impl Section {
         match self {
             Self::Goal => "First request",
             Self::Rules => "Rules of the user that no summary above has, newest first",
+            Self::Wishes => "Other wishes of the user that no summary above has, newest first",
             Self::Talk => "Last requests and answers before the messages below",
             Self::Tasks => "Tasks",
             Self::Files => "Changed files, newest first",
@@ -136,8 +140,9 @@ impl ConversationState {
         let is_told = |seq| self.is_new(seq) && !shown.contains(&seq);
         let mut lines = self.rules(chars, is_told);
         // Without tool calls there is no work in progress. Summaries and messages show talk better.
-        if self.gathered.calls > 0 {
-            work(&self.gathered, shown, chars, &mut lines);
+        match self.gathered.calls {
+            0 => lines.extend(self.wishes(chars, is_told)),
+            _ => work(&self.gathered, shown, chars, &mut lines),
         }
         print(lines, Section::heading, max_tokens, estimator)
     }
@@ -175,20 +180,37 @@ impl ConversationState {
         let (mut lines, mut n) = (Vec::new(), 0);
         for item in items {
             let rules = standing::rules(item);
-            let is_told = !rules.is_empty();
             let priority = match item.kind {
                 Kind::User => 10 + 3 * n,
                 _ => WRITTEN_DOWN,
             };
-            lines.extend(rules.into_iter().map(|text| Line {
-                section: Section::Rules,
-                place: Seq::FIRST,
-                priority,
-                text: at(item, &clip(text.trim(), chars.max(WHOLE_RULE))),
-            }));
-            n += usize::from(is_told);
+            n += usize::from(!rules.is_empty());
+            let rules = rules.into_iter();
+            lines.extend(rules.map(|text| told(Section::Rules, priority, item, &text, chars)));
         }
         lines
+    }
+
+    /// Returns what the user asked for without a rule, in the messages for which `includes` is true, newest first.
+    fn wishes(&self, chars: usize, includes: impl Fn(Seq) -> bool) -> Vec<Line> {
+        let items = self.gathered.items.iter().rev().enumerate();
+        let items = items
+            .filter(|(_, item)| item.weight >= RULE && asks(item) && includes(item.range.first));
+        let lines = items.flat_map(|(n, item)| {
+            let wishes = standing::wishes(item).into_iter();
+            wishes.map(move |text| told(Section::Wishes, WISHES + n, item, &text, chars))
+        });
+        lines.collect()
+    }
+}
+
+/// Returns a line with a rule or a wish of the user.
+fn told(section: Section, priority: usize, item: &Item, text: &str, chars: usize) -> Line {
+    Line {
+        section,
+        place: Seq::FIRST,
+        priority,
+        text: at(item, &clip(text.trim(), chars.max(WHOLE_RULE))),
     }
 }
 
@@ -342,12 +364,12 @@ fn asks(item: &Item) -> bool {
 
 /// Returns whether an item (a candidate line) may have rules: typed words, or instructions that a person wrote down.
 fn has_rules(item: &Item) -> bool {
-    (item.weight >= RULE && asks(item)) || item.label == INSTRUCTIONS
+    asks(item) || item.label == INSTRUCTIONS
 }
 
 /// Returns whether an item (a candidate line) is listed with the rules, and not with the requests.
 fn tells_rules(item: &Item) -> bool {
-    has_rules(item) && !standing::rules(item).is_empty()
+    item.weight >= RULE && !standing::rules(item).is_empty()
 }
 
 /// Adds the lines about work in progress.

@@ -101,6 +101,22 @@ pub(super) fn meanings(sentence: &Clauses) -> BTreeMap<&'static str, u32> {
     counts
 }
 
+/// Returns the number of words of the phrase at the beginning of some words that says that something lasts; 0 if there is none.
+pub(super) fn lasting<'w>(words: impl Iterator<Item = &'w str>) -> usize {
+    let words = spaced_out(words);
+    let first = CUES
+        .spaced
+        .search
+        .iter()
+        .find_map(|search| search.find(&words));
+    let first = first.filter(|found| {
+        let meaning = CUES.spaced.meanings.get(found.pattern().as_usize());
+        found.start() == 0 && meaning == Some(&"lasting")
+    });
+    let phrase = first.and_then(|found| words.get(found.range()));
+    phrase.map_or(0, |phrase| phrase.split_whitespace().count())
+}
+
 /// Returns whether a word is in a list of words at the beginning of a clause.
 pub(super) fn begins(list: &str, word: &str) -> bool {
     CUES.begins

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::clauses::{Clauses, NAME, NUMBER, Token};
-use super::cues::{begins, meanings};
+use super::cues::{begins, lasting, meanings};
 use crate::scripts::is_unspaced;
 
 /// Value of a gram: a run of words or characters. It is less than that of a form, so that fitted weights of grams are
@@ -87,13 +87,17 @@ pub fn rule_features(sentence: &str) -> BTreeMap<String, f64> {
     out
 }
 
-/// Returns the kind of a clause by its first word behind fillers.
+/// Returns the kind of a clause by its first word behind fillers and phrases such as `from now on`.
 fn beginning(clause: &[Token]) -> Option<&'static str> {
-    let mut words = clause.iter().map(|token| match token {
+    let words = clause.iter().map(|token| match token {
         Token::Word(word) => word.as_str(),
         Token::Run(_) => "",
     });
-    let first = words.find(|word| !begins("filler", word))?;
+    let lasting = lasting(words.clone());
+    let mut words = words.skip(lasting);
+    let Some(first) = words.find(|word| !begins("filler", word)) else {
+        return (lasting > 0).then_some("lasting");
+    };
     let next = words.next();
     let is = |list| begins(list, first);
     let acts = next.is_none_or(|next| begins("verb", next));

@@ -65,7 +65,7 @@ fn rules_are_told_from_tasks_reports_and_descriptions() {
         "Always run the linter before you commit.",
         "deploy only after the tests are green, small commits, and tell me when a fix needs a decision",
         "今後はコメントを英語で書いてください。",
-        "앞으로 커밋은 작게 나눠 주세요.",
+        "앞으로 main에는 절대 직접 푸시하지 마세요.",
         "从现在开始用中文回答。",
         "Ab jetzt bitte keine Emojis mehr.",
     ] {

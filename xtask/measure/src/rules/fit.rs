@@ -25,7 +25,7 @@ const SHAPE: Shape = Shape {
     fewest: 3.0,
     products: 60,
     often: (0.03, 0.01),
-    penalty: (1.0, 4.0),
+    penalty: (0.33, 4.0),
     passes: 30,
 };
 const FOLDS: usize = 8;
