@@ -2,12 +2,12 @@
 
 use std::collections::HashMap;
 
-use memory_model::{SessionKey, Timestamp};
+use memory_model::{SessionKey, Timestamp, short_hash};
 use serde_json::value::RawValue;
 
 use crate::json_lines::Line;
 use crate::raw::string;
-use crate::session::{Digest16, SessionBuilder, digest, short_hash};
+use crate::session::{Digest16, SessionBuilder, digest};
 use crate::{Error, Origin, ReadOptions, Sink};
 
 /// A place behind an entry: the index of a branch, and the external id of the entry. `None` is the beginning.

@@ -12,13 +12,13 @@ mod tree;
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
-use memory_model::{EntryKind, Message, Part, Role, SessionKey, Timestamp};
+use memory_model::{EntryKind, Message, Part, Role, SessionKey, Timestamp, short_hash};
 
 use crate::detect::{self, Kind};
 use crate::json_lines::{self, Line, LineReader, Sessions};
 use crate::made_id::{QUEUED, is_made_id};
 use crate::raw::RawObject;
-use crate::session::{SessionBuilder, is_own, note, short_hash};
+use crate::session::{SessionBuilder, is_own, note};
 use crate::{
     AgentHome, Confidence, Error, Format, Head, Input, Origin, ReadOptions, Report, SessionLog,
     Sink,

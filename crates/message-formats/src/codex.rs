@@ -31,7 +31,7 @@ use std::path::Path;
 use std::rc::Rc;
 
 use memory_model::conventions::AgentConventions;
-use memory_model::{Message, Part, RawJson, Role, SessionKey};
+use memory_model::{Message, Part, RawJson, Role, SessionKey, short_hash};
 use serde_json::value::RawValue;
 
 use crate::blocks::set_meta;
@@ -41,7 +41,7 @@ use crate::conventions::{is_aborted, output_of_command};
 use crate::detect::{self, Kind};
 use crate::json_lines::{self, Line, LineReader};
 use crate::raw::{MetaBuilder, RawObject, list, string};
-use crate::session::{note, short_hash, unknown};
+use crate::session::{note, unknown};
 use crate::unpack::Unpacked;
 use crate::{
     AgentHome, Confidence, Error, Format, Head, Input, KnownAgents, ReadOptions, Report, Sink,

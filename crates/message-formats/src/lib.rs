@@ -30,7 +30,6 @@ mod plain;
 #[cfg(feature = "providers")]
 pub mod providers;
 mod qwen;
-mod raw;
 mod registry;
 mod report;
 mod session;
@@ -42,6 +41,8 @@ mod transcript;
 mod unpack;
 mod writings;
 
+use memory_model::raw;
+
 pub use claude::ClaudeCode;
 pub use cline::Cline;
 pub use codex::Codex;
@@ -52,6 +53,7 @@ pub use format::{AgentHome, Confidence, Format, Head, Input, Sink};
 pub use gemini_cli::GeminiCli;
 pub use kimi::KimiCode;
 pub use made_id::{MadeId, is_made_id};
+pub use memory_model::short_hash;
 pub use message_lists::MessageLists;
 pub use names::{CalledName, NAME_KINDS, NamePatterns, strings};
 pub use opencode::OpenCode;
@@ -63,7 +65,7 @@ pub use plain::PlainLines;
 pub use qwen::QwenCode;
 pub use registry::{Formats, read, read_file};
 pub use report::{Report, Warning};
-pub use session::{SessionBuilder, is_linked, short_hash};
+pub use session::{SessionBuilder, is_linked};
 pub use session_file::SessionFile;
 pub use swe_agent::SweAgent;
 pub use tau_bench::TauBench;

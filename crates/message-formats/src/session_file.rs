@@ -10,6 +10,7 @@ use serde_json::value::RawValue;
 use crate::raw::RawObject;
 use memory_model::{
     EntryKind, Media, MediaSource, Message, Part, ResultContent, Role, SessionKey, Timestamp,
+    short_hash,
 };
 
 /// A session as a file of JSON lines, in the form that pi and anna share.
@@ -54,7 +55,7 @@ impl SessionFile<'_> {
                 .first()
                 .map_or(self.created_at, |m| m.created_at);
             // Another summary has another id, so that an import can distinguish the two.
-            let id = format!("compaction-{}", crate::session::short_hash(summary));
+            let id = format!("compaction-{}", short_hash(summary));
             let line = Line {
                 kind: "compaction",
                 id: &id,

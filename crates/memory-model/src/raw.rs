@@ -4,26 +4,28 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::fmt;
 
-use memory_model::{RawJson, Timestamp, Zone};
 use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
+use crate::{RawJson, Timestamp, Zone};
+
 /// One member of an object.
 #[derive(Debug)]
-pub(crate) struct Member<'a> {
+pub struct Member<'a> {
     /// The decoded key, or the key as it came if it cannot be decoded.
-    pub(crate) name: Cow<'a, str>,
+    pub name: Cow<'a, str>,
     /// The key as it came, with its quotes.
-    pub(crate) key: &'a str,
+    pub key: &'a str,
     /// The value as it came.
-    pub(crate) value: &'a RawValue,
+    pub value: &'a RawValue,
 }
 
 /// A JSON object: its members in order, with repeated keys.
 #[derive(Debug)]
-pub(crate) struct RawObject<'a> {
-    pub(crate) members: Vec<Member<'a>>,
+pub struct RawObject<'a> {
+    /// The members as they came.
+    pub members: Vec<Member<'a>>,
 }
 
 impl<'de: 'a, 'a> Deserialize<'de> for RawObject<'a> {
@@ -63,12 +65,12 @@ fn decode(key: &str) -> Cow<'_, str> {
 
 impl<'a> RawObject<'a> {
     /// Reads an object, or returns `None` for any other text.
-    pub(crate) fn parse(json: &'a str) -> Option<Self> {
+    pub fn parse(json: &'a str) -> Option<Self> {
         serde_json::from_str(json).ok()
     }
 
     /// Returns the value of a key. If the key comes twice, the last value counts, as JSON readers agree.
-    pub(crate) fn get(&self, name: &str) -> Option<&'a RawValue> {
+    pub fn get(&self, name: &str) -> Option<&'a RawValue> {
         self.members
             .iter()
             .rev()
@@ -77,33 +79,33 @@ impl<'a> RawObject<'a> {
     }
 
     /// Returns the value of a key, unless it is `null`.
-    pub(crate) fn present(&self, name: &str) -> Option<&'a RawValue> {
+    pub fn present(&self, name: &str) -> Option<&'a RawValue> {
         self.get(name).filter(|value| value.get() != "null")
     }
 
     /// Returns a string, or `None` if the value is missing, not a string, or not Unicode.
-    pub(crate) fn string(&self, name: &str) -> Option<String> {
+    pub fn string(&self, name: &str) -> Option<String> {
         self.get(name).and_then(string)
     }
 
     /// Returns an id: a string that is not empty.
-    pub(crate) fn id(&self, name: &str) -> Option<String> {
+    pub fn id(&self, name: &str) -> Option<String> {
         self.string(name).filter(|id| !id.is_empty())
     }
 
     /// Returns the value of a key as an object.
-    pub(crate) fn object(&self, name: &str) -> Option<RawObject<'a>> {
+    pub fn object(&self, name: &str) -> Option<RawObject<'a>> {
         self.get(name)
             .and_then(|value| RawObject::parse(value.get()))
     }
 
     /// Returns whether the key's value is `true`.
-    pub(crate) fn is_true(&self, name: &str) -> bool {
+    pub fn is_true(&self, name: &str) -> bool {
         self.get(name).is_some_and(|value| value.get() == "true")
     }
 
     /// Returns whether one of the keys comes twice.
-    pub(crate) fn repeats_any(&self, names: &[&str]) -> bool {
+    pub fn repeats_any(&self, names: &[&str]) -> bool {
         names.iter().any(|name| {
             let same = self.members.iter().filter(|member| member.name == *name);
             same.count() > 1
@@ -111,7 +113,7 @@ impl<'a> RawObject<'a> {
     }
 
     /// Returns whether any key comes twice.
-    pub(crate) fn repeats(&self) -> bool {
+    pub fn repeats(&self) -> bool {
         let mut seen = BTreeSet::new();
         !self
             .members
@@ -120,31 +122,28 @@ impl<'a> RawObject<'a> {
     }
 
     /// Returns the members with keys that are not in `known`.
-    pub(crate) fn others<'s>(
-        &'s self,
-        known: &'s [&'s str],
-    ) -> impl Iterator<Item = &'s Member<'a>> {
+    pub fn others<'s>(&'s self, known: &'s [&'s str]) -> impl Iterator<Item = &'s Member<'a>> {
         self.members
             .iter()
             .filter(move |member| !known.contains(&member.name.as_ref()))
     }
 
     /// Returns the members with keys that are not in `known`, as an object.
-    pub(crate) fn rest(&self, known: &[&str]) -> MetaBuilder {
+    pub fn rest(&self, known: &[&str]) -> MetaBuilder {
         let mut rest = MetaBuilder::default();
         rest.extend(self.others(known));
         rest
     }
 
     /// Returns the members with keys that are not in `known`, and the time if it is not exact.
-    pub(crate) fn facts(&self, known: &[&str]) -> MetaBuilder {
+    pub fn facts(&self, known: &[&str]) -> MetaBuilder {
         let mut facts = self.rest(known);
         facts.extend(self.inexact_time("timestamp"));
         facts
     }
 
     /// Returns a time in any of the forms that [`Timestamp::from_text`] and [`Timestamp::from_number`] know.
-    pub(crate) fn time(&self, name: &str) -> Option<Timestamp> {
+    pub fn time(&self, name: &str) -> Option<Timestamp> {
         let value = self.get(name)?;
         match string(value) {
             Some(text) => Timestamp::from_text(&text).or_else(|| micros(&text)),
@@ -153,14 +152,14 @@ impl<'a> RawObject<'a> {
     }
 
     /// Returns a time that may be a clock time of a zone.
-    pub(crate) fn local_time(&self, name: &str, zone: &Zone) -> Option<Timestamp> {
+    pub fn local_time(&self, name: &str, zone: &Zone) -> Option<Timestamp> {
         let local = Timestamp::from_text_in(&self.string(name)?, zone);
         local.or_else(|| self.time(name))
     }
 
     /// Returns the member of a time that a [`Timestamp`] cannot hold exactly: it is neither RFC 3339 nor a whole number,
     /// has an offset or is finer than a microsecond.
-    pub(crate) fn inexact_time(&self, name: &'static str) -> impl Iterator<Item = &Member<'a>> {
+    pub fn inexact_time(&self, name: &'static str) -> impl Iterator<Item = &Member<'a>> {
         let exact = self.get(name).is_some_and(|value| match string(value) {
             Some(text) => {
                 text.len() <= "2026-03-02T09:00:00.123456Z".len()
@@ -183,7 +182,7 @@ fn micros(text: &str) -> Option<Timestamp> {
 }
 
 /// Returns a JSON string's text, or `None` if the value is no string or not Unicode.
-pub(crate) fn string(value: &RawValue) -> Option<String> {
+pub fn string(value: &RawValue) -> Option<String> {
     serde_json::from_str(value.get()).ok()
 }
 
@@ -191,7 +190,7 @@ pub(crate) fn string(value: &RawValue) -> Option<String> {
 ///
 /// A text cannot hold half a surrogate pair, so each half becomes a replacement character. Returns `None` if the value
 /// is no string.
-pub(crate) fn readable(value: &RawValue) -> Option<(String, bool)> {
+pub fn readable(value: &RawValue) -> Option<(String, bool)> {
     if let Some(text) = string(value) {
         return Some((text, true));
     }
@@ -201,7 +200,7 @@ pub(crate) fn readable(value: &RawValue) -> Option<(String, bool)> {
 
 /// Returns the text of a string as [`readable`] does. If the text is not complete, `extra` keeps the string under
 /// `key`, which is JSON text.
-pub(crate) fn text(value: &RawValue, key: &str, extra: &mut MetaBuilder) -> Option<String> {
+pub fn text(value: &RawValue, key: &str, extra: &mut MetaBuilder) -> Option<String> {
     let (text, whole) = readable(value)?;
     if !whole {
         extra.add(key, value.get());
@@ -210,19 +209,19 @@ pub(crate) fn text(value: &RawValue, key: &str, extra: &mut MetaBuilder) -> Opti
 }
 
 /// Returns a list's items as they came, or `None` if the value is no list.
-pub(crate) fn list(value: &RawValue) -> Option<Vec<&RawValue>> {
+pub fn list(value: &RawValue) -> Option<Vec<&RawValue>> {
     serde_json::from_str(value.get()).ok()
 }
 
 /// Builds a compact JSON object from raw members.
 #[derive(Debug, Default)]
-pub(crate) struct MetaBuilder {
+pub struct MetaBuilder {
     text: String,
 }
 
 impl MetaBuilder {
     /// Adds a member. `key` is JSON text with its quotes.
-    pub(crate) fn add(&mut self, key: &str, value: &str) {
+    pub fn add(&mut self, key: &str, value: &str) {
         self.text.push(if self.text.is_empty() { '{' } else { ',' });
         self.text.push_str(key);
         self.text.push(':');
@@ -230,21 +229,21 @@ impl MetaBuilder {
     }
 
     /// Adds members as they came.
-    pub(crate) fn extend<'m, 'a: 'm>(&mut self, members: impl Iterator<Item = &'m Member<'a>>) {
+    pub fn extend<'m, 'a: 'm>(&mut self, members: impl Iterator<Item = &'m Member<'a>>) {
         for member in members {
             self.add(member.key, member.value.get());
         }
     }
 
     /// Adds another object under a key, unless it is empty.
-    pub(crate) fn nest(&mut self, key: &str, inner: MetaBuilder) {
+    pub fn nest(&mut self, key: &str, inner: MetaBuilder) {
         if let Some(inner) = inner.into_text() {
             self.add(key, &inner);
         }
     }
 
     /// Adds the members of another object.
-    pub(crate) fn take(&mut self, other: MetaBuilder) {
+    pub fn take(&mut self, other: MetaBuilder) {
         let Some(members) = other.text.strip_prefix('{') else {
             return;
         };
@@ -253,11 +252,12 @@ impl MetaBuilder {
     }
 
     /// Returns whether the object has no members.
-    pub(crate) fn is_empty(&self) -> bool {
+    pub fn is_empty(&self) -> bool {
         self.text.is_empty()
     }
 
-    pub(crate) fn into_text(mut self) -> Option<String> {
+    /// Returns the text of the object, or `None` if it has no members.
+    pub fn into_text(mut self) -> Option<String> {
         (!self.text.is_empty()).then(|| {
             self.text.push('}');
             self.text
@@ -265,7 +265,7 @@ impl MetaBuilder {
     }
 
     /// Returns the object, or `None` if it has no members.
-    pub(crate) fn finish(self) -> Option<RawJson> {
+    pub fn finish(self) -> Option<RawJson> {
         self.into_text().and_then(|text| RawJson::parse(text).ok())
     }
 }
