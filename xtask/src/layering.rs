@@ -73,6 +73,15 @@ const LAYERS: &[(&str, &[&[&str]])] = &[
         ],
     ),
     (
+        "provider-shapes",
+        &[
+            ASYNC_RUNTIME,
+            DATABASES,
+            PROVIDERS,
+            &["async-trait", "futures", "memory-store"],
+        ],
+    ),
+    (
         "message-formats",
         &[ASYNC_RUNTIME, DATABASES, PROVIDERS, &["memory-store"]],
     ),
@@ -108,7 +117,7 @@ const LAYERS: &[(&str, &[&[&str]])] = &[
             DATABASES,
             PROVIDERS,
             RUNNING,
-            &["async-trait"],
+            &["async-trait", "message-formats"],
         ],
     ),
     (

@@ -177,8 +177,8 @@ pub mod models {
 /// Conversion of messages, replies and tools to and from the formats of OpenAI, Anthropic and Gemini.
 #[cfg(feature = "providers")]
 pub mod providers {
-    pub use message_formats::providers::{
-        LIMITS, Provider, RequestLimits, anthropic, gemini, openai, responses,
+    pub use provider_shapes::{
+        Error, ErrorKind, LIMITS, Provider, RequestLimits, anthropic, gemini, openai, responses,
     };
 }
 
@@ -255,7 +255,7 @@ pub mod tokens {
 }
 
 /// Transcripts of other agents, and functions to read and import them.
-#[cfg(any(feature = "import", feature = "providers"))]
+#[cfg(feature = "import")]
 pub mod transcripts {
     pub use message_formats::{
         AgentHome, CalledName, CountedInput, EntryHead, Error, ErrorKind, Format, Formats,
@@ -264,11 +264,9 @@ pub mod transcripts {
         Transcript, Warning, own_compactions, read, read_file,
     };
 
-    #[cfg(feature = "import")]
     pub use crate::import::{ImportReport, KnownRun, SessionImport, StoredSession, SummaryImport};
     #[cfg(feature = "opencode")]
     pub use crate::opencode::OpenCodeDatabase;
-    #[cfg(feature = "import")]
     pub use crate::placement::take_reserved;
 }
 

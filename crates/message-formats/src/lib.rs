@@ -27,8 +27,6 @@ mod overflow;
 mod own_compactions;
 mod pi;
 mod plain;
-#[cfg(feature = "providers")]
-pub mod providers;
 mod qwen;
 mod registry;
 mod report;

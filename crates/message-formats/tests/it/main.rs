@@ -21,10 +21,11 @@ mod growing;
 mod hard;
 mod jsonl;
 mod laws;
+#[path = "../../../provider-shapes/tests/it/lists.rs"]
+mod lists;
 mod overflow;
 mod own_compactions;
 mod pi;
-mod providers;
 mod session_file;
 mod shapes;
 mod still_sent;

@@ -18,15 +18,17 @@ use memory_model::{
 use serde_json::{Value, json};
 use token_estimate::Usage;
 
-use super::fields::{Facts, Object, invalid, native, object, string, text, tokens, unknown};
-use super::media::{PDF, Source};
-use super::prepare::{Prepared, wire_name};
-use super::unknown::as_text;
-use super::{Provider, arguments, chat_call_id, failed, media, original_call_id, reply, within};
 use crate::error::Error;
+use crate::fields::{
+    Facts, Object, invalid, native, object, schema, string, text, tokens, unknown,
+};
+use crate::media::{PDF, Source};
+use crate::prepare::{Prepared, wire_name};
+use crate::unknown::as_text;
+use crate::{Provider, arguments, chat_call_id, failed, media, original_call_id, reply, within};
 
 /// Media types of images that the format takes.
-pub(super) const IMAGE_TYPES: &[&str] = &["image/png", "image/jpeg", "image/webp", "image/gif"];
+pub(crate) const IMAGE_TYPES: &[&str] = &["image/png", "image/jpeg", "image/webp", "image/gif"];
 
 /// Returns the value of the request's field `messages`.
 pub fn write(messages: &[Message]) -> Vec<Value> {
@@ -34,7 +36,7 @@ pub fn write(messages: &[Message]) -> Vec<Value> {
 }
 
 /// Writes messages that are within the provider's limits on pictures, documents and bytes.
-pub(super) fn write_fitted(messages: &[Message]) -> Vec<Value> {
+pub(crate) fn write_fitted(messages: &[Message]) -> Vec<Value> {
     let prepared = Prepared::new(messages);
     let mut out = Vec::new();
     // Content of the results so far that is not text.
@@ -478,7 +480,7 @@ pub fn usage(response: &Value) -> Option<Usage> {
 /// Returns the value of the request's field `tools`.
 pub fn tools(tools: &[ToolDefinition]) -> Vec<Value> {
     let function = |tool: &ToolDefinition| {
-        let mut function = json!({"name": tool.name, "parameters": super::schema(tool)});
+        let mut function = json!({"name": tool.name, "parameters": schema(tool)});
         if let (Some(description), Some(fields)) = (&tool.description, function.as_object_mut()) {
             fields.insert("description".to_owned(), description.as_str().into());
         }

@@ -10,9 +10,9 @@ use memory_model::{Media, Message, Part, ResultContent, Role};
 use token_estimate::models::ModelInfo;
 use token_estimate::pdf_pages;
 
-use super::Provider;
-use super::media::{self, PDF, Source, is_image, named};
-use super::unknown::medium;
+use crate::Provider;
+use crate::media::{self, PDF, Source, is_image, named};
+use crate::unknown::medium;
 
 /// Limits of a provider on a request. A request beyond one of them is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

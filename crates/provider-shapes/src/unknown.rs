@@ -3,8 +3,8 @@
 use memory_model::{Media, MediaSource, Message, Part, RawJson, ResultContent};
 use serde_json::Value;
 
-use super::fields::{Object, text as string};
-use super::media::{ANY_FILE, ANY_IMAGE, from_url, named};
+use crate::fields::{Object, text as string};
+use crate::media::{ANY_FILE, ANY_IMAGE, from_url, named};
 
 /// Types of reasoning. Only the provider that wrote such a part can read it.
 const REASONING: &[&str] = &[
@@ -20,21 +20,21 @@ const COMPACTION: &str = "compaction";
 
 /// Returns the text of an unknown part: the summary of a compaction, or else its JSON without bytes. Returns `None` for
 /// reasoning and for a blank summary.
-pub(super) fn text(raw: &RawJson) -> Option<String> {
-    if let Some(compaction) = super::fields::native(raw, &[COMPACTION]) {
+pub(crate) fn text(raw: &RawJson) -> Option<String> {
+    if let Some(compaction) = crate::fields::native(raw, &[COMPACTION]) {
         let summary = compaction.get("content").and_then(Value::as_str);
         return summary
             .filter(|text| !text.trim().is_empty())
             .map(str::to_owned);
     }
-    match super::fields::native(raw, REASONING) {
+    match crate::fields::native(raw, REASONING) {
         Some(_) => None,
         None => Some(raw.without_bytes().into_owned()),
     }
 }
 
 /// Returns whether [`readable`] would return a message unchanged.
-pub(super) fn is_readable(message: &Message) -> bool {
+pub(crate) fn is_readable(message: &Message) -> bool {
     message.parts.iter().all(|part| match part {
         Part::Unknown { raw } => medium(raw).is_none(),
         Part::ToolResult {
@@ -52,7 +52,7 @@ pub(super) fn is_readable(message: &Message) -> bool {
 
 /// Returns a message with its images and files as parts of their kind, for any shape that they came in. Its results
 /// contain no calls and no results, and bytes only in images and files.
-pub(super) fn readable(message: &Message) -> Message {
+pub(crate) fn readable(message: &Message) -> Message {
     let mut message = message.clone();
     for part in &mut message.parts {
         match part {
@@ -101,7 +101,7 @@ fn flatten(parts: Vec<Part>, flat: &mut Vec<Part>) {
 
 /// Reads an image or a file in the shape of a provider, of the Model Context Protocol or of a library. Returns `None`
 /// for any other content.
-pub(super) fn medium(raw: &RawJson) -> Option<Part> {
+pub(crate) fn medium(raw: &RawJson) -> Option<Part> {
     let value: Value = serde_json::from_str(raw.as_str()).ok()?;
     let fields = value.as_object()?;
     let inner = |keys: &[&str]| {
@@ -190,7 +190,7 @@ fn part(media: Media) -> Part {
 
 /// Returns a part's text, or the text that replaces the part if the provider has no place for it. Returns `None` for
 /// reasoning, calls and results. Bytes never become text.
-pub(super) fn as_text(part: &Part) -> Option<String> {
+pub(crate) fn as_text(part: &Part) -> Option<String> {
     match part {
         Part::Text { text } => Some(text.clone()),
         Part::Image(media) => Some(named("image", media)),

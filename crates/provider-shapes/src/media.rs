@@ -5,11 +5,11 @@ use std::borrow::Cow;
 use memory_model::{Media, MediaSource, Part};
 
 /// Media type of an image by URL without a stated type.
-pub(super) const ANY_IMAGE: &str = "image/*";
+pub(crate) const ANY_IMAGE: &str = "image/*";
 /// Media type of a file by URL without a stated type.
-pub(super) const ANY_FILE: &str = "application/octet-stream";
+pub(crate) const ANY_FILE: &str = "application/octet-stream";
 /// Media type of PDF.
-pub(super) const PDF: &str = "application/pdf";
+pub(crate) const PDF: &str = "application/pdf";
 
 /// Minimum length of the Base64 of an image or a PDF without a known beginning, in characters. A shorter text is a
 /// placeholder.
@@ -60,7 +60,7 @@ const ENDINGS: &[(&str, &str)] = &[
 
 /// Readable content of a medium.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Source<'a> {
+pub(crate) enum Source<'a> {
     /// Data as Base64, in the standard alphabet with padding.
     Data {
         /// Media type by the first bytes, or the declared media type.
@@ -77,7 +77,7 @@ pub(super) enum Source<'a> {
 
 /// Returns the content of a medium. Returns `None` if it has no data, a placeholder instead of data, or no http or
 /// https URL.
-pub(super) fn source(media: &Media) -> Option<Source<'_>> {
+pub(crate) fn source(media: &Media) -> Option<Source<'_>> {
     match &media.source {
         MediaSource::Data(data) => read_data(data, &media.media_type),
         // A data URL, or data in the field of a URL.
@@ -93,7 +93,7 @@ pub(super) fn source(media: &Media) -> Option<Source<'_>> {
 
 /// Returns the URL or data URL of a medium, if its media type is one of `types`. A URL with the scheme http or https is
 /// also accepted if its type is unknown.
-pub(super) fn url<'a>(media: &'a Media, types: &[&str]) -> Option<Cow<'a, str>> {
+pub(crate) fn url<'a>(media: &'a Media, types: &[&str]) -> Option<Cow<'a, str>> {
     match source(media)? {
         Source::Url { media_type, url } => {
             let taken = types.contains(&&*media_type) || is_unnamed(&media_type);
@@ -106,7 +106,7 @@ pub(super) fn url<'a>(media: &'a Media, types: &[&str]) -> Option<Cow<'a, str>> 
 }
 
 /// Returns whether a medium is an image. Its media type takes precedence over the kind of its part.
-pub(super) fn is_image(part: &Part, media: &Media) -> bool {
+pub(crate) fn is_image(part: &Part, media: &Media) -> bool {
     match source(media) {
         Some(Source::Data { media_type, .. } | Source::Url { media_type, .. }) => {
             match is_unnamed(&media_type) {
@@ -213,7 +213,7 @@ fn known_type(data: &str) -> Option<&'static str> {
 }
 
 /// Returns the name of a media type that providers know.
-pub(super) fn type_name(declared: &str) -> Cow<'_, str> {
+pub(crate) fn type_name(declared: &str) -> Cow<'_, str> {
     let name = declared.split(';').next().unwrap_or_default().trim();
     let name = match name.bytes().any(|byte| byte.is_ascii_uppercase()) {
         true => Cow::Owned(name.to_ascii_lowercase()),
@@ -224,7 +224,7 @@ pub(super) fn type_name(declared: &str) -> Cow<'_, str> {
 }
 
 /// Returns the media type of a URL by its ending, or else the declared type.
-pub(super) fn type_of_url<'a>(url: &str, declared: &'a str) -> Cow<'a, str> {
+pub(crate) fn type_of_url<'a>(url: &str, declared: &'a str) -> Cow<'a, str> {
     let path = url.split(['?', '#']).next().unwrap_or_default();
     let ending = path
         .rsplit('/')
@@ -242,7 +242,7 @@ pub(super) fn type_of_url<'a>(url: &str, declared: &'a str) -> Cow<'a, str> {
 }
 
 /// Reads a URL. `media_type` is used for a URL that does not name a type.
-pub(super) fn from_url(url: &str, media_type: &str) -> Media {
+pub(crate) fn from_url(url: &str, media_type: &str) -> Media {
     let data = url
         .strip_prefix("data:")
         .and_then(|rest| rest.split_once(";base64,"));
@@ -259,7 +259,7 @@ pub(super) fn from_url(url: &str, media_type: &str) -> Media {
 }
 
 /// Returns a text that replaces a picture or a file and names it.
-pub(super) fn named(kind: &str, media: &Media) -> String {
+pub(crate) fn named(kind: &str, media: &Media) -> String {
     let declared = shortened(&media.media_type, 100);
     match (source(media), &media.source) {
         (Some(Source::Data { media_type, data }), _) => {
@@ -294,7 +294,7 @@ fn shortened(text: &str, most: usize) -> Cow<'_, str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::providers::unknown::as_text;
+    use crate::unknown::as_text;
 
     const PNG: &str = "iVBORw0KGgo=";
 

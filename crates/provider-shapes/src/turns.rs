@@ -5,21 +5,21 @@ use std::borrow::Cow;
 use memory_model::{Message, Part, Role};
 use serde_json::Value;
 
-use super::fields::Facts;
+use crate::fields::Facts;
 
 /// Text of the user's message that is put before a list that starts with the assistant's message.
 pub const CONTINUED: &str = "(The conversation continues.)";
 
 /// Speaker of a turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Speaker {
+pub(crate) enum Speaker {
     User,
     Model,
 }
 
 /// Turns in order. Neighbouring content of one speaker is one turn.
 #[derive(Debug, Default)]
-pub(super) struct Turns {
+pub(crate) struct Turns {
     closed: Vec<(Speaker, Turn)>,
     open: Option<(Speaker, Turn)>,
 }
@@ -33,19 +33,19 @@ struct Turn {
 
 impl Turns {
     /// Returns whether there is no turn yet.
-    pub(super) fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.open.is_none()
     }
 
     /// Adds results of tools to the user's turn.
-    pub(super) fn results(&mut self, results: Vec<Value>) {
+    pub(crate) fn results(&mut self, results: Vec<Value>) {
         if !results.is_empty() {
             self.turn(Speaker::User).results.extend(results);
         }
     }
 
     /// Adds content to a speaker's turn.
-    pub(super) fn content(&mut self, speaker: Speaker, content: Vec<Value>) {
+    pub(crate) fn content(&mut self, speaker: Speaker, content: Vec<Value>) {
         if !content.is_empty() {
             self.turn(speaker).others.extend(content);
         }
@@ -61,7 +61,7 @@ impl Turns {
 
     /// Returns the content of the turns. If the model's turn would be the first, a user's turn with `continued` comes
     /// before it.
-    pub(super) fn finish(self, continued: Value) -> Vec<(Speaker, Vec<Value>)> {
+    pub(crate) fn finish(self, continued: Value) -> Vec<(Speaker, Vec<Value>)> {
         let mut turns = self
             .closed
             .into_iter()
@@ -82,7 +82,7 @@ impl Turns {
 
 /// Returns a system text for the middle of a conversation of users and models. Other texts cannot have such a tag: see
 /// [`escape_system`].
-pub(super) fn system_text(text: &str) -> String {
+pub(crate) fn system_text(text: &str) -> String {
     format!("<system>\n{}\n</system>", escape_system(text))
 }
 
@@ -95,7 +95,7 @@ fn from_system_text(text: &str) -> Option<&str> {
 }
 
 /// Writes the `<` of system tags as `&lt;`, so that no other text can pass for a system text.
-pub(super) fn escape_system(text: &str) -> Cow<'_, str> {
+pub(crate) fn escape_system(text: &str) -> Cow<'_, str> {
     let mut out = String::new();
     let mut copied = 0;
     for (at, _) in text.match_indices('<') {
@@ -124,7 +124,7 @@ fn names_system(inside: &str) -> bool {
 }
 
 /// Returns a text with the name of its speaker, for providers without a field for the name.
-pub(super) fn said_by(name: Option<&str>, text: &str) -> String {
+pub(crate) fn said_by(name: Option<&str>, text: &str) -> String {
     match name {
         Some(name) => format!("{name}: {text}"),
         None => text.to_owned(),
@@ -132,7 +132,7 @@ pub(super) fn said_by(name: Option<&str>, text: &str) -> String {
 }
 
 /// Splits a user's content into results, other content, and system texts.
-pub(super) fn split_results(parts: Vec<Part>, facts: Facts) -> Vec<Message> {
+pub(crate) fn split_results(parts: Vec<Part>, facts: Facts) -> Vec<Message> {
     let (results, others): (Vec<Part>, Vec<Part>) = parts
         .into_iter()
         .partition(|part| matches!(part, Part::ToolResult { .. }));

@@ -20,13 +20,13 @@ use memory_model::{Media, MediaSource, Message, Part, Reply, ResultContent, Role
 use serde_json::{Value, json};
 use token_estimate::Usage;
 
-use super::fields::{Facts, Object, invalid, object, string, text, tokens, unknown};
-use super::media::Source;
-use super::prepare::{Prepared, wire_name};
-use super::turns::{CONTINUED, Speaker, Turns, escape_system, said_by, split_results, system_text};
-use super::unknown::as_text;
-use super::{Provider, arguments, media, original_call_id, reply, wire_call_id, within};
 use crate::error::Error;
+use crate::fields::{Facts, Object, invalid, object, schema, string, text, tokens, unknown};
+use crate::media::Source;
+use crate::prepare::{Prepared, wire_name};
+use crate::turns::{CONTINUED, Speaker, Turns, escape_system, said_by, split_results, system_text};
+use crate::unknown::as_text;
+use crate::{Provider, arguments, media, original_call_id, reply, wire_call_id, within};
 
 /// Prefix of a signature from Gemini, as [`Part::Reasoning`] holds it.
 const SIGNED: &str = "gemini:";
@@ -78,7 +78,7 @@ pub fn write(messages: &[Message]) -> (Option<Value>, Vec<Value>) {
 }
 
 /// Writes messages that are within the provider's limits on pictures, documents and bytes.
-pub(super) fn write_fitted(messages: &[Message]) -> (Option<Value>, Vec<Value>) {
+pub(crate) fn write_fitted(messages: &[Message]) -> (Option<Value>, Vec<Value>) {
     let prepared = Prepared::new(messages);
     let mut system = Vec::new();
     let mut turns = Turns::default();
@@ -574,7 +574,7 @@ pub fn tools(tools: &[ToolDefinition]) -> Vec<Value> {
         json!({
             "name": tool.name,
             "description": tool.description.as_deref().unwrap_or_default(),
-            "parametersJsonSchema": super::schema(tool),
+            "parametersJsonSchema": schema(tool),
         })
     };
     let declarations: Vec<Value> = tools.iter().map(declaration).collect();

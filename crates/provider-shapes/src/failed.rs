@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 const MARK: &str = "[tool error]";
 
 /// Marks the written content of a failed result. `kind` is the `type` of a text block.
-pub(super) fn mark(content: Value, is_error: Option<bool>, kind: &str) -> Value {
+pub(crate) fn mark(content: Value, is_error: Option<bool>, kind: &str) -> Value {
     if is_error != Some(true) {
         return content;
     }
@@ -24,7 +24,7 @@ pub(super) fn mark(content: Value, is_error: Option<bool>, kind: &str) -> Value 
 }
 
 /// Removes the mark of a failed result. Returns `Some(true)` if there was one.
-pub(super) fn unmark(content: ResultContent) -> (ResultContent, Option<bool>) {
+pub(crate) fn unmark(content: ResultContent) -> (ResultContent, Option<bool>) {
     match content {
         ResultContent::Text(text) => match text.strip_prefix(MARK) {
             Some(rest) => {

@@ -15,14 +15,14 @@ use memory_model::{Media, Message, Part, RawJson, Reply, ResultContent, Role, To
 use serde_json::{Value, json};
 use token_estimate::Usage;
 
-use super::fields::{Facts, Object, invalid, object, string, text, tokens, unknown};
-use super::media::{PDF, Source};
-use super::openai::IMAGE_TYPES;
-use super::prepare::{Prepared, wire_name};
-use super::turns::said_by;
-use super::unknown::as_text;
-use super::{Provider, arguments, failed, media, original_call_id, reply, wire_call_id, within};
 use crate::error::Error;
+use crate::fields::{Facts, Object, invalid, object, schema, string, text, tokens, unknown};
+use crate::media::{PDF, Source};
+use crate::openai::IMAGE_TYPES;
+use crate::prepare::{Prepared, wire_name};
+use crate::turns::said_by;
+use crate::unknown::as_text;
+use crate::{Provider, arguments, failed, media, original_call_id, reply, wire_call_id, within};
 
 /// A field of an item, and whether its schema accepts a value.
 type Field = (&'static str, fn(&Value) -> bool);
@@ -80,7 +80,7 @@ pub fn write(messages: &[Message]) -> (Option<String>, Vec<Value>) {
 }
 
 /// Writes messages that are within the provider's limits on pictures, documents and bytes.
-pub(super) fn write_fitted(messages: &[Message]) -> (Option<String>, Vec<Value>) {
+pub(crate) fn write_fitted(messages: &[Message]) -> (Option<String>, Vec<Value>) {
     let prepared = Prepared::new(messages);
     let mut instructions = None;
     let mut input = Vec::new();
@@ -540,7 +540,7 @@ pub fn tools(tools: &[ToolDefinition]) -> Vec<Value> {
             "type": "function",
             "name": tool.name,
             "description": tool.description,
-            "parameters": super::schema(tool),
+            "parameters": schema(tool),
             "strict": false,
         })
     };

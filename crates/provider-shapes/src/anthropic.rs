@@ -19,13 +19,15 @@ use memory_model::{
 use serde_json::{Value, json};
 use token_estimate::Usage;
 
-use super::fields::{Facts, Object, invalid, native, object, string, text, tokens, unknown};
-use super::media::{PDF, Source};
-use super::prepare::{Prepared, wire_name};
-use super::turns::{CONTINUED, Speaker, Turns, escape_system, said_by, split_results, system_text};
-use super::unknown::as_text;
-use super::{Provider, arguments, media, original_call_id, reply, wire_call_id, within};
 use crate::error::Error;
+use crate::fields::{
+    Facts, Object, invalid, native, object, schema, string, text, tokens, unknown,
+};
+use crate::media::{PDF, Source};
+use crate::prepare::{Prepared, wire_name};
+use crate::turns::{CONTINUED, Speaker, Turns, escape_system, said_by, split_results, system_text};
+use crate::unknown::as_text;
+use crate::{Provider, arguments, media, original_call_id, reply, wire_call_id, within};
 
 /// Minimum length of Anthropic's signatures, in bytes. Marks of other providers in this field are shorter.
 const MIN_SIGNATURE: usize = 64;
@@ -39,7 +41,7 @@ pub fn write(messages: &[Message]) -> (Option<Value>, Vec<Value>) {
 }
 
 /// Writes messages that are within the provider's limits on pictures, documents and bytes.
-pub(super) fn write_fitted(messages: &[Message]) -> (Option<Value>, Vec<Value>) {
+pub(crate) fn write_fitted(messages: &[Message]) -> (Option<Value>, Vec<Value>) {
     let prepared = Prepared::new(messages);
     let mut system = Vec::new();
     let mut turns = Turns::default();
@@ -517,7 +519,7 @@ pub fn usage(response: &Value) -> Option<Usage> {
 /// Returns the value of the request's field `tools`.
 pub fn tools(tools: &[ToolDefinition]) -> Vec<Value> {
     let definition = |tool: &ToolDefinition| {
-        let mut definition = json!({"name": tool.name, "input_schema": super::schema(tool)});
+        let mut definition = json!({"name": tool.name, "input_schema": schema(tool)});
         if let (Some(description), Some(fields)) = (&tool.description, definition.as_object_mut()) {
             fields.insert("description".to_owned(), description.as_str().into());
         }

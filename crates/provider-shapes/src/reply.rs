@@ -4,14 +4,14 @@ use memory_model::{Message, Reply};
 use serde_json::Value;
 use token_estimate::Usage;
 
-use super::fields::{invalid, text};
 use crate::error::Error;
+use crate::fields::{invalid, text};
 
 /// Returns the field of a response with its messages.
 ///
 /// # Errors
 /// `Invalid` if the response lacks the field. The text has the response's error message, if there is one.
-pub(super) fn content<'a>(response: &'a Value, pointer: &str) -> Result<&'a Value, Error> {
+pub(crate) fn content<'a>(response: &'a Value, pointer: &str) -> Result<&'a Value, Error> {
     response.pointer(pointer).ok_or_else(|| {
         let place = pointer.trim_start_matches('/').replace('/', ".");
         match response.pointer("/error/message").and_then(Value::as_str) {
@@ -25,7 +25,7 @@ pub(super) fn content<'a>(response: &'a Value, pointer: &str) -> Result<&'a Valu
 }
 
 /// Returns a reply with the response's id and model.
-pub(super) fn reply(
+pub(crate) fn reply(
     response: &Value,
     (id, model): (&str, &str),
     mut messages: Vec<Message>,

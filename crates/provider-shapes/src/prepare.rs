@@ -5,13 +5,13 @@ use std::borrow::Cow;
 use memory_model::Message;
 use turn_map::{apply, check_anthropic, check_openai, sanitize};
 
-use super::unknown::{is_readable, readable};
+use crate::unknown::{is_readable, readable};
 
 /// Messages without notes. Each call is followed by its result, and images and files have parts of their kind.
-pub(super) struct Prepared<'a>(Vec<Cow<'a, Message>>);
+pub(crate) struct Prepared<'a>(Vec<Cow<'a, Message>>);
 
 impl<'a> Prepared<'a> {
-    pub(super) fn new(messages: &'a [Message]) -> Self {
+    pub(crate) fn new(messages: &'a [Message]) -> Self {
         let messages: Vec<Cow<'a, Message>> = messages
             .iter()
             .filter(|one| !is_note(one))
@@ -34,7 +34,7 @@ impl<'a> Prepared<'a> {
         )
     }
 
-    pub(super) fn iter(&self) -> impl Iterator<Item = &Message> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Message> {
         self.0.iter().map(|message| &**message)
     }
 }
@@ -44,7 +44,7 @@ fn is_note(message: &Message) -> bool {
 }
 
 /// Returns a tool's name in the form that providers accept: `^[a-zA-Z0-9_-]{1,64}$`.
-pub(super) fn wire_name(name: &str) -> String {
+pub(crate) fn wire_name(name: &str) -> String {
     let accepted = |c: char| match c {
         'a'..='z' | 'A'..='Z' | '0'..='9' | '_' | '-' => c,
         _ => '_',

@@ -1,15 +1,14 @@
 //! Arguments of calls. Some providers send them as text, others as objects.
 
 use memory_model::RawJson;
+use memory_model::raw::RawObject;
 use serde_json::{Map, Value};
-
-use crate::raw::RawObject;
 
 /// Key of an object that wraps arguments which are no object.
 const TEXT_KEY: &str = "_arguments";
 
 /// Returns arguments as text: the JSON as it came, or the content of a JSON string.
-pub(super) fn to_text(arguments: &RawJson) -> String {
+pub(crate) fn to_text(arguments: &RawJson) -> String {
     let text = arguments.as_str();
     let inner = match text.starts_with('"') {
         true => serde_json::from_str::<String>(text).ok(),
@@ -20,7 +19,7 @@ pub(super) fn to_text(arguments: &RawJson) -> String {
 
 /// Reads arguments that came as text. JSON stays as it is. Any other text becomes a JSON string, so that a model's
 /// wrong call is kept and sent back word for word.
-pub(super) fn from_text(text: &str) -> RawJson {
+pub(crate) fn from_text(text: &str) -> RawJson {
     let json = RawJson::parse(text).ok();
     // A JSON string is reserved for text that is not JSON.
     json.filter(|json| json.as_str() == text && !text.starts_with('"'))
@@ -29,7 +28,7 @@ pub(super) fn from_text(text: &str) -> RawJson {
 
 /// Returns arguments as the text of a JSON object. An object stays as it came. Anything else becomes text under one key,
 /// because servers parse the arguments of earlier calls, and refuse a request with a text that is no object.
-pub(super) fn to_object_text(arguments: &RawJson) -> String {
+pub(crate) fn to_object_text(arguments: &RawJson) -> String {
     let text = to_text(arguments);
     match RawObject::parse(&text) {
         Some(object) if !is_wrapper(&object) => text,
@@ -38,7 +37,7 @@ pub(super) fn to_object_text(arguments: &RawJson) -> String {
 }
 
 /// Reads arguments that came as the text of a JSON object. This is the inverse of [`to_object_text`].
-pub(super) fn from_object_text(text: &str) -> RawJson {
+pub(crate) fn from_object_text(text: &str) -> RawJson {
     let inner = RawObject::parse(text)
         .filter(is_wrapper)
         .and_then(|object| object.string(TEXT_KEY));
@@ -47,7 +46,7 @@ pub(super) fn from_object_text(text: &str) -> RawJson {
 
 /// Returns arguments as a JSON object. Arguments that are no object, or that have a number that would lose digits,
 /// become text under one key.
-pub(super) fn to_object(arguments: &RawJson) -> Value {
+pub(crate) fn to_object(arguments: &RawJson) -> Value {
     let text = to_text(arguments);
     let object = match serde_json::from_str::<Value>(&text) {
         Ok(Value::Object(object)) if !is_wrapped(&object) && numbers_are_exact(&text) => object,
@@ -57,7 +56,7 @@ pub(super) fn to_object(arguments: &RawJson) -> Value {
 }
 
 /// Reads arguments that came as a JSON value. This is the inverse of [`to_object`].
-pub(super) fn from_value(value: &Value) -> RawJson {
+pub(crate) fn from_value(value: &Value) -> RawJson {
     match value {
         Value::Object(object) if is_wrapped(object) => {
             let text = object.get(TEXT_KEY).and_then(Value::as_str);
