@@ -82,6 +82,15 @@ const LAYERS: &[(&str, &[&[&str]])] = &[
         ],
     ),
     (
+        "agent-conventions",
+        &[
+            ASYNC_RUNTIME,
+            DATABASES,
+            PROVIDERS,
+            &["async-trait", "futures", "memory-store"],
+        ],
+    ),
+    (
         "message-formats",
         &[ASYNC_RUNTIME, DATABASES, PROVIDERS, &["memory-store"]],
     ),
@@ -202,7 +211,11 @@ const LAYERS: &[(&str, &[&[&str]])] = &[
             &["store-sqlite", "compaction-runner"],
         ],
     ),
-    ("agent-memory", &[PROVIDERS, &["clap", "indicatif"]]),
+    (
+        "agent-memory",
+        // The readers of transcripts come with the feature `import`.
+        &[PROVIDERS, &["clap", "indicatif", "message-formats"]],
+    ),
     ("agent-memory-cli", &[]),
 ];
 

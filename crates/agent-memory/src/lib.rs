@@ -39,7 +39,7 @@ mod requests;
 mod runner;
 mod sent;
 mod session;
-#[cfg(feature = "import")]
+#[cfg(feature = "conventions")]
 mod session_files;
 mod sessions;
 mod settings;
@@ -254,19 +254,23 @@ pub mod tokens {
     pub use crate::usage::{ObservedUsage, SessionUsage};
 }
 
-/// Transcripts of other agents, and functions to read and import them.
-#[cfg(feature = "import")]
+/// The conventions of other agents, and with the feature `import` their transcripts, and functions to read and import them.
+#[cfg(feature = "conventions")]
 pub mod transcripts {
+    pub use agent_conventions::{KnownAgents, SessionFile};
+    #[cfg(feature = "import")]
     pub use message_formats::{
         AgentHome, CalledName, CountedInput, EntryHead, Error, ErrorKind, Format, Formats,
-        KnownAgents, NAME_KINDS, NamePatterns, Origin, OwnCompaction, PlainLines, ReadOptions,
-        Report, SessionBuilder, SessionFile, SessionLog, Shown, SourceScope, SourceSummary,
-        Transcript, Warning, own_compactions, read, read_file,
+        NAME_KINDS, NamePatterns, Origin, OwnCompaction, PlainLines, ReadOptions, Report,
+        SessionBuilder, SessionLog, Shown, SourceScope, SourceSummary, Transcript, Warning,
+        own_compactions, read, read_file,
     };
 
+    #[cfg(feature = "import")]
     pub use crate::import::{ImportReport, KnownRun, SessionImport, StoredSession, SummaryImport};
     #[cfg(feature = "opencode")]
     pub use crate::opencode::OpenCodeDatabase;
+    #[cfg(feature = "import")]
     pub use crate::placement::take_reserved;
 }
 

@@ -30,6 +30,7 @@ use std::collections::{HashMap, HashSet};
 use std::path::Path;
 use std::rc::Rc;
 
+use agent_conventions::{is_aborted, output_of_command};
 use memory_model::conventions::AgentConventions;
 use memory_model::{Message, Part, RawJson, Role, SessionKey, short_hash};
 use serde_json::value::RawValue;
@@ -37,7 +38,6 @@ use serde_json::value::RawValue;
 use crate::blocks::set_meta;
 use crate::branches::{Branches, Place};
 use crate::chat::{self, Calls};
-use crate::conventions::{is_aborted, output_of_command};
 use crate::detect::{self, Kind};
 use crate::json_lines::{self, Line, LineReader};
 use crate::raw::{MetaBuilder, RawObject, list, string};

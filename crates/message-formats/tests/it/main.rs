@@ -11,7 +11,6 @@
 mod agents;
 mod claude;
 mod codex_history;
-mod conventions;
 mod corpus;
 mod damaged;
 mod fixtures;

@@ -1,8 +1,8 @@
 //! The wording of Codex, Gemini CLI and Qwen Code.
 
+use agent_conventions::KnownAgents;
 use memory_model::RawJson;
 use memory_model::conventions::{AgentConventions, Shell, ToolAction, ToolUse};
-use message_formats::KnownAgents;
 
 fn of(name: &str, arguments: &str) -> ToolUse {
     KnownAgents.tool_use(name, arguments)

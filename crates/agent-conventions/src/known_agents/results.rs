@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use crate::raw::RawObject;
+use memory_model::raw::RawObject;
 
 /// Part of a result that says that the user refused the call, and parts of the first line of such a result, in small
 /// letters.
@@ -57,7 +57,7 @@ pub(super) fn is_interrupted(text: &str) -> bool {
 }
 
 /// Returns whether Codex reports that the user ended a call. Its report of a refused call is the same.
-pub(crate) fn is_aborted(text: &str) -> bool {
+pub fn is_aborted(text: &str) -> bool {
     let timed = text.strip_prefix(WALL_TIME);
     let said = timed.and_then(|text| text.split_once('\n'));
     let said = said.map_or(text, |(_, said)| said).trim_end();
@@ -76,7 +76,7 @@ pub(super) fn is_refused(text: &str) -> bool {
 }
 
 /// Divides the result of a command into the lines that Codex writes before the output, and the output.
-pub(crate) fn output_of_command(text: &str) -> Option<(&str, &str)> {
+pub fn output_of_command(text: &str) -> Option<(&str, &str)> {
     let is_headed = OUTPUT_HEADS.iter().any(|head| text.starts_with(head));
     let parts = is_headed.then(|| text.split_once(OUTPUT)).flatten();
     parts.filter(|(head, _)| head.len() < OUTPUT_HEAD_BYTES)

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use memory_model::RawJson;
 use serde_json::value::RawValue;
 
-use crate::raw::{RawObject, string};
+use memory_model::raw::{RawObject, string};
 
 /// Names of the tags around a program's text in a user's message, except for names with a dash.
 const PROGRAM_BLOCKS: [&str; 8] = [
@@ -192,7 +192,7 @@ fn program_tag(text: &str) -> Option<&str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::conventions::squeeze;
+    use crate::known_agents::squeeze;
 
     #[test]
     fn programs_words_are_not_the_users() {

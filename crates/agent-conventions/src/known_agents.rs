@@ -1,4 +1,4 @@
-//! The conventions of the agents with transcripts that this crate reads: the names of tools and arguments, and the
+//! The conventions of the agents with transcripts that `message-formats` reads: the names of tools and arguments, and the
 //! texts that their programs write around results and around a user's words.
 
 mod answers;
@@ -20,7 +20,7 @@ use answers::{ASKED, answers, some_answers};
 use commands::changed_files;
 use edits::{PATCH, moved_files, patched_files, patches};
 use results::{REASONS, is_interrupted, is_no_output, is_refused, output, report};
-pub(crate) use results::{is_aborted, output_of_command};
+pub use results::{is_aborted, output_of_command};
 use users::{Marks, is_by_program, is_instructions, typed_and_injected, without_reminders};
 
 /// The conventions of Claude Code, Codex, Gemini CLI, pi, Qwen Code and similar agents, all in one. Their names do not

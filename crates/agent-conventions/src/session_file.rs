@@ -7,7 +7,7 @@ use std::io;
 
 use serde_json::value::RawValue;
 
-use crate::raw::RawObject;
+use memory_model::raw::RawObject;
 use memory_model::{
     EntryKind, Media, MediaSource, Message, Part, ResultContent, Role, SessionKey, Timestamp,
     short_hash,
@@ -16,7 +16,7 @@ use memory_model::{
 /// A session as a file of JSON lines, in the form that pi and anna share.
 ///
 /// The file has a line `session`, a line `compaction` with the summary in the place of older messages, and a line
-/// `message` for each message. [`Pi`](crate::Pi) reads it.
+/// `message` for each message. The format `pi` of `message-formats` reads it.
 ///
 /// Answers have the facts that pi requires. The values come from the message's meta. Missing names are `unknown`, and a
 /// missing usage is 0.
