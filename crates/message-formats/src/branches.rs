@@ -20,7 +20,7 @@ pub(crate) struct Branches {
     key: Option<String>,
     /// Whether the source names the session.
     named: bool,
-    /// Session whose file the source was copied from.
+    /// Session with the file that the source was copied from.
     copied_from: Option<SessionKey>,
     branches: Vec<Branch>,
     /// Index of the branch that was written to last.
@@ -113,7 +113,7 @@ impl Branches {
         is_first
     }
 
-    /// Sets the session whose file the source was copied from.
+    /// Sets the session with the file that the source was copied from.
     pub(crate) fn copied_from(&mut self, parent: String) {
         self.copied_from = Some(SessionKey::new(parent));
     }

@@ -826,7 +826,7 @@ impl Reader {
         line.is_some_and(|line| line.place.is_some())
     }
 
-    /// Records that the program wrote a line of the tree again. It stands at the end of the chain once more, so that a
+    /// Records that the program wrote a line of the tree again. It is at the end of the chain once more, so that a
     /// line behind it continues there and takes nothing back.
     fn stand_again(&mut self, chain: usize, name: Name) {
         let Some(line) = self.lines.get(name) else {

@@ -16,7 +16,7 @@
 //!   read again, and the answer in which the model wrote the summary is a note. A summary without a message before it
 //!   is a message of the user.
 //! - Turns that were taken back (`thread_rolled_back`) stay in their branch, and a fork begins before them.
-//! - An edited message and a fork begin a new file, whose `history_base` names the rollout that it continues. That
+//! - An edited message and a fork begin a new file. Its `history_base` names the rollout that it continues. That
 //!   one is read too, from the same folder or Codex' home, up to any number of rollouts. The session of an edit is
 //!   `THREAD/ROLLOUT`, a fork of the thread's that stands for it from then on. A fork has its own thread's name. Without
 //!   the other file, a rollout is read alone, and the report has the warning `missing_base`.

@@ -10,7 +10,7 @@ pub enum ErrorKind {
     Invalid,
 }
 
-/// Error of reading messages in a provider's shape. Its text names the place of the value and says what is wrong with it.
+/// Error of reading messages in a provider's shape. Its text names the place of the value and the problem.
 #[derive(Debug)]
 pub struct Error {
     place: String,

@@ -137,7 +137,7 @@ impl Provider {
     }
 }
 
-/// What a caller knows about the messages of a list.
+/// Facts that a caller knows about the messages of a list.
 #[derive(Clone, Copy)]
 pub struct Known<'a> {
     /// Returns whether the message at an index belongs to the request that is being worked on. `None` for the user's
@@ -335,7 +335,7 @@ const TAKEN: [&str; 7] = [
     PDF,
 ];
 
-/// Returns the kind, size in bytes, sides and pages of a picture or a file. Returns `None` for what becomes a text.
+/// Returns the kind, size in bytes, sides and pages of a picture or a file. Returns `None` for one that becomes a text.
 fn of_media(part: &Part, media: &Media, provider: Provider) -> Option<Facts> {
     let kind = |media_type: &str| match is_image(part, media) {
         true => Kind::Picture,

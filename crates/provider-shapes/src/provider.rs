@@ -1,4 +1,4 @@
-//! What a provider's shape does, for a provider that is chosen at run time.
+//! The operations of a shape, for a provider that is chosen at run time.
 
 use memory_model::{Message, ToolDefinition};
 use serde_json::{Map, Value};

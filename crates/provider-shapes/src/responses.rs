@@ -170,7 +170,7 @@ fn output(result: &ResultContent) -> Value {
     }
 }
 
-/// Phases of what an assistant says: comments on its work, and its answer.
+/// Phases of an assistant's words: comments on its work, and its answer.
 const PHASES: [&str; 2] = ["commentary", "final_answer"];
 
 /// Phases of an assistant's message, which its meta keeps.
@@ -198,7 +198,7 @@ impl Phases {
         PHASES.contains(&phase).then_some(phase)
     }
 
-    /// Returns what the assistant says in the part at an index as an item.
+    /// Returns the assistant's words in the part at an index as an item.
     fn said(&self, index: usize, text: &str) -> Option<Value> {
         let phase = self.phase(index).map(|phase| ("phase", phase));
         let fields = [("type", "message"), ("role", "assistant")];

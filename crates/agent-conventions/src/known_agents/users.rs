@@ -48,7 +48,7 @@ pub(super) fn is_by_program(text: &str) -> bool {
     MESSAGES.iter().any(|words| text.starts_with(words))
 }
 
-/// What the metadata of a message says about its writer, at any depth.
+/// Facts in the metadata of a message about its writer, at any depth.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Marks {
     /// Whether the message is marked as one of the program.
