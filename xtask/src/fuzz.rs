@@ -10,9 +10,10 @@ use crate::options::Options;
 const USAGE: &str = "usage: cargo xtask fuzz [--minutes N] [--seed N] [TARGET]";
 
 /// The package and the test of each target. The target has the test's name.
-const TARGETS: [(&str, &str); 11] = [
+const TARGETS: [(&str, &str); 12] = [
+    ("provider-shapes", "fuzz::providers"),
     ("message-formats", "fuzz::transcripts"),
-    ("message-formats", "fuzz::providers"),
+    ("message-formats", "fuzz::shapes"),
     ("agent-memory", "fuzz::imports"),
     ("agent-memory", "fuzz::messages"),
     ("agent-memory", "fuzz::packs"),

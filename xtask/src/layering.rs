@@ -73,6 +73,24 @@ const LAYERS: &[(&str, &[&[&str]])] = &[
         ],
     ),
     (
+        "provider-shapes",
+        &[
+            ASYNC_RUNTIME,
+            DATABASES,
+            PROVIDERS,
+            &["async-trait", "futures", "memory-store"],
+        ],
+    ),
+    (
+        "agent-conventions",
+        &[
+            ASYNC_RUNTIME,
+            DATABASES,
+            PROVIDERS,
+            &["async-trait", "futures", "memory-store"],
+        ],
+    ),
+    (
         "message-formats",
         &[ASYNC_RUNTIME, DATABASES, PROVIDERS, &["memory-store"]],
     ),
@@ -108,7 +126,7 @@ const LAYERS: &[(&str, &[&[&str]])] = &[
             DATABASES,
             PROVIDERS,
             RUNNING,
-            &["async-trait"],
+            &["async-trait", "message-formats"],
         ],
     ),
     (
@@ -193,7 +211,11 @@ const LAYERS: &[(&str, &[&[&str]])] = &[
             &["store-sqlite", "compaction-runner"],
         ],
     ),
-    ("agent-memory", &[PROVIDERS, &["clap", "indicatif"]]),
+    (
+        "agent-memory",
+        // The readers of transcripts come with the feature `import`.
+        &[PROVIDERS, &["clap", "indicatif", "message-formats"]],
+    ),
     ("agent-memory-cli", &[]),
 ];
 

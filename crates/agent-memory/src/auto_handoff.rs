@@ -76,7 +76,7 @@ impl From<AutoHandoff> for TurnPolicy {
 }
 
 fn above(tokens: u64) -> Trigger {
-    match cfg!(feature = "import") {
+    match cfg!(feature = "conventions") {
         true => Trigger::StoredLines { tokens },
         false => Trigger::Absolute { tokens },
     }

@@ -30,23 +30,23 @@ use crate::strategy::{Planners, Strategy};
 use crate::turn_policy::{LiveTurnPolicy, TurnPolicy};
 use crate::writers::Writers;
 
-/// Returns a summarizer that extracts lines without a model. With the feature `import`, it recognizes the tools of the
-/// agents whose transcripts this crate imports.
+/// Returns a summarizer that extracts lines without a model. With the feature `conventions`, it recognizes the tools of
+/// the agents whose transcripts this crate can import.
 pub(crate) fn default_extractive() -> ExtractiveSummarizer {
-    #[cfg(feature = "import")]
+    #[cfg(feature = "conventions")]
     let extracts =
-        ExtractiveSummarizer::new().with_conventions(Arc::new(message_formats::KnownAgents));
-    #[cfg(not(feature = "import"))]
+        ExtractiveSummarizer::new().with_conventions(Arc::new(agent_conventions::KnownAgents));
+    #[cfg(not(feature = "conventions"))]
     let extracts = ExtractiveSummarizer::new();
     extracts
 }
 
-/// Returns the conventions for reading messages. With the feature `import`, they are the conventions of the agents
-/// whose transcripts this crate imports.
+/// Returns the conventions for reading messages. With the feature `conventions`, they are the conventions of the
+/// agents whose transcripts this crate can import.
 pub(crate) fn default_conventions() -> Arc<dyn memory_model::conventions::AgentConventions> {
-    #[cfg(feature = "import")]
-    let conventions = message_formats::KnownAgents;
-    #[cfg(not(feature = "import"))]
+    #[cfg(feature = "conventions")]
+    let conventions = agent_conventions::KnownAgents;
+    #[cfg(not(feature = "conventions"))]
     let conventions = memory_model::conventions::GenericConventions;
     Arc::new(conventions)
 }

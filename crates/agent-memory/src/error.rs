@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+#[cfg(feature = "import")]
 use message_formats::SessionLog;
 
 /// Kind of an [`Error`].
@@ -10,7 +11,7 @@ use message_formats::SessionLog;
 pub enum ErrorKind {
     /// The session or the summary does not exist.
     NotFound,
-    /// An argument or a setting is invalid, or the session does not allow the call.
+    /// An argument, a setting or a provider's response is invalid, or the session does not allow the call.
     Invalid,
     /// A turn of the session is running, and the call must wait for its end.
     InTurn,
@@ -35,7 +36,7 @@ pub enum ErrorKind {
     /// A search failed for a reason other than the store.
     Search,
     /// A transcript cannot be read; the value gives the reason.
-    #[cfg(any(feature = "import", feature = "providers"))]
+    #[cfg(feature = "import")]
     Transcript(message_formats::ErrorKind),
     /// A model client failed or has invalid settings; the value gives the reason.
     Model(model_client::FailureKind),
@@ -207,10 +208,17 @@ impl From<summarize_escalation::Error> for Error {
     }
 }
 
-#[cfg(any(feature = "import", feature = "providers"))]
+#[cfg(feature = "import")]
 impl From<message_formats::Error> for Error {
     fn from(error: message_formats::Error) -> Self {
         convert(ErrorKind::Transcript(error.kind()), &error)
+    }
+}
+
+#[cfg(feature = "providers")]
+impl From<provider_shapes::Error> for Error {
+    fn from(error: provider_shapes::Error) -> Self {
+        convert(ErrorKind::Invalid, &error)
     }
 }
 
@@ -242,6 +250,7 @@ impl From<serde_json::Error> for Error {
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// Returns the error for the messages of a large transcript that cannot be read back.
+#[cfg(feature = "import")]
 pub(crate) fn unreadable(log: &SessionLog, error: &std::io::Error) -> Error {
     let message = format!(
         "the temporary file with the messages of {} cannot be read ({error}): import the transcript again",

@@ -53,6 +53,10 @@ impl Memory {
     /// Records the session in which the conversation of `owner` goes on. A source of an earlier time changes nothing,
     /// nor does one in which nothing was taken back yet. Whether the source brings new entries does not matter: those of
     /// a thread may have come with the file of another that goes on from it.
+    #[cfg_attr(
+        not(feature = "import"),
+        allow(dead_code, reason = "only an import takes turns back")
+    )]
     pub(crate) async fn record_in_use(&self, owner: &SessionKey, in_use: InUse) -> Result<()> {
         let Some(session) = self.find_session(owner.clone()).await? else {
             return Ok(());

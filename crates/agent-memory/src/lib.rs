@@ -39,7 +39,7 @@ mod requests;
 mod runner;
 mod sent;
 mod session;
-#[cfg(feature = "import")]
+#[cfg(feature = "conventions")]
 mod session_files;
 mod sessions;
 mod settings;
@@ -177,8 +177,8 @@ pub mod models {
 /// Conversion of messages, replies and tools to and from the formats of OpenAI, Anthropic and Gemini.
 #[cfg(feature = "providers")]
 pub mod providers {
-    pub use message_formats::providers::{
-        LIMITS, Provider, RequestLimits, anthropic, gemini, openai, responses,
+    pub use provider_shapes::{
+        Error, ErrorKind, LIMITS, Provider, RequestLimits, anthropic, gemini, openai, responses,
     };
 }
 
@@ -254,14 +254,16 @@ pub mod tokens {
     pub use crate::usage::{ObservedUsage, SessionUsage};
 }
 
-/// Transcripts of other agents, and functions to read and import them.
-#[cfg(any(feature = "import", feature = "providers"))]
+/// The conventions of other agents, and with the feature `import` their transcripts, and functions to read and import them.
+#[cfg(feature = "conventions")]
 pub mod transcripts {
+    pub use agent_conventions::{KnownAgents, SessionFile};
+    #[cfg(feature = "import")]
     pub use message_formats::{
         AgentHome, CalledName, CountedInput, EntryHead, Error, ErrorKind, Format, Formats,
-        KnownAgents, NAME_KINDS, NamePatterns, Origin, OwnCompaction, PlainLines, ReadOptions,
-        Report, SessionBuilder, SessionFile, SessionLog, Shown, SourceScope, SourceSummary,
-        Transcript, Warning, own_compactions, read, read_file,
+        NAME_KINDS, NamePatterns, Origin, OwnCompaction, PlainLines, ReadOptions, Report,
+        SessionBuilder, SessionLog, Shown, SourceScope, SourceSummary, Transcript, Warning,
+        own_compactions, read, read_file,
     };
 
     #[cfg(feature = "import")]

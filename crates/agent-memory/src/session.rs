@@ -214,7 +214,7 @@ impl Session {
 
     /// Returns the retrieval tools for this session: the model's tools for searching and expanding messages. They use
     /// the summaries of the session's view. They have no limits for the session's window: see
-    /// [`Retrieval::with_limits`]. With the feature `import` they recognize the tools of all agents whose transcripts
+    /// [`Retrieval::with_limits`]. With the feature `conventions` they recognize the tools of all agents whose transcripts
     /// can be imported.
     pub fn retrieval(&self) -> Retrieval {
         let inner = &self.memory.inner;
@@ -224,8 +224,8 @@ impl Session {
             self.id,
             accounting,
         );
-        #[cfg(feature = "import")]
-        let tools = tools.with_conventions(Arc::new(message_formats::KnownAgents));
+        #[cfg(feature = "conventions")]
+        let tools = tools.with_conventions(Arc::new(agent_conventions::KnownAgents));
         tools
             .with_search(Arc::clone(&inner.search))
             .with_session_key(self.key.clone())

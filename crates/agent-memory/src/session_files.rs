@@ -1,8 +1,8 @@
 //! Sessions in the format of session files: the summary of the last handoff, and the messages after it. The lines of such
 //! a file are also what an estimate over stored lines counts.
 
+use agent_conventions::SessionFile;
 use memory_model::{Message, Part, Seq, SeqRange, Summary, Timestamp};
-use message_formats::SessionFile;
 
 use crate::error::Result;
 use crate::handing_over::joined;

@@ -104,8 +104,8 @@ impl Planners {
         let dag = clearing(Arc::new(DagPlanner::new(dag)));
         let handoff_policy = handoff;
         let handoff = HandoffPlanner::live(handoff_policy.clone());
-        #[cfg(feature = "import")]
-        let handoff = handoff.with_conventions(Arc::new(message_formats::KnownAgents));
+        #[cfg(feature = "conventions")]
+        let handoff = handoff.with_conventions(Arc::new(agent_conventions::KnownAgents));
         let handoff = clearing(Arc::new(handoff));
         let blocks = clearing(Arc::new(BlockPlanner::new(blocks)));
         let default = match (custom, strategy) {

@@ -35,7 +35,6 @@ use crate::memory::Memory;
 use crate::spawner::Background;
 
 pub use memory_model::StepClock as FakeClock;
-#[cfg(feature = "import")]
 pub use store_conformance::{Generated, needle};
 pub use summarize_escalation::testing::{Answer, Scripted};
 

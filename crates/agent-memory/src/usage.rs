@@ -236,11 +236,11 @@ impl Session {
         }
     }
 
-    #[cfg(not(feature = "import"))]
+    #[cfg(not(feature = "conventions"))]
     async fn stored_tokens(&self) -> Result<u64> {
         Err(Error::new(
             ErrorKind::Invalid,
-            "the trigger `StoredLines` needs the feature `import`: enable it, or use another trigger",
+            "the trigger `StoredLines` needs the feature `conventions`: enable it, or use another trigger",
         ))
     }
 

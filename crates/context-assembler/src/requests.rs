@@ -1,7 +1,7 @@
 //! Contexts as requests of providers, within their limits.
 
 use memory_model::Message;
-use message_formats::providers::{self, Provider};
+use provider_shapes::Provider;
 
 use crate::context::{Context, MessageOrigin};
 use crate::degrade::pointer;
@@ -23,33 +23,33 @@ impl Context {
             };
             requested.iter().any(|seq| (first..=last).contains(seq))
         };
-        let known = providers::Known {
+        let known = provider_shapes::Known {
             is_requested: (!requested.is_empty()).then_some(&is_requested),
             pointer: &|at| self.messages.get(at).map(pointer),
         };
         let messages = self.to_messages();
         let limits = provider.limits(None);
-        providers::within_known(&messages, limits, &known).into_owned()
+        provider_shapes::within_known(&messages, limits, &known).into_owned()
     }
 
     /// Returns the value of `messages` for an OpenAI chat completion.
     pub fn to_openai(&self) -> Vec<serde_json::Value> {
-        providers::openai::write(&self.within(Provider::OpenAi))
+        provider_shapes::openai::write(&self.within(Provider::OpenAi))
     }
 
     /// Returns the values of `instructions` and `input` for an OpenAI response.
     pub fn to_responses(&self) -> (Option<String>, Vec<serde_json::Value>) {
-        providers::responses::write(&self.within(Provider::Responses))
+        provider_shapes::responses::write(&self.within(Provider::Responses))
     }
 
     /// Returns the values of `system` and `messages` for an Anthropic request.
     pub fn to_anthropic(&self) -> (Option<serde_json::Value>, Vec<serde_json::Value>) {
-        providers::anthropic::write(&self.within(Provider::Anthropic))
+        provider_shapes::anthropic::write(&self.within(Provider::Anthropic))
     }
 
     /// Returns the values of `systemInstruction` and `contents` for a Gemini request.
     pub fn to_gemini(&self) -> (Option<serde_json::Value>, Vec<serde_json::Value>) {
-        providers::gemini::write(&self.within(Provider::Gemini))
+        provider_shapes::gemini::write(&self.within(Provider::Gemini))
     }
 
     /// Returns the fields of a provider's request that contain the messages, by name.

@@ -64,6 +64,13 @@ impl<'de> Deserialize<'de> for Hash {
     }
 }
 
+/// Returns the first 16 hex digits of the SHA-256 of a text.
+pub fn short_hash(text: &str) -> String {
+    let mut digits = Hash(Sha256::digest(text.as_bytes()).into()).to_string();
+    digits.truncate(16);
+    digits
+}
+
 /// Computes a digest over fields. A field of variable length is prefixed with its length, so that no two lists of
 /// fields give the same bytes.
 #[derive(Clone)]

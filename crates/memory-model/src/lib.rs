@@ -8,6 +8,7 @@ mod ids;
 mod json;
 mod message;
 mod part;
+pub mod raw;
 mod reply;
 mod summary;
 mod summary_body;
@@ -17,7 +18,7 @@ mod transcode;
 mod view;
 
 pub use accounting::{Accounting, summary_overhead};
-pub use hash::{FieldHasher, Hash};
+pub use hash::{FieldHasher, Hash, short_hash};
 pub use ids::{
     ConversationId, EntryRef, RangeEnds, RenderingId, Seq, SeqRange, SessionKey, SummaryId,
     TrimPolicyId, ViewName, ViewVersion,

@@ -2,12 +2,12 @@
 
 use std::collections::HashMap;
 
-use memory_model::{SessionKey, Timestamp};
+use memory_model::{SessionKey, Timestamp, short_hash};
 use serde_json::value::RawValue;
 
 use crate::json_lines::Line;
 use crate::raw::string;
-use crate::session::{Digest16, SessionBuilder, digest, short_hash};
+use crate::session::{Digest16, SessionBuilder, digest};
 use crate::{Error, Origin, ReadOptions, Sink};
 
 /// A place behind an entry: the index of a branch, and the external id of the entry. `None` is the beginning.
@@ -20,7 +20,7 @@ pub(crate) struct Branches {
     key: Option<String>,
     /// Whether the source names the session.
     named: bool,
-    /// Session whose file the source was copied from.
+    /// Session with the file that the source was copied from.
     copied_from: Option<SessionKey>,
     branches: Vec<Branch>,
     /// Index of the branch that was written to last.
@@ -113,7 +113,7 @@ impl Branches {
         is_first
     }
 
-    /// Sets the session whose file the source was copied from.
+    /// Sets the session with the file that the source was copied from.
     pub(crate) fn copied_from(&mut self, parent: String) {
         self.copied_from = Some(SessionKey::new(parent));
     }

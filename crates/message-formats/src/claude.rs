@@ -12,13 +12,13 @@ mod tree;
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
-use memory_model::{EntryKind, Message, Part, Role, SessionKey, Timestamp};
+use memory_model::{EntryKind, Message, Part, Role, SessionKey, Timestamp, short_hash};
 
 use crate::detect::{self, Kind};
 use crate::json_lines::{self, Line, LineReader, Sessions};
 use crate::made_id::{QUEUED, is_made_id};
 use crate::raw::RawObject;
-use crate::session::{SessionBuilder, is_own, note, short_hash};
+use crate::session::{SessionBuilder, is_own, note};
 use crate::{
     AgentHome, Confidence, Error, Format, Head, Input, Origin, ReadOptions, Report, SessionLog,
     Sink,
@@ -826,7 +826,7 @@ impl Reader {
         line.is_some_and(|line| line.place.is_some())
     }
 
-    /// Records that the program wrote a line of the tree again. It stands at the end of the chain once more, so that a
+    /// Records that the program wrote a line of the tree again. It is at the end of the chain once more, so that a
     /// line behind it continues there and takes nothing back.
     fn stand_again(&mut self, chain: usize, name: Name) {
         let Some(line) = self.lines.get(name) else {

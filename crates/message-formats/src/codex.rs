@@ -16,7 +16,7 @@
 //!   read again, and the answer in which the model wrote the summary is a note. A summary without a message before it
 //!   is a message of the user.
 //! - Turns that were taken back (`thread_rolled_back`) stay in their branch, and a fork begins before them.
-//! - An edited message and a fork begin a new file, whose `history_base` names the rollout that it continues. That
+//! - An edited message and a fork begin a new file. Its `history_base` names the rollout that it continues. That
 //!   one is read too, from the same folder or Codex' home, up to any number of rollouts. The session of an edit is
 //!   `THREAD/ROLLOUT`, a fork of the thread's that stands for it from then on. A fork has its own thread's name. Without
 //!   the other file, a rollout is read alone, and the report has the warning `missing_base`.
@@ -30,18 +30,18 @@ use std::collections::{HashMap, HashSet};
 use std::path::Path;
 use std::rc::Rc;
 
+use agent_conventions::{is_aborted, output_of_command};
 use memory_model::conventions::AgentConventions;
-use memory_model::{Message, Part, RawJson, Role, SessionKey};
+use memory_model::{Message, Part, RawJson, Role, SessionKey, short_hash};
 use serde_json::value::RawValue;
 
 use crate::blocks::set_meta;
 use crate::branches::{Branches, Place};
 use crate::chat::{self, Calls};
-use crate::conventions::{is_aborted, output_of_command};
 use crate::detect::{self, Kind};
 use crate::json_lines::{self, Line, LineReader};
 use crate::raw::{MetaBuilder, RawObject, list, string};
-use crate::session::{note, short_hash, unknown};
+use crate::session::{note, unknown};
 use crate::unpack::Unpacked;
 use crate::{
     AgentHome, Confidence, Error, Format, Head, Input, KnownAgents, ReadOptions, Report, Sink,

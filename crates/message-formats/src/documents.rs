@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::fmt;
 use std::path::Path;
 
-use memory_model::{Role, SessionKey};
+use memory_model::{Role, SessionKey, short_hash};
 use serde_json::value::RawValue;
 
 use crate::chat::{self, Calls};
@@ -16,7 +16,7 @@ use crate::json_lines::Line;
 use crate::lines::BOM;
 use crate::outline::{Ends, Outline};
 use crate::raw::{MetaBuilder, RawObject, list};
-use crate::session::{SessionBuilder, note, other_keys, short_hash};
+use crate::session::{SessionBuilder, note, other_keys};
 use crate::{
     Confidence, Error, Format, Head, Input, Origin, ReadOptions, Report, SessionLog, Sink,
 };

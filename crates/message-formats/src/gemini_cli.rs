@@ -19,7 +19,7 @@
 use std::collections::{HashMap, HashSet};
 use std::io::{BufRead, Cursor, Read as _};
 
-use memory_model::{Message, Part, RawJson, ResultContent, Role};
+use memory_model::{Message, Part, RawJson, ResultContent, Role, short_hash};
 use serde_json::value::RawValue;
 
 use crate::blocks::{only_results, set_meta};
@@ -31,7 +31,7 @@ use crate::json_lines::{self, Line, LineReader, Sessions, has_record};
 use crate::lines::BOM;
 use crate::outline::Outline;
 use crate::raw::{Member, MetaBuilder, RawObject, list, string};
-use crate::session::{note, short_hash, unknown};
+use crate::session::{note, unknown};
 use crate::{AgentHome, Confidence, Error, Format, Head, Input, ReadOptions, Report, Sink};
 
 /// Places of a result: with its call, or in a user's record.

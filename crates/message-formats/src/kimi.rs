@@ -8,12 +8,12 @@
 
 use std::path::Path;
 
-use memory_model::{Role, SessionKey};
+use memory_model::{Role, SessionKey, short_hash};
 
 use crate::chat::{Calls, Writer, has_no_role, message, whole};
 use crate::detect::{self, Kind};
 use crate::json_lines::{self, Line, LineReader};
-use crate::session::{SessionBuilder, note, short_hash};
+use crate::session::{SessionBuilder, note};
 use crate::{AgentHome, Confidence, Error, Format, Head, Input, Origin, ReadOptions, Report, Sink};
 
 /// Kimi Code's sessions.

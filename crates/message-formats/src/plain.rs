@@ -1,11 +1,11 @@
 //! Plain JSON lines: the export format, and lines as short as `{"role":"user","content":"…"}`.
 
-use memory_model::SessionKey;
+use memory_model::{SessionKey, short_hash};
 
 use crate::chat::{Calls, Writer, has_no_role, message, whole};
 use crate::detect::{self, Kind};
 use crate::json_lines::{self, Line, LineReader};
-use crate::session::{SessionBuilder, other_keys, short_hash};
+use crate::session::{SessionBuilder, other_keys};
 use crate::{Confidence, Error, Format, Head, Input, Origin, ReadOptions, Report, Sink};
 
 /// Plain JSON lines: the export format, and lines as short as `{"role":"user","content":"…"}`.

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeSet, HashMap};
 
-use memory_model::{EntryKind, Message, Part, RawJson, Role, SessionKey};
+use memory_model::{EntryKind, Message, Part, RawJson, Role, SessionKey, short_hash};
 use sha2::{Digest, Sha256};
 
 use crate::made_id::{MadeId, is_by_place};
@@ -12,11 +12,6 @@ use crate::overflow::{Overflow, Overflowed};
 use crate::raw::RawObject;
 use crate::writings;
 use crate::{EntryHead, Origin, ReadOptions, SessionLog, SourceSummary};
-
-/// Returns the first 16 hex digits of the SHA-256 of a text.
-pub fn short_hash(text: &str) -> String {
-    hex(&digest(text))
-}
 
 fn hex(digest: &Digest16) -> String {
     use std::fmt::Write as _;

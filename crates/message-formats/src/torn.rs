@@ -1,6 +1,6 @@
 //! Finds the whole records in a line that is not one record.
 //!
-//! A program that is killed leaves half a record, and the next record then stands behind it in the same line. Two
+//! A program that is killed leaves half a record, and the next record then follows it in the same line. Two
 //! programs that write at once can leave two records without a line break between them.
 //!
 //! Such a line is read from its ends, because the end of half a record is unknown. A whole record closes at the end of

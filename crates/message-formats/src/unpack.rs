@@ -77,7 +77,7 @@ impl<'a> Unpacked<'a> {
         })
     }
 
-    /// Returns the error for a source whose reading failed, if the decompression is the reason.
+    /// Returns the error for a source that could not be read, if the decompression is the reason.
     pub(crate) fn error(problem: &Problem, options: &ReadOptions) -> Option<Error> {
         let problem = problem.borrow_mut().take()?;
         Some(Error::invalid(&options.name, problem))

@@ -1,4 +1,4 @@
-//! Examples of using single crates. Each module uses one crate of this workspace and the crates on which it depends.
+//! Examples of using single crates. Each module uses one crate of this workspace, or two, and the crates on which they depend.
 
 #![allow(clippy::print_stdout)]
 
@@ -15,7 +15,7 @@ type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
 async fn main() -> Result<()> {
     println!("token-estimate: {}", tokens::run()?);
     println!("turn-map: {}", turns::run()?);
-    println!("message-formats: {}", transcripts::run()?);
+    println!("message-formats, provider-shapes: {}", transcripts::run()?);
     println!("summarize-escalation: {}", summaries::run().await?);
     println!("context-assembler: {}", contexts::run()?);
     println!("store-sqlite: {}", storage::run().await?);

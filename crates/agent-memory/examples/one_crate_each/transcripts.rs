@@ -1,7 +1,7 @@
-//! `message-formats`: reads a transcript of an agent, and converts it into a request to a provider.
+//! `message-formats` reads a transcript of an agent, and `provider-shapes` converts it into a request to a provider.
 
-use message_formats::providers::Provider;
 use message_formats::{ReadOptions, read};
+use provider_shapes::Provider;
 
 pub(crate) fn run() -> crate::Result<String> {
     let source = "{\"role\":\"user\",\"content\":\"Deploy only after the tests are green.\"}\n";

@@ -3,7 +3,7 @@ use std::sync::Arc;
 use extractive_summarizer::{ExtractiveSummarizer, Source, SummarySource, rank_of};
 use memory_model::{Message, RawJson, Seq, SeqRange, SummaryBody};
 
-use message_formats::KnownAgents;
+use agent_conventions::KnownAgents;
 use token_estimate::{EstimatorId, HeuristicEstimator, MessageView, TokenEstimator};
 
 use crate::fixtures;

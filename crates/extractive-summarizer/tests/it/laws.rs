@@ -1,6 +1,6 @@
+use agent_conventions::KnownAgents;
 use extractive_summarizer::{ExtractiveSummarizer, Source, SummarySource};
 use memory_model::{Seq, SeqRange, Timestamp};
-use message_formats::KnownAgents;
 use proptest::prelude::*;
 use token_estimate::TokenEstimator;
 

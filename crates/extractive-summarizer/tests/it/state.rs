@@ -1,8 +1,8 @@
 //! The state of a conversation from its summaries and messages.
 
+use agent_conventions::KnownAgents;
 use extractive_summarizer::{ConversationState, ExtractiveSummarizer, FactKind, Source};
 use memory_model::{LogEntry, Message, RawJson, Seq, SeqRange, SummaryBody};
-use message_formats::KnownAgents;
 use token_estimate::{HeuristicEstimator, TokenEstimator};
 
 use crate::extract::summary;

@@ -11,7 +11,6 @@
 mod agents;
 mod claude;
 mod codex_history;
-mod conventions;
 mod corpus;
 mod damaged;
 mod fixtures;
@@ -21,10 +20,11 @@ mod growing;
 mod hard;
 mod jsonl;
 mod laws;
+#[path = "../../../provider-shapes/tests/it/lists.rs"]
+mod lists;
 mod overflow;
 mod own_compactions;
 mod pi;
-mod providers;
 mod session_file;
 mod shapes;
 mod still_sent;

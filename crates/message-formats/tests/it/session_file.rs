@@ -4,7 +4,7 @@ use memory_model::{EntryKind, Message, Part, RawJson, ResultContent, Role, Sessi
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use crate::providers::any_messages;
+use crate::lists::any_messages;
 
 use message_formats::{ReadOptions, SessionFile, SessionLog, SourceScope, read};
 

@@ -1,8 +1,8 @@
 //! Messages in the shapes of the providers' interfaces: one a line, as a list, and as a request.
 
 use memory_model::{EntryKind, Message, Part, ResultContent, Role};
-use message_formats::providers::Provider;
 use message_formats::{ReadOptions, SessionLog, Transcript};
+use provider_shapes::Provider;
 use serde_json::{Value, json};
 
 use crate::support::{export, read_str};

@@ -2,9 +2,9 @@
 
 use std::sync::{Arc, Mutex};
 
+use agent_conventions::KnownAgents;
 use async_trait::async_trait;
 use memory_model::{LogEntry, Message, Part, RawJson, Role};
-use message_formats::KnownAgents;
 use model_client::{ChatModel, ChatPrompt, Completion, Failure};
 use proptest::prelude::*;
 use summarize_escalation::prompt::{PromptSet, render};

@@ -1,5 +1,5 @@
+use agent_conventions::KnownAgents;
 use memory_model::{LogEntry, Message, Part, RawJson, Role, Seq, SeqRange, Summary};
-use message_formats::KnownAgents;
 use proptest::prelude::*;
 use summarize_escalation::prompt::{
     Clip, DOCUMENT_CHARS, LEAST_CHARS, PromptSet, Slot, Template, render,

@@ -1,6 +1,6 @@
-//! Mutated transcripts and messages: see `outside_checks::fuzz`.
+//! Mutated transcripts: see `outside_checks::fuzz`.
 
-mod providers;
+mod shapes;
 mod transcripts;
 
 use outside_checks::fuzz::Target;
@@ -17,8 +17,9 @@ fn transcripts() {
 }
 
 #[test]
-fn providers() {
-    target("providers", 800)
+fn shapes() {
+    target("shapes", 400)
+        .seeds_of("providers")
         .fixtures(&["claude-code", "pi", "jsonl"], 12)
-        .run(providers::check);
+        .run(shapes::check);
 }
