@@ -1,7 +1,7 @@
 //! Sentences about things that a number names, such as `tier 2`, `room 5`, the year 2024 or `#17`.
 //!
 //! A number in a sentence is a name or a value. It is a name if it belongs to the subject: `tier 2` in `limit tier 2 to
-//! 300 requests`, where `300 requests` is the value. Two sentences whose names differ are about different things, and
+//! 300 requests`, where `300 requests` is the value. Two sentences with different names are about different things, and
 //! neither changes the other. A later sentence changes an earlier one if a comparable value differs and there is enough
 //! evidence that both tell of one property of one thing: the same name, the same words, a phrase of change, or the old
 //! value taken back. Where this cannot be decided, there is no change.

@@ -148,7 +148,7 @@ impl Reader<'_> {
         is_linked.then(|| self.term(self.before(n, 1)))
     }
 
-    /// Returns whether a number without a noun stands for a thing that was named before: `the 40`, `a 429`, or at the
+    /// Returns whether a number without a noun means a thing that was named before: `the 40`, `a 429`, or at the
     /// beginning of a clause with other numbers.
     fn may_name(&self, part: &Range<usize>, item: &Item, all: usize) -> bool {
         let start = item.tokens.start;
@@ -323,7 +323,7 @@ impl Reader<'_> {
                     let side = side.or_else(|| LEXICON.opposite.get(text)).copied();
                     let side = side.filter(|_| !self.is_cue(n));
                     clause.sides.extend(side);
-                    // `C files` and `prices in JPY`: capitals name a thing, whatever they stand for behind a number.
+                    // `C files` and `prices in JPY`: capitals name a thing, whatever they mean behind a number.
                     let written = self.tokens.get(n).map(|token| &token.range);
                     let written = written.and_then(|range| self.text.get(range.clone()));
                     let is_code = written.is_some_and(|word| word.chars().all(char::is_uppercase));

@@ -248,7 +248,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Returns whether the word before a number is its label, and not a verb whose object the number counts.
+    /// Returns whether the word before a number is its label, and not a verb of which the number counts the object.
     fn is_label(&self, n: usize, end: usize, follows: bool) -> bool {
         let Some(before) = n.checked_sub(1).and_then(|n| self.tokens.get(n)) else {
             return false;

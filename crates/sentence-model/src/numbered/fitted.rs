@@ -33,7 +33,7 @@ const CHANGED: (f64, f64) = (0.6, 0.9);
 /// Minimum number of terms that both sentences have, for each of these.
 const SHARED: (usize, usize) = (1, 2);
 /// Maximum number of terms that are in one sentence only: this many, and [`FOR_SHARED`] for each term of both. Long sentences share
-/// terms by chance, and tell of several things.
+/// terms by chance, and have several subjects.
 const MOST_APART: usize = 6;
 const FOR_SHARED: usize = 2;
 /// Ratio above which the words of two sentences are alike.

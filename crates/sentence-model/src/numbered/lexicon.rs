@@ -17,7 +17,7 @@ pub(super) mod cue {
     pub(crate) const NEGATES: u16 = 1 << 8;
     /// A past tense.
     pub(crate) const WAS: u16 = 1 << 9;
-    /// Letters of a script whose words are not known.
+    /// Letters of a script without known words.
     pub(crate) const FOREIGN: u16 = 1 << 10;
     /// Phrases that do not describe a subject.
     pub(crate) const EMPTY: u16 = MOVES | NOW | RULE | SAME | DROPS | NEGATES;

@@ -36,7 +36,7 @@ pub enum NumberedRelation {
 }
 
 /// Evidence for a change, wherever the sentences are. The same numbered thing gives half of it, so that it must be
-/// told that it is the same property, too: by two words, by a word and a word of change, or by no other word than those
+/// clear that it is the same property, too: by two words, by a word and a word of change, or by no other word than those
 /// of the earlier sentence.
 const ENOUGH: usize = 4;
 
@@ -45,7 +45,7 @@ const ENOUGH: usize = 4;
 const ENOUGH_NEXT: usize = 3;
 
 /// Maximum number of words that are in one sentence only: this many, and [`FOR_SHARED`] for each word of both. Long
-/// sentences share words by chance, and tell of several things.
+/// sentences share words by chance, and have several subjects.
 const MOST_APART: usize = 6;
 const FOR_SHARED: usize = 3;
 
@@ -325,7 +325,7 @@ impl<'s> Comparison<'s> {
             })
     }
 
-    /// Returns whether the clauses tell of two properties: of opposites such as `open` and `close`, or of `the read
+    /// Returns whether the clauses are about two properties: of opposites such as `open` and `close`, or of `the read
     /// timeout` and `the connect timeout`, or of a part of what the earlier one tells.
     fn are_apart(&self) -> bool {
         let (after, before) = (self.after, self.before);
@@ -399,7 +399,7 @@ impl<'s> Comparison<'s> {
         };
         let told = self.told();
         if self.names == Names::Moved && told == 0 {
-            // In other languages, a place cannot be told from a thing.
+            // In other languages, a place cannot be distinguished from a thing.
             return match (self.cues | self.earlier) & cue::FOREIGN != 0 {
                 true => NumberedRelation::Undecided,
                 false => Unchanged,
@@ -438,7 +438,7 @@ impl<'s> Comparison<'s> {
         if is_other || self.are_apart() {
             return Unchanged;
         }
-        // The counted noun is a unit, and does not tell the property.
+        // The counted noun is a unit, and is not the property.
         let unit = new.dimension.strip_prefix("count ").unwrap_or_default();
         let is_unit = is_same && [after, before].iter().all(|one| one.terms.contains(unit));
         let evidence = self.evidence().saturating_sub(usize::from(is_unit));
@@ -482,7 +482,7 @@ impl<'s> Comparison<'s> {
             .after
             .held()
             .any(|value| self.before.held().any(|other| value.is(other)));
-        // What is told without a number leaves a number as it is.
+        // A clause without a number leaves a number as it is.
         let is_numberless = drops || assigns || self.before.held().next().is_none();
         let is_other =
             self.own > 0 && self.others > 0 || assigns && differs || denies && self.own > 0;

@@ -60,7 +60,7 @@ pub(super) struct Value {
     pub(super) number: String,
     /// Whether the sentence says that the value no longer holds: `not 5`.
     pub(super) is_former: bool,
-    /// Whether the number may stand for a thing that was named before: `the 40`.
+    /// Whether the number may mean a thing that was named before: `the 40`.
     pub(super) may_name: bool,
     pub(super) range: Range<usize>,
 }

@@ -2,9 +2,9 @@
 
 use crate::scripts::is_unspaced;
 
-/// What stands for a quotation, code or a path among words.
+/// Word in place of a quotation, code or a path among words.
 pub(super) const NAME: &str = "qq";
-/// What stands for a number among words.
+/// Word in place of a number.
 pub(super) const NUMBER: &str = "0";
 /// Character in place of a quotation.
 const QUOTED: char = '\u{1}';

@@ -6,8 +6,8 @@ use super::clauses::{Clauses, NAME, NUMBER, Token};
 use super::cues::{begins, lasting, meanings};
 use crate::scripts::is_unspaced;
 
-/// Value of a gram: a run of words or characters. It is less than that of a form, so that fitted weights of grams are
-/// smaller than those of forms.
+/// Value of a gram: a run of words or characters. It is less than the value of a form, so that fitted weights of grams are
+/// smaller than the weights of forms.
 const GRAM: f64 = 0.5;
 /// Lengths of runs of characters, and of ends of the sentence, in scripts without spaces.
 const RUNS: [usize; 2] = [2, 3];
@@ -21,7 +21,7 @@ const POINTING: [&str; 13] = [
     "diese",
 ];
 
-/// Returns the features of a sentence by their names: what its clauses begin with, meanings, lengths, and grams, whose names
+/// Returns the features of a sentence by their names: what its clauses begin with, meanings, lengths, and grams with names that
 /// begin with `+`. A feature that is not named is 0.
 pub fn rule_features(sentence: &str) -> BTreeMap<String, f64> {
     let parts = Clauses::of(sentence);
@@ -76,8 +76,8 @@ pub fn rule_features(sentence: &str) -> BTreeMap<String, f64> {
         ("number", words.contains(&NUMBER)),
         ("pointing", pointing > 0),
         ("pointing2", pointing > 1),
-        ("past-form", words.iter().any(|word| is_past(word))),
-        ("plural", words.iter().any(|word| is_plural(word))),
+        ("past-form", words.iter().any(is_past)),
+        ("plural", words.iter().any(is_plural)),
     ] {
         if is_so {
             set(name);
