@@ -35,7 +35,7 @@ pub use sentence::NumberedSentence;
 mod tests {
     use super::*;
 
-    /// Returns what a sentence names, and its values with their dimensions.
+    /// Returns the names of a sentence, and its values with their dimensions.
     fn read(sentence: &str) -> (Vec<String>, Vec<String>) {
         let clauses = NumberedSentence::read(sentence).clauses;
         let names = clauses.iter().flat_map(|clause| &clause.names);

@@ -269,7 +269,7 @@ impl Fitted {
     pub(super) fn changes(&self, earlier: &Self) -> (bool, bool) {
         let shared = self.shared(earlier);
         let [own, others] = [self, earlier].map(|one| one.terms.len() - shared);
-        // Without a new number, words replace words. What only adds or leaves out some repeats the rest.
+        // Without a new number, words replace words. A sentence that only adds or leaves out some repeats the rest.
         let repeats = self.new_number(earlier).is_none() && (own == 0 || others == 0);
         let is_far = own + others > MOST_APART + FOR_SHARED * shared;
         if shared < SHARED.0 || repeats || is_far {

@@ -80,7 +80,7 @@ impl Reader<'_> {
         for item in &items {
             cues |= self.time_cues(item);
         }
-        // Since when a sentence holds is not what it sets.
+        // Since when a sentence holds is not its value.
         if items
             .iter()
             .any(|item| matches!(item.form, Form::Value { .. }))

@@ -99,7 +99,7 @@ impl<'t> Reader<'t> {
         self.cues.get(n).is_some_and(|own| own & cue != 0)
     }
 
-    /// Returns the meanings of the phrases of the sentence. A question leaves open what it asks.
+    /// Returns the meanings of the phrases of the sentence. A question is open.
     pub(super) fn cues(&self) -> u16 {
         let end = self.text.trim_end();
         let asks = end.ends_with(['?', '？']) || end.trim_end_matches('。').ends_with('吗');
@@ -111,7 +111,7 @@ impl<'t> Reader<'t> {
         self.all_cues | foreign | if asks { cue::OPEN } else { 0 }
     }
 
-    /// Returns what a point or span of time says of the sentence: `two years ago`, `starting Monday`.
+    /// Returns the meaning of a point or span of time in the sentence: `two years ago`, `starting Monday`.
     pub(super) fn time_cues(&self, item: &Item) -> u16 {
         let is_span = matches!(&item.form, Form::Value { dimension, .. } if dimension == "time");
         let (before, after) = (self.before(item.tokens.start, 1), self.at(item.tokens.end));

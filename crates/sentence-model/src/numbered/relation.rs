@@ -40,8 +40,8 @@ pub enum NumberedRelation {
 /// of the earlier sentence.
 const ENOUGH: usize = 4;
 
-/// Evidence for a change, with a phrase of change, if one sentence directly follows the other: what is next to each
-/// other is mostly about one thing.
+/// Evidence for a change, with a phrase of change, if one sentence directly follows the other: neighbours are
+/// mostly about one thing.
 const ENOUGH_NEXT: usize = 3;
 
 /// Maximum number of words that are in one sentence only: this many, and [`FOR_SHARED`] for each word of both. Long
@@ -95,7 +95,7 @@ fn by_weights(later: &Fitted, earlier: &Fitted) -> NumberedRelation {
         ((_, true), value) => NumberedRelation::Changed { value, in_part },
         ((true, _), Some(value)) => NumberedRelation::ChangedIfNext { value },
         (_, Some(_)) => NumberedRelation::Unchanged,
-        // What is changed is no number.
+        // The change is not one of a number.
         (_, None) => NumberedRelation::Undecided,
     }
 }
@@ -326,7 +326,7 @@ impl<'s> Comparison<'s> {
     }
 
     /// Returns whether the clauses are about two properties: of opposites such as `open` and `close`, or of `the read
-    /// timeout` and `the connect timeout`, or of a part of what the earlier one tells.
+    /// timeout` and `the connect timeout`, or of a part of the earlier property.
     fn are_apart(&self) -> bool {
         let (after, before) = (self.after, self.before);
         let opposite = after.sides.iter().any(|(list, _)| {
@@ -362,7 +362,7 @@ impl<'s> Comparison<'s> {
             || !self.takes_back && (contrasts || narrows && !is_told)
     }
 
-    /// Returns the evidence that is a phrase of change. What the earlier sentence says in the same way is no change, but
+    /// Returns the evidence that is a phrase of change. A phrase that the earlier sentence has, too, is no change, but
     /// one more of such sentences.
     fn told(&self) -> usize {
         let is_new = |cue: u16| {

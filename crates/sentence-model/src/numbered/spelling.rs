@@ -1,4 +1,4 @@
-//! Forms of words and numbers that are equal where what they mean is.
+//! Forms of words and numbers that are equal if their meanings are.
 
 use super::lexicon::LEXICON;
 

@@ -21,7 +21,7 @@ const POINTING: [&str; 13] = [
     "diese",
 ];
 
-/// Returns the features of a sentence by their names: what its clauses begin with, meanings, lengths, and grams with names that
+/// Returns the features of a sentence by their names: beginnings of clauses, meanings, lengths, and grams with names that
 /// begin with `+`. A feature that is not named is 0.
 pub fn rule_features(sentence: &str) -> BTreeMap<String, f64> {
     let parts = Clauses::of(sentence);
