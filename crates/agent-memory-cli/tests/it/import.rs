@@ -428,6 +428,50 @@ fn transcripts_of_agents_homes_are_found() {
     assert!(sessions.all(|session| session["inserted"] == 0));
 }
 
+/// An output that was saved in a file is a note behind its result, or at the end if the file is there only at a later import.
+#[test]
+fn a_saved_output_that_comes_late_is_kept() {
+    let home = Home::new();
+    let line = |uuid: &str, parent: &str, message: serde_json::Value| {
+        let line = json!({
+            "type": message["role"], "uuid": uuid, "parentUuid": parent, "sessionId": "s", "message": message,
+        });
+        format!("{line}\n")
+    };
+    let result = "<persisted-output>\nOutput too large (9KB). Full output saved to: /w/s/tool-results/a.txt\n\n\
+                  Preview (first 2KB):\nline 1\n</persisted-output>";
+    let call = json!([{"type": "tool_use", "id": "c", "name": "Bash", "input": {"command": "ls"}}]);
+    let said = json!([{"type": "tool_result", "tool_use_id": "c", "content": result}]);
+    let text = [
+        line("u1", "", json!({"role": "user", "content": "list it"})),
+        line(
+            "u2",
+            "u1",
+            json!({"role": "assistant", "id": "m1", "content": call}),
+        ),
+        line("u3", "u2", json!({"role": "user", "content": said})),
+        line(
+            "u4",
+            "u3",
+            json!({"role": "assistant", "id": "m2", "content": [{"type": "text", "text": "Done."}]}),
+        ),
+    ];
+    let file = home.file("s.jsonl", text.concat());
+    let file = file.to_str().unwrap();
+    home.ok(&["import", file]);
+    home.file("s/tool-results/a.txt", "line 1\nthe whole output\n");
+    let again = home.json(&["import", file]);
+    assert_eq!(again["sessions"].as_array().unwrap().len(), 1, "{again}");
+    assert_eq!(again["sessions"][0]["inserted"], 1, "{again}");
+    let exported = home.ok(&["export", "s"]);
+    assert!(
+        exported.out.contains("the whole output"),
+        "{}",
+        exported.out
+    );
+    home.ok(&["verify", "--against", file]);
+}
+
 /// Text between the program's own markers is hidden from searches and contexts, so others cannot use them unseen.
 #[test]
 fn hidden_messages_are_told() {
