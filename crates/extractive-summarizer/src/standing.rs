@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use memory_model::Seq;
-use sentence_model::{NumberedRelation, NumberedSentence};
+use sentence_model::{NumberedRelation, NumberedSentence, RULE_PROBABILITY, rule_probability};
 
 use crate::doubts::mark_contradicted;
 use crate::force::{Force, force, refers};
@@ -166,9 +166,16 @@ fn read(at: usize, item: &Item) -> Told {
     }
 }
 
+/// Minimum probability of a rule without the [`Force`] of one, for which nothing else speaks.
+const ALONE: f64 = 0.95;
+
 /// Returns whether a sentence is a rule for the work to come. Extracts also keep other sentences with the [`Force`] of a rule.
 fn is_rule(sentence: &Sentence) -> bool {
-    sentence.is_plain && sentence_model::is_rule(&sentence.text)
+    let least = match sentence.force >= Force::Rule {
+        true => RULE_PROBABILITY,
+        false => ALONE,
+    };
+    sentence.is_plain && rule_probability(&sentence.text) >= least
 }
 
 /// Returns the rules of a message, each with the sentence before it if it refers to that.

@@ -364,12 +364,12 @@ fn asks(item: &Item) -> bool {
 
 /// Returns whether an item (a candidate line) may have rules: typed words, or instructions that a person wrote down.
 fn has_rules(item: &Item) -> bool {
-    (item.weight >= RULE && asks(item)) || item.label == INSTRUCTIONS
+    asks(item) || item.label == INSTRUCTIONS
 }
 
 /// Returns whether an item (a candidate line) is listed with the rules, and not with the requests.
 fn tells_rules(item: &Item) -> bool {
-    has_rules(item) && !standing::rules(item).is_empty()
+    item.weight >= RULE && !standing::rules(item).is_empty()
 }
 
 /// Adds the lines about work in progress.
