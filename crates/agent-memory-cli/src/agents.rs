@@ -103,10 +103,9 @@ pub(crate) fn files(parts: &[Part], installed: bool) -> Result<Vec<File>, Failur
             let without = apply(file.before.clone(), false).map_err(explained)?;
             file.is_original = without == file.before;
         } else {
-            // If nothing else changed, the file becomes the original, byte by byte. A backup with content of ours is none.
+            // If nothing else changed, the file becomes the original, byte by byte.
             let without = |text: &String| apply(Some(text.clone()), false).ok()?;
             let original = file.backup()?;
-            let original = original.filter(|text| without(text).as_ref() == Some(text));
             let with = |text: &String| apply(Some(text.clone()), true).ok()?;
             let anew = original.as_ref().and_then(with);
             let is_changed = after != file.before;

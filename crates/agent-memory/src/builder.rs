@@ -12,12 +12,13 @@ use memory_model::{Clock, SystemClock};
 use memory_search::{Embedder, Search, SegmentSearch};
 use memory_store::{FullStore, InMemoryStore};
 use model_client::guard::Guards;
-use summarize_escalation::{ExtractiveSummarizer, Ladder, Summarizer};
+use summarize_escalation::{Ladder, Summarizer};
 use token_estimate::{TokenEstimator, default_estimator};
 use turn_map::{ClearPolicy, CutPolicy};
 
 use crate::activity::Activities;
 use crate::auto_handoff::AutoHandoff;
+use crate::defaults::{default_conventions, default_extractive};
 use crate::error::{Error, ErrorKind, Result};
 use crate::hand_over_options::{HandOver, failing, model_only};
 use crate::identity::Identity;
@@ -29,27 +30,6 @@ use crate::spawner::{Background, Prefetches};
 use crate::strategy::{Planners, Strategy};
 use crate::turn_policy::{LiveTurnPolicy, TurnPolicy};
 use crate::writers::Writers;
-
-/// Returns a summarizer that extracts lines without a model. With the feature `conventions`, it recognizes the tools of
-/// the agents whose transcripts this crate can import.
-pub(crate) fn default_extractive() -> ExtractiveSummarizer {
-    #[cfg(feature = "conventions")]
-    let extracts =
-        ExtractiveSummarizer::new().with_conventions(Arc::new(agent_conventions::KnownAgents));
-    #[cfg(not(feature = "conventions"))]
-    let extracts = ExtractiveSummarizer::new();
-    extracts
-}
-
-/// Returns the conventions for reading messages. With the feature `conventions`, they are the conventions of the
-/// agents whose transcripts this crate can import.
-pub(crate) fn default_conventions() -> Arc<dyn memory_model::conventions::AgentConventions> {
-    #[cfg(feature = "conventions")]
-    let conventions = agent_conventions::KnownAgents;
-    #[cfg(not(feature = "conventions"))]
-    let conventions = memory_model::conventions::GenericConventions;
-    Arc::new(conventions)
-}
 
 /// Store of the conversations: an SQLite file that is still to be opened, or an open store.
 #[derive(Debug)]

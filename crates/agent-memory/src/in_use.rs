@@ -3,7 +3,10 @@
 //! A log is never rewritten. If an agent takes turns back that are stored already, it goes on in a fork, and the session
 //! that has the conversation's name keeps a small value: the fork that stands for it.
 
-use memory_model::{ConversationId, RawJson, SessionKey, Timestamp};
+#[cfg(feature = "import")]
+use memory_model::RawJson;
+use memory_model::{ConversationId, SessionKey, Timestamp};
+#[cfg(feature = "import")]
 use memory_store::ErrorKind as StoreErrorKind;
 use serde::{Deserialize, Serialize};
 
@@ -53,10 +56,7 @@ impl Memory {
     /// Records the session in which the conversation of `owner` goes on. A source of an earlier time changes nothing,
     /// nor does one in which nothing was taken back yet. Whether the source brings new entries does not matter: those of
     /// a thread may have come with the file of another that goes on from it.
-    #[cfg_attr(
-        not(feature = "import"),
-        allow(dead_code, reason = "only an import takes turns back")
-    )]
+    #[cfg(feature = "import")]
     pub(crate) async fn record_in_use(&self, owner: &SessionKey, in_use: InUse) -> Result<()> {
         let Some(session) = self.find_session(owner.clone()).await? else {
             return Ok(());

@@ -9,6 +9,7 @@ mod builder;
 mod by_runner;
 mod compact;
 mod copied;
+mod defaults;
 mod deferred;
 mod embedding;
 mod error;

@@ -14,6 +14,7 @@ use memory_store::{
 };
 use retrieval_tools::Retrieval;
 
+use crate::defaults::default_conventions;
 use crate::error::{Error, ErrorKind, Result};
 use crate::memory::Memory;
 use crate::settings::Settings;
@@ -224,9 +225,8 @@ impl Session {
             self.id,
             accounting,
         );
-        #[cfg(feature = "conventions")]
-        let tools = tools.with_conventions(Arc::new(agent_conventions::KnownAgents));
         tools
+            .with_conventions(default_conventions())
             .with_search(Arc::clone(&inner.search))
             .with_session_key(self.key.clone())
             .with_view(self.view_name())

@@ -13,6 +13,7 @@ use memory_store::FullStore;
 use serde::{Deserialize, Serialize};
 use turn_map::ClearPolicy;
 
+use crate::defaults::default_conventions;
 use crate::error::{Error, ErrorKind, Result};
 
 /// Key under which the store keeps a session's strategy.
@@ -104,8 +105,7 @@ impl Planners {
         let dag = clearing(Arc::new(DagPlanner::new(dag)));
         let handoff_policy = handoff;
         let handoff = HandoffPlanner::live(handoff_policy.clone());
-        #[cfg(feature = "conventions")]
-        let handoff = handoff.with_conventions(Arc::new(agent_conventions::KnownAgents));
+        let handoff = handoff.with_conventions(default_conventions());
         let handoff = clearing(Arc::new(handoff));
         let blocks = clearing(Arc::new(BlockPlanner::new(blocks)));
         let default = match (custom, strategy) {

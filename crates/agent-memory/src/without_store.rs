@@ -10,7 +10,7 @@ use memory_model::{
 use summarize_escalation::prompt::PromptSet;
 use summarize_escalation::{Ladder, Source, Summarizer, SummaryRequest, escalate_with};
 
-use crate::builder::{default_conventions, default_extractive};
+use crate::defaults::{default_conventions, default_extractive};
 use crate::error::{Error, ErrorKind, Result};
 use crate::hand_over_options::EMPTY;
 use crate::handing_over::{joined, label};

@@ -14,9 +14,10 @@ use crate::parts::{LISTED, Parts, is_dense};
 use crate::print::{self, Length};
 use crate::rank;
 use crate::source::Source;
-use crate::text::{has_name, is_wide};
+use crate::text::has_name;
 use crate::users::{self, Sentences};
 use crate::wrap::wrapped;
+use sentence_model::is_unspaced;
 
 /// Minimum weight of an informative item (a candidate line of the extract). Lighter items mostly fill the rest of the
 /// budget.
@@ -169,7 +170,7 @@ fn is_talk(items: &[&Item]) -> bool {
 fn is_wide_text(item: &Item) -> bool {
     let text = item.lines.first().map_or("", String::as_str);
     let begin = || text.chars().take(WIDE_CHARS);
-    begin().filter(|c| is_wide(*c)).count() * 3 > begin().count()
+    begin().filter(|c| is_unspaced(*c)).count() * 3 > begin().count()
 }
 
 /// Returns the items (candidate lines) without items that a later one repeats, except users' words, and without replies

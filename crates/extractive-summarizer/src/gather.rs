@@ -18,10 +18,9 @@ use crate::shell;
 use crate::source::Source;
 use crate::standing;
 use crate::tasks;
-use crate::text::{
-    clip, is_decision, is_nod, is_step, is_wide, sentences, squeeze, unwrapped, verbatim,
-};
+use crate::text::{clip, is_decision, is_nod, is_step, sentences, squeeze, unwrapped, verbatim};
 use crate::tool_call::Call;
+use sentence_model::is_unspaced;
 
 /// Length below which a user's line may be an answer that is unclear without the question, in characters. A character
 /// of a script with short words, such as Chinese, counts as three.
@@ -298,7 +297,7 @@ fn user(gathered: &mut Gathered, conventions: &dyn AgentConventions, entry: &Log
     };
     let mut lines = all(&typed);
     if let ([line], Some(answered)) = (lines.as_mut_slice(), answered(gathered)) {
-        let length = |c: char| if is_wide(c) { 3 } else { 1 };
+        let length = |c: char| if is_unspaced(c) { 3 } else { 1 };
         if line.chars().map(length).sum::<usize>() < ANSWER {
             line.push_str(&answered);
         }

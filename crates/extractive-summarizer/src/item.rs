@@ -1,6 +1,7 @@
 //! Material of an extract: items (candidate lines) with weights, files and names.
 
 use std::collections::BTreeMap;
+use std::sync::OnceLock;
 
 use memory_model::{Seq, SeqRange};
 
@@ -81,6 +82,17 @@ pub(crate) struct Item {
     pub(crate) instead: Option<String>,
     /// Importance, from 0 to about 100. An item with 0 is not printed.
     pub(crate) weight: u32,
+    /// Sentences with which the user asks for something. They are read when a state first asks for them.
+    pub(crate) wanted: OnceLock<Wanted>,
+}
+
+/// Sentences with which a user asks for something.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Wanted {
+    /// Rules for the work to come.
+    pub(crate) rules: Vec<String>,
+    /// Other sentences that extracts keep as rules.
+    pub(crate) wishes: Vec<String>,
 }
 
 impl Item {
@@ -96,6 +108,7 @@ impl Item {
             later: None,
             instead: None,
             weight,
+            wanted: OnceLock::new(),
         }
     }
 

@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
 
-use crate::text::is_wide;
+use sentence_model::is_unspaced;
 
 /// Minimum length of an informative word, in bytes. Numbers may be shorter.
 const WORD: usize = 4;
@@ -98,7 +98,7 @@ fn visit_words(text: &str, name: u64, f: &mut dyn FnMut(u64)) {
     let (mut hash, mut length, mut number, mut letter) = (BASIS, 0, false, false);
     let mut wide: Option<char> = None;
     for c in text.chars().chain([' ']) {
-        if c.is_alphanumeric() && !is_wide(c) {
+        if c.is_alphanumeric() && !is_unspaced(c) {
             number |= c.is_numeric();
             letter |= c.is_alphabetic();
             length += c.len_utf8();
@@ -116,7 +116,7 @@ fn visit_words(text: &str, name: u64, f: &mut dyn FnMut(u64)) {
             (1..name).for_each(|n| f(hash ^ n));
         }
         (hash, length, number, letter) = (BASIS, 0, false, false);
-        let is_letter = is_wide(c) && c.is_alphanumeric();
+        let is_letter = is_unspaced(c) && c.is_alphanumeric();
         if let Some(before) = wide.filter(|_| is_letter) {
             f(add(add(BASIS, before), c));
         }

@@ -1,8 +1,8 @@
 //! Search for phrases that mark the meaning of a sentence.
 
 use crate::cue_lists::Cue;
-use crate::text::is_wide;
 use crate::words::Words;
+use sentence_model::is_unspaced;
 
 /// Returns whether a sentence has one of the phrases of a list. Phrases in scripts without spaces may occur anywhere,
 /// and others only as whole words.
@@ -12,7 +12,7 @@ pub(crate) fn any(words: &Words<'_>, sentence: &str, cue: Cue) -> bool {
         && cue
             .phrases()
             .iter()
-            .any(|phrase| match phrase.contains(is_wide) {
+            .any(|phrase| match phrase.contains(is_unspaced) {
                 true => sentence.contains(phrase),
                 false => words.has(phrase),
             })

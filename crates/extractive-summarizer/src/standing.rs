@@ -9,7 +9,7 @@ use sentence_model::{NumberedRelation, NumberedSentence, RULE_PROBABILITY, rule_
 
 use crate::doubts::mark_contradicted;
 use crate::force::{Force, force, refers};
-use crate::item::{Forgotten, Item, Kind, PASTED, REPLACED, RULE, TYPED, VALUED};
+use crate::item::{Forgotten, Item, Kind, PASTED, REPLACED, RULE, TYPED, VALUED, Wanted};
 use crate::later::Later;
 use crate::replies::{joined, take_out};
 use crate::settings::forget_overtaken;
@@ -43,7 +43,7 @@ struct Sentence {
     fate: Fate,
     /// Whether it is neither code nor a user's answer with its question.
     is_plain: bool,
-    /// Whether the next sentence is a rule that refers to this sentence.
+    /// Whether the next sentence has the force of a rule, and refers to this sentence.
     leads: bool,
 }
 
@@ -80,7 +80,7 @@ pub(crate) fn apply(items: &mut Vec<Item>) -> Vec<Forgotten> {
     let mut told: Vec<Told> = Vec::new();
     for (at, item) in items.iter().enumerate() {
         if item.kind == Kind::User && item.later.is_none() && item.weight >= PASTED {
-            told.push(read(at, item));
+            told.push(read(at, item, Depth::Statements));
         }
     }
     let mut replaced = compare(&mut told);
@@ -101,7 +101,16 @@ pub(crate) fn apply(items: &mut Vec<Item>) -> Vec<Forgotten> {
     forgotten
 }
 
-fn read(at: usize, item: &Item) -> Told {
+/// How much is read of sentences.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Depth {
+    /// Their force.
+    Force,
+    /// Their force, and the statements and numbers that are compared with those of other sentences.
+    Statements,
+}
+
+fn read(at: usize, item: &Item, depth: Depth) -> Told {
     let mut sentences: Vec<Sentence> = Vec::new();
     let mut code = false;
     for (line, text) in item.lines.iter().enumerate() {
@@ -125,7 +134,9 @@ fn read(at: usize, item: &Item) -> Told {
             let before = sentences.last().filter(|before| before.line == line);
             let before = before.map(|before| before.text.as_str());
             let understood = match plain {
-                true if item.weight > PASTED => understood(said, before),
+                true if depth == Depth::Statements && item.weight > PASTED => {
+                    understood(said, before)
+                }
                 true => Understood {
                     force: force(said),
                     ..Understood::default()
@@ -133,7 +144,9 @@ fn read(at: usize, item: &Item) -> Told {
                 // An answer quotes a question behind itself: `8081 instead (to [2] Which port?)`.
                 false => Understood {
                     numbered: match said.split_once(" (to [") {
-                        Some((own, _)) if !is_code => Arc::new(NumberedSentence::read(own)),
+                        Some((own, _)) if !is_code && depth == Depth::Statements => {
+                            Arc::new(NumberedSentence::read(own))
+                        }
                         _ => Arc::default(),
                     },
                     ..Understood::default()
@@ -169,33 +182,37 @@ fn read(at: usize, item: &Item) -> Told {
 /// Minimum probability of a rule without the [`Force`] of one, for which nothing else speaks.
 const ALONE: f64 = 0.95;
 
-/// Returns whether a sentence is a rule for the work to come. Extracts also keep other sentences with the [`Force`] of a rule.
-fn is_rule(sentence: &Sentence) -> bool {
-    let least = match sentence.force >= Force::Rule {
-        true => RULE_PROBABILITY,
-        false => ALONE,
-    };
-    sentence.is_plain && rule_probability(&sentence.text) >= least
-}
-
-/// Returns the rules of a message, each with the sentence before it if it refers to that.
-pub(crate) fn rules(item: &Item) -> Vec<String> {
-    chosen(&read(0, item).sentences, is_rule)
-}
-
-/// Returns the sentences of a message that ask for something and are no rules for the work to come.
-pub(crate) fn wishes(item: &Item) -> Vec<String> {
-    chosen(&read(0, item).sentences, |one| {
-        one.force >= Force::Rule && !is_rule(one)
+/// Returns the sentences of a message that ask for something, each with the sentence before it if it refers to that.
+pub(crate) fn wanted(item: &Item) -> &Wanted {
+    item.wanted.get_or_init(|| {
+        let sentences = read(0, item, Depth::Force).sentences;
+        let is_rule: Vec<bool> = sentences.iter().map(is_rule).collect();
+        let chosen = |includes: &dyn Fn(&Sentence, bool) -> bool| {
+            let kinds = sentences.iter().zip(&is_rule);
+            let included: Vec<bool> = kinds
+                .map(|(one, is_rule)| includes(one, *is_rule))
+                .collect();
+            let led = included.iter().skip(1).chain([&false]);
+            let all = sentences.iter().zip(&included).zip(led);
+            let all = all.filter(|((one, is), leads)| **is || (one.leads && **leads));
+            all.map(|((one, _), _)| one.printed().into_owned())
+                .collect()
+        };
+        Wanted {
+            rules: chosen(&|_, is_rule| is_rule),
+            wishes: chosen(&|one, is_rule| !is_rule && one.force >= Force::Rule),
+        }
     })
 }
 
-/// Returns the sentences for which `includes` is true, and those that lead to one.
-fn chosen(sentences: &[Sentence], includes: impl Fn(&Sentence) -> bool) -> Vec<String> {
-    let led = sentences.iter().skip(1).map(&includes).chain([false]);
-    let told = sentences.iter().zip(led);
-    let told = told.filter(|(one, leads)| includes(one) || (one.leads && *leads));
-    told.map(|(one, _)| one.printed().into_owned()).collect()
+/// Returns whether a sentence is a rule for the work to come. Extracts also keep other sentences with the [`Force`] of a rule.
+fn is_rule(sentence: &Sentence) -> bool {
+    let least = if sentence.force >= Force::Rule {
+        RULE_PROBABILITY
+    } else {
+        ALONE
+    };
+    sentence.is_plain && rule_probability(&sentence.text) >= least
 }
 
 /// A user's statement (a sentence that sets a value) that a later one replaces.
@@ -459,7 +476,7 @@ fn split(item: Item, sentences: Vec<Sentence>, newest: bool, out: &mut Vec<Item>
         Fate::Repeated => false,
         Fate::Changed(later) => later.in_part,
     };
-    let is_rule = |one: &Sentence| one.force >= Force::Rule && kept(one);
+    let has_force = |one: &Sentence| one.force >= Force::Rule && kept(one);
     let rest = |one: &Sentence| one.force < Force::Rule && kept(one) && !one.leads;
     let letters = |text: &str| text.chars().filter(|c| c.is_alphanumeric()).count();
     let beside: usize = sentences
@@ -468,7 +485,7 @@ fn split(item: Item, sentences: Vec<Sentence>, newest: bool, out: &mut Vec<Item>
         .map(|one| letters(&one.text))
         .sum();
     let live = sentences.iter().all(|one| one.fate == Fate::Live);
-    let rules = sentences.iter().any(is_rule);
+    let rules = sentences.iter().any(has_force);
     let weight = |valued: bool| match item.weight < TYPED {
         true => item.weight + 1,
         false if valued => VALUED,
@@ -503,7 +520,7 @@ fn split(item: Item, sentences: Vec<Sentence>, newest: bool, out: &mut Vec<Item>
     for force in [Force::Value, Force::Rule] {
         let mut lines = Vec::new();
         for (n, one) in sentences.iter().enumerate() {
-            if !is_rule(one) || one.force != force {
+            if !has_force(one) || one.force != force {
                 continue;
             }
             let lead = n.checked_sub(1).and_then(|n| sentences.get(n));

@@ -20,7 +20,8 @@ use crate::shell::Does;
 use crate::source::Source;
 use crate::standing;
 use crate::tasks;
-use crate::text::{clip, digest, is_wide, line_sentences, sentences, squeeze};
+use crate::text::{clip, digest, line_sentences, sentences, squeeze};
+use sentence_model::is_unspaced;
 
 pub use facts::{Fact, FactKind};
 
@@ -87,6 +88,7 @@ impl Section {
     fn heading_alone(self) -> &'static str {
         match self {
             Self::Rules => "Rules of the user, newest first",
+            Self::Wishes => "Other wishes of the user, newest first",
             Self::Talk => "Last requests and answers",
             other => other.heading(),
         }
@@ -127,7 +129,7 @@ impl ConversationState {
 
     /// Returns the state as text of at most `max_tokens` tokens: the first request, new rules of the user, later
     /// requests, the last answers, the task list, changed files, and commands that fail. For a conversation without
-    /// tool calls, the text has only the new rules. `None` if the state is empty or no line fits.
+    /// tool calls, the text has only the new rules and other wishes. `None` if the state is empty or no line fits.
     ///
     /// Messages at the positions `shown` are left out, because the reader sees them already.
     pub fn text(
@@ -139,10 +141,10 @@ impl ConversationState {
         let chars = chars(max_tokens);
         let is_told = |seq| self.is_new(seq) && !shown.contains(&seq);
         let mut lines = self.rules(chars, is_told);
+        lines.extend(self.wishes(chars, is_told));
         // Without tool calls there is no work in progress. Summaries and messages show talk better.
-        match self.gathered.calls {
-            0 => lines.extend(self.wishes(chars, is_told)),
-            _ => work(&self.gathered, shown, chars, &mut lines),
+        if self.gathered.calls > 0 {
+            work(&self.gathered, shown, chars, &mut lines);
         }
         print(lines, Section::heading, max_tokens, estimator)
     }
@@ -153,6 +155,7 @@ impl ConversationState {
     pub fn card(&self, max_tokens: u64, estimator: &dyn TokenEstimator) -> Option<String> {
         let chars = chars(max_tokens);
         let mut lines = self.rules(chars, |_| true);
+        lines.extend(self.wishes(chars, |_| true));
         work(&self.gathered, &[], chars, &mut lines);
         print(lines, Section::heading_alone, max_tokens, estimator)
     }
@@ -177,28 +180,35 @@ impl ConversationState {
     fn rules(&self, chars: usize, includes: impl Fn(Seq) -> bool) -> Vec<Line> {
         let items = self.gathered.items.iter().rev();
         let items = items.filter(|item| has_rules(item) && includes(item.range.first));
-        let (mut lines, mut n) = (Vec::new(), 0);
+        let (mut lines, mut seen) = (Vec::new(), BTreeSet::new());
+        let mut n = 0;
         for item in items {
-            let rules = standing::rules(item);
+            let rules = standing::wanted(item).rules.iter();
+            // An agent shows instructions again.
+            let rules: Vec<&String> = rules.filter(|rule| seen.insert(*rule)).collect();
             let priority = match item.kind {
                 Kind::User => 10 + 3 * n,
                 _ => WRITTEN_DOWN,
             };
             n += usize::from(!rules.is_empty());
             let rules = rules.into_iter();
-            lines.extend(rules.map(|text| told(Section::Rules, priority, item, &text, chars)));
+            lines.extend(rules.map(|text| told(Section::Rules, priority, item, text, chars)));
         }
         lines
     }
 
-    /// Returns what the user asked for without a rule, in the messages for which `includes` is true, newest first.
+    /// Returns the user's other wishes in the messages for which `includes` is true, newest first. In a conversation with tool
+    /// calls, these are the ones beside rules, because other messages are listed as requests.
     fn wishes(&self, chars: usize, includes: impl Fn(Seq) -> bool) -> Vec<Line> {
+        let is_talk = self.gathered.calls == 0;
         let items = self.gathered.items.iter().rev().enumerate();
-        let items = items
-            .filter(|(_, item)| item.weight >= RULE && asks(item) && includes(item.range.first));
+        let items = items.filter(|(_, item)| {
+            let lists = item.weight >= RULE && asks(item) && (is_talk || tells_rules(item));
+            lists && includes(item.range.first)
+        });
         let lines = items.flat_map(|(n, item)| {
-            let wishes = standing::wishes(item).into_iter();
-            wishes.map(move |text| told(Section::Wishes, WISHES + n, item, &text, chars))
+            let wishes = standing::wanted(item).wishes.iter();
+            wishes.map(move |text| told(Section::Wishes, WISHES + n, item, text, chars))
         });
         lines.collect()
     }
@@ -343,7 +353,11 @@ fn overtaken(pieces: &[Source<'_>], gathered: &Gathered) -> Vec<Overtaken> {
 }
 
 fn news(pieces: &[Source<'_>], gathered: &Gathered) -> BTreeSet<Seq> {
-    let place = |seq: Seq| pieces.iter().position(|piece| piece.range().last >= seq);
+    // Pieces are in the order of the log.
+    let place = |seq: Seq| {
+        let at = pieces.partition_point(|piece| piece.range().last < seq);
+        (at < pieces.len()).then_some(at)
+    };
     let is_message = |at: usize| matches!(pieces.get(at), Some(Source::Message(_)));
     let replacing = gathered.items.iter().filter_map(|item| {
         let later = item.later.filter(|_| item.kind == Kind::User)?;
@@ -369,7 +383,7 @@ fn has_rules(item: &Item) -> bool {
 
 /// Returns whether an item (a candidate line) is listed with the rules, and not with the requests.
 fn tells_rules(item: &Item) -> bool {
-    item.weight >= RULE && !standing::rules(item).is_empty()
+    item.weight >= RULE && !standing::wanted(item).rules.is_empty()
 }
 
 /// Adds the lines about work in progress.
@@ -393,11 +407,12 @@ fn work(gathered: &Gathered, shown: &[Seq], chars: usize, lines: &mut Vec<Line>)
     let is_shown = |item: &Item| shown.contains(&item.range.first);
     // The text that a program adds for a user's command is a request, too.
     let template = |item: &Item| {
-        let begin = item.lines.first().filter(|_| item.kind == Kind::Injected);
+        let is_injected = item.kind == Kind::Injected && item.label != INSTRUCTIONS;
+        let begin = item.lines.first().filter(|_| is_injected);
         begin.is_some_and(|line| line.starts_with("# "))
     };
     let goal = items.iter().find(|item| {
-        let length = |c: char| if is_wide(c) { WIDE } else { 1 };
+        let length = |c: char| if is_unspaced(c) { WIDE } else { 1 };
         let letters = item.lines.iter().flat_map(|line| line.chars());
         let long = || letters.map(length).sum::<usize>() >= GOAL;
         template(item) || (asks(item) && long())

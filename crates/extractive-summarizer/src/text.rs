@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::sync::LazyLock;
 
 use aho_corasick::AhoCorasick;
+use sentence_model::is_unspaced;
 
 use crate::cues::{
     CHANGES_OF_MIND, CLAIMS, CONTENT, CORRECTIONS, DECISIONS, DIRECTIVES, LEADS, NOS, STEPS, STILL,
@@ -541,11 +542,6 @@ fn is_name(word: &str) -> bool {
             && bytes.iter().skip(1).all(|b| b.is_ascii_digit() || *b == b'.'))
 }
 
-/// Returns whether a character is a syllable or a word: kana, Hangul or a Chinese character.
-pub(crate) fn is_wide(c: char) -> bool {
-    matches!(c, '\u{3040}'..='\u{30ff}' | '\u{3400}'..='\u{9fff}' | '\u{ac00}'..='\u{d7af}')
-}
-
 /// Returns whether a word looks like a name in code: it has an underscore, a capital after a small letter, or letters
 /// and digits.
 fn is_code_name(bytes: &[u8]) -> bool {
@@ -567,7 +563,7 @@ const NOD: usize = 40;
 
 /// Returns whether an assistant's message is a mere confirmation.
 pub(crate) fn is_nod(all: &[String]) -> bool {
-    let length = |c: char| match is_wide(c) {
+    let length = |c: char| match is_unspaced(c) {
         true => 3,
         false => usize::from(c.is_alphanumeric()),
     };

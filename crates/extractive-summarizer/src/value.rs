@@ -8,7 +8,8 @@ use crate::print::{ARROW, DETAIL, said};
 use crate::rank::Topic;
 use crate::results::REFUSAL;
 use crate::shell::is_look;
-use crate::text::{has_name, is_decision, is_directive, is_fence, is_step, is_wide};
+use crate::text::{has_name, is_decision, is_directive, is_fence, is_step};
+use sentence_model::is_unspaced;
 
 /// Number of letters and digits from which a user's message has its full value. A shorter message, such as `thanks` or
 /// `please continue`, is less informative.
@@ -183,7 +184,7 @@ fn of_new_line(item: &Item, line: &str, n: usize, cost: u64, place: Place) -> u6
 /// as four.
 fn letters(text: &str, most: u64) -> u64 {
     let letters = text.chars().filter(|c| c.is_alphanumeric());
-    let letters = letters.map(|c| if is_wide(c) { 4 } else { 1 });
+    let letters = letters.map(|c| if is_unspaced(c) { 4 } else { 1 });
     let mut sum = 0;
     for count in letters {
         sum += count;

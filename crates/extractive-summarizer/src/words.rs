@@ -6,10 +6,10 @@ use std::sync::LazyLock;
 
 use crate::cue_lists::Cues;
 use crate::said_value::{CURRENCIES, Class, Value, is_letter_case};
-use crate::text::is_wide;
 use crate::value_cues::{
     ANSWERS, MEASURES, MONTHS, NUMBERS, SCALES, STOP_WORDS, SYSTEMS, UNITS, WEEKDAYS, WISHES, ZONES,
 };
+use sentence_model::is_unspaced;
 
 /// Maximum length of a quoted value, in characters. The next constant is its maximum number of words.
 const QUOTED: usize = 40;
@@ -89,7 +89,7 @@ fn quoted(text: &str) -> Option<(&str, usize)> {
     let length = open.len_utf8() + end + after.next()?.len_utf8();
     let ends = !after
         .next()
-        .is_some_and(|c| c.is_alphanumeric() && !is_wide(c));
+        .is_some_and(|c| c.is_alphanumeric() && !is_unspaced(c));
     let words = value.split_whitespace().count();
     let fits = (1..=QUOTED_WORDS).contains(&words) && value.chars().count() <= QUOTED;
     (ends && fits && value.trim() == value).then_some((value, length))
@@ -137,7 +137,7 @@ pub(crate) fn words(sentence: &str) -> Words<'_> {
     while let Some(rest) = sentence.get(at..)
         && let Some(c) = rest.chars().next()
     {
-        if (!before.is_alphanumeric() || is_wide(before))
+        if (!before.is_alphanumeric() || is_unspaced(before))
             && let Some((value, length)) = quoted(rest)
         {
             found.quoted = true;

@@ -122,7 +122,7 @@ impl Change {
     fn of(entry: &LogEntry, secret: &Secret) -> Option<Self> {
         let mut words = entry.message.external_id.as_deref()?.splitn(3, ' ');
         let (seq, kind, path) = (words.next()?, words.next()?, words.next()?.to_owned());
-        let (kind, mark) = kind.split_once('/').unwrap_or((kind, ""));
+        let (kind, mark) = kind.split_once('/')?;
         if mark != secret.mark(entry.seq, kind, &path) {
             return None;
         }

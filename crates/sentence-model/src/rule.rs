@@ -13,8 +13,8 @@ mod weights;
 
 pub use features::rule_features;
 
-/// Minimum probability of a rule. Of the sentences that `cargo xtask fit-rules --each` leaves out in turn and that reach it, 95 of 100
-/// are rules: an agent obeys a rule first, so one that is missed costs less than a false one.
+/// Minimum probability of a rule. Of the invented sentences that `cargo xtask fit-rules --each` leaves out in turn and that reach it,
+/// 95 of 100 are rules: an agent obeys a rule first, so one that is missed costs less than a false one.
 pub const RULE_PROBABILITY: f64 = 0.8;
 /// Maximum length of a sentence that can be a rule, in bytes.
 const LONGEST: usize = 600;

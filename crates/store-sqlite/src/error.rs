@@ -153,6 +153,13 @@ pub(crate) fn not_begun(place: &str) -> Error {
     )
 }
 
+pub(crate) fn changed(place: &str, version: i64) -> Error {
+    let text = format!(
+        "{place}: its migration {version} is not the one of this program: use the program that made it"
+    );
+    Error::new(ErrorKind::ForeignDatabase, text)
+}
+
 pub(crate) fn older_schema(place: &str, found: i64, known: i64) -> Error {
     Error::new(
         ErrorKind::OlderSchema,

@@ -4,7 +4,7 @@
 use sqlx::sqlite::SqliteConnection;
 use sqlx::{Connection as _, Row as _};
 
-use crate::error::{Result, foreign, newer_schema, older_schema, opening};
+use crate::error::{Result, changed, foreign, newer_schema, older_schema, opening};
 use crate::migrations::MIGRATIONS;
 
 /// Application id that marks a database of agent-memory: "amem" in ASCII.
@@ -40,10 +40,29 @@ async fn look(db: &mut SqliteConnection, place: &str) -> Result<FileContent> {
         (APPLICATION_ID, version, _) if version > known() => {
             Err(newer_schema(place, version, known()))
         }
-        (APPLICATION_ID, version, _) => Ok(FileContent::Ours(version)),
+        (APPLICATION_ID, version, _) => {
+            is_of_this_program(db, place).await?;
+            Ok(FileContent::Ours(version))
+        }
         (0, 0, 0) => Ok(FileContent::Fresh),
         _ => Err(foreign(place)),
     }
+}
+
+/// Checks that the migrations of the database are those of this program: until they are released, they may change.
+async fn is_of_this_program(db: &mut SqliteConnection, place: &str) -> Result<()> {
+    let applied = sqlx::query("select version, checksum from schema_migrations order by version")
+        .fetch_all(db)
+        .await
+        .map_err(|e| opening(place, e))?;
+    for row in applied {
+        let (version, checksum): (i64, String) = (row.get(0), row.get(1));
+        let migration = MIGRATIONS.iter().find(|one| one.version == version);
+        if migration.is_some_and(|one| one.checksum != checksum) {
+            return Err(changed(place, version));
+        }
+    }
+    Ok(())
 }
 
 /// Checks that the database belongs to agent-memory and has the schema of this program. Does not change the database.

@@ -190,12 +190,14 @@ impl HeuristicEstimator {
         message.parts(&mut |part| {
             part.each(&mut |part, in_result| match part {
                 PartView::Reasoning(_) if !formula.counts_reasoning => {}
-                PartView::File { data } if media::file(data, 0) > 0 => {
-                    add(&mut tokens, media::file(data, 0));
-                }
                 PartView::Image { .. } | PartView::File { .. } => {
+                    let file = match part {
+                        PartView::File { data } => media::file(data, 0),
+                        _ => 0,
+                    };
                     let sent_by_user = role == Role::User && !in_result;
                     match self {
+                        _ if file > 0 => add(&mut tokens, file),
                         Self::Utf16Units4 if sent_by_user => {}
                         _ if formula.image_as_chars => add(&mut units, IMAGE_CHARS),
                         _ => add(&mut tokens, IMAGE_TOKENS),
@@ -225,11 +227,7 @@ impl HeuristicEstimator {
                         PER_PART_TOOL.saturating_add(self.text(name.unwrap_or_default()))
                     }
                     PartView::Image { base64_len } => by_bytes(*base64_len),
-                    PartView::File { data } => {
-                        // The length of a data URL was never counted.
-                        let length = if data.contains(',') { 0 } else { data.len() };
-                        media::file(data, by_bytes(length))
-                    }
+                    PartView::File { data } => media::file(data, by_bytes(0)),
                     PartView::Other(_) => PER_PART_MESSAGE,
                 };
                 add(&mut tokens, fixed);

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Weights by the names of features, of products as `ONE*OTHER`, and of grams, whose names begin with `+` or `-`.
+/// Weights by the names of features, of products as `ONE*OTHER`, and of grams. Names of grams begin with `+` or `-`.
 pub(crate) type Weights = BTreeMap<String, f64>;
 
 /// An example to which weights are fitted.
@@ -11,7 +11,7 @@ pub(crate) struct Example<'t> {
     pub(crate) group: &'t str,
     /// How often the example counts.
     pub(crate) count: f64,
-    /// Whether the example is of the kind whose probability is fitted.
+    /// Whether the example is of the kind that the model tells.
     pub(crate) is_so: bool,
     /// Whether the example counts when grams are chosen.
     pub(crate) chooses: bool,
@@ -31,6 +31,27 @@ pub(crate) struct Shape {
     pub(crate) penalty: (f64, f64),
     /// Number of passes over all weights.
     pub(crate) passes: usize,
+}
+
+/// Returns the probabilities of examples by weights that are fitted without the groups of their part: every n-th group, for each
+/// of n parts.
+pub(crate) fn cross<'e, 't>(
+    examples: &[&'e Example<'t>],
+    parts: usize,
+    shape: &Shape,
+) -> Vec<(&'e Example<'t>, f64)> {
+    let groups: BTreeSet<&str> = examples.iter().map(|one| one.group).collect();
+    let mut judged = Vec::new();
+    for part in 0..parts {
+        let own: BTreeSet<&str> = groups.iter().skip(part).step_by(parts).copied().collect();
+        let (left, rest): (Vec<_>, Vec<_>) = examples
+            .iter()
+            .copied()
+            .partition(|one| own.contains(one.group));
+        let weights = fit(&rest, shape);
+        judged.extend(left.into_iter().map(|one| (one, one.probability(&weights))));
+    }
+    judged
 }
 
 fn is_gram(name: &str) -> bool {

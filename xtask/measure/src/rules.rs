@@ -264,7 +264,7 @@ A rule is the line that a model obeys first, so none is better than a false one.
 read by two readers who saw nothing of ours: is the sentence a rule, written by a person for the work to come? Not a task, a question, a
 report, a description, pasted text. Those on which they differed are left out. Each is judged with its message, and is **told**
 if the state of a conversation that has only this message lists it among its rules. No weight is fitted to any of these sentences
-(`cargo xtask fit-rules`), and none to the sources that are **set apart**: {}.
+(`cargo xtask fit-rules`), though to others of some of their messages, and none at all to the sources that are **set apart**: {}.
 
 {}
 ## What this does not see

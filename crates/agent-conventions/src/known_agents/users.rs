@@ -20,12 +20,10 @@ const PROGRAM_BLOCKS: [&str; 8] = [
 ];
 /// Names of the tags around a program's words that only tell the model how to read or to behave.
 const REMINDERS: [&str; 2] = ["system-reminder", "local-command-caveat"];
+/// First words of the message in which Codex shows the instructions of a project.
+const AGENTS_FILE: &str = "# AGENTS.md instructions for ";
 /// First words of the messages in which Codex shows a project's rules, a skill, or a command that the user ran.
-const MESSAGES: [&str; 3] = [
-    "# AGENTS.md instructions for ",
-    "<skill>\n<name>",
-    "<user_shell_command>",
-];
+const MESSAGES: [&str; 3] = [AGENTS_FILE, "<skill>\n<name>", "<user_shell_command>"];
 /// Members of a message's metadata that say who wrote it.
 const MARKS: [&str; 5] = [
     "isMeta",
@@ -35,8 +33,8 @@ const MARKS: [&str; 5] = [
     "cwd",
 ];
 
-/// First words of texts in which Codex and opencode show the instructions of a project or a user.
-const INSTRUCTIONS: [&str; 2] = ["# AGENTS.md instructions for ", "<user_instructions>"];
+/// First words of texts in which Codex shows the instructions of a project, and of a user.
+const INSTRUCTIONS: [&str; 2] = [AGENTS_FILE, "<user_instructions>"];
 
 /// Returns whether an added text has instructions that a person wrote down for the agent.
 pub(super) fn is_instructions(text: &str) -> bool {
@@ -210,6 +208,19 @@ mod tests {
         let (typed, injected) = typed_and_injected("a <system-reminder> open");
         assert_eq!((&*typed, &*injected[0]), ("a \n", "<system-reminder> open"));
         assert_eq!(typed_and_injected("1 < 2").0, "1 < 2");
+    }
+
+    #[test]
+    fn files_of_instructions_are_told_from_other_texts_of_programs() {
+        assert!(is_instructions(
+            "# AGENTS.md instructions for /w\n\n<INSTRUCTIONS>\n- Use tabs."
+        ));
+        assert!(is_instructions(
+            "<user_instructions>\nUse tabs.\n</user_instructions>"
+        ));
+        assert!(!is_instructions(
+            "<environment_context>x</environment_context>"
+        ));
     }
 
     #[test]

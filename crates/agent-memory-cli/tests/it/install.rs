@@ -269,28 +269,6 @@ fn a_removal_takes_out_the_installations_of_all_places_of_the_program() {
 }
 
 #[test]
-fn a_backup_with_content_of_ours_is_no_original() {
-    // Earlier versions made them when the program had moved.
-    let home = agents();
-    for agent in AGENTS {
-        home.ok(&["install", agent]);
-    }
-    installed_from(&home, "/old/agent-memory");
-    let old = files(&home);
-    for agent in AGENTS {
-        home.ok(&["install", agent]);
-    }
-    assert!(!files(&home).keys().any(|name| name.contains(".before-")));
-    for (name, content) in &old {
-        home.file(&format!("{name}.before-agent-memory"), content);
-    }
-    for agent in AGENTS {
-        home.ok(&["install", agent, "--remove"]).shows("removed");
-    }
-    assert_eq!(files(&home), BTreeMap::new());
-}
-
-#[test]
 fn both_configurations_of_opencode_are_cleaned() {
     let home = agents();
     home.ok(&["install", "opencode"]);

@@ -28,7 +28,8 @@ pub struct TranscriptCheck {
     pub violations: Vec<Violation>,
 }
 
-/// Checks that every entry of a transcript is stored unchanged and in order. An entry is found in the session to which
+/// Checks that every entry of a transcript is stored unchanged and in order, except that outputs that were saved in files may be
+/// stored later. An entry is found in the session to which
 /// [`Memory::import`] would add it. Does not write to the store.
 ///
 /// # Errors
@@ -78,8 +79,7 @@ pub async fn check_transcript(memory: &Memory, transcript: &Transcript) -> Resul
                         format!("{key}: entry {position} differs from {id} of the transcript");
                     add(ViolationKind::EntryChanged, message);
                 }
-                // A note such as a saved output may be stored later than the messages behind it.
-                if message.kind == EntryKind::Note {
+                if is_saved_output(message) {
                     continue;
                 }
                 if position <= last {
@@ -102,6 +102,13 @@ pub async fn check_transcript(memory: &Memory, transcript: &Transcript) -> Resul
         }
     }
     Ok(check)
+}
+
+/// Returns whether a message is an output that the agent's program saved in a file. If the file was not there at the first
+/// import, the output is stored later than the messages behind it.
+fn is_saved_output(message: &Message) -> bool {
+    let id = message.external_id.as_deref();
+    message.kind == EntryKind::Note && id.is_some_and(|id| id.ends_with("/output"))
 }
 
 /// Returns whether a message of a transcript is the stored one. Compares the hash, which stays when words are erased.

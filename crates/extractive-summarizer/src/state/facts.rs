@@ -93,8 +93,8 @@ impl ConversationState {
             }
         };
         for item in items.iter().rev().filter(|item| has_rules(item)) {
-            for rule in standing::rules(item) {
-                add(FactKind::Rule, Some(item.range.last), &rule, None);
+            for rule in &standing::wanted(item).rules {
+                add(FactKind::Rule, Some(item.range.last), rule, None);
             }
         }
         for item in &items {

@@ -196,8 +196,9 @@ fn without_quotations(text: &str) -> String {
                 let next = behind
                     .get(at + c.len_utf8()..)
                     .and_then(|next| next.chars().next());
-                let is_end = c == close && !(close == '\'' || close == '’')
-                    || c == close && !next.is_some_and(char::is_alphanumeric);
+                // An apostrophe within a word closes nothing.
+                let is_end = c == close
+                    && !(matches!(c, '\'' | '’') && next.is_some_and(char::is_alphanumeric));
                 is_end.then_some(at + c.len_utf8())
             })
         });

@@ -90,6 +90,24 @@ fn spaced_out<'w>(words: impl Iterator<Item = &'w str>) -> String {
     words.map(|word| format!(" {word} ")).collect()
 }
 
+/// Returns all phrases that have a meaning wherever they are.
+#[cfg(test)]
+pub(super) fn phrases() -> Vec<&'static str> {
+    let lines = include_str!("cues.txt")
+        .lines()
+        .filter(|line| !line.starts_with('#'));
+    let lists = lines.filter_map(|line| line.split_once(": "));
+    let lists = lists.filter(|(name, _)| !BEGINNINGS.iter().any(|list| name.starts_with(list)));
+    lists.flat_map(|(_, list)| list.split(", ")).collect()
+}
+
+/// Returns the meaning of each phrase.
+#[cfg(test)]
+pub(super) fn all_meanings() -> impl Iterator<Item = &'static str> {
+    let meanings = CUES.spaced.meanings.iter().chain(&CUES.unspaced.meanings);
+    meanings.copied()
+}
+
 /// Returns how many phrases of each meaning a sentence has.
 pub(super) fn meanings(sentence: &Clauses) -> BTreeMap<&'static str, u32> {
     let mut counts = BTreeMap::new();

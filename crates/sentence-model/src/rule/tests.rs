@@ -1,5 +1,7 @@
+use std::collections::BTreeSet;
+
 use super::clauses::{Clauses, Token};
-use super::cues::meanings;
+use super::cues::{all_meanings, meanings, phrases};
 use super::*;
 
 fn clauses(sentence: &str) -> Vec<String> {
@@ -86,14 +88,70 @@ fn rules_are_told_from_tasks_reports_and_descriptions() {
     assert_eq!(rule_probability(&"never push ".repeat(60)), 0.0);
 }
 
+/// Of a phrase that is listed twice, only one meaning would count.
 #[test]
-fn each_weight_is_of_a_feature_that_exists() {
-    let weights = include_str!("weights.txt").lines();
-    let names = weights.filter_map(|line| line.split_once('\t'));
-    let mut count = 0;
-    for (name, weight) in names {
-        count += 1;
-        assert!(weight.parse::<f64>().is_ok_and(f64::is_finite), "{name}");
+fn no_phrase_is_listed_twice() {
+    let mut phrases = phrases();
+    let count = phrases.len();
+    phrases.sort_unstable();
+    phrases.dedup();
+    assert_eq!(phrases.len(), count);
+}
+
+/// A weight of a feature that was renamed, or that no sentence has, would never be used.
+#[test]
+fn each_weight_is_of_a_feature_that_a_sentence_has() {
+    let kinds = [
+        "run",
+        "ever",
+        "ever-not",
+        "dont",
+        "verb",
+        "bare",
+        "own",
+        "us",
+        "addressed",
+        "other",
+        "when",
+        "question",
+        "ing",
+        "name",
+        "word",
+        "lasting",
+    ];
+    let kinds = kinds.iter();
+    let mut names: BTreeSet<String> = kinds
+        .flat_map(|kind| [format!("begins-{kind}"), format!("first-{kind}")])
+        .collect();
+    for meaning in all_meanings() {
+        names.extend(["", "2", "~"].map(|end| format!("{meaning}{end}")));
     }
-    assert!(count > 1_000, "{count} weights");
+    let forms = [
+        "bias",
+        "wide",
+        "words<6",
+        "words>20",
+        "words>35",
+        "question",
+        "listed",
+        "named",
+        "number",
+        "pointing",
+        "pointing2",
+        "past-form",
+        "plural",
+    ];
+    names.extend(forms.map(str::to_owned));
+    let weights = include_str!("weights.txt").lines();
+    for (name, weight) in weights.filter_map(|line| line.split_once('\t')) {
+        assert!(weight.parse::<f64>().is_ok_and(f64::is_finite), "{name}");
+        let mut own = name.split('*').filter(|_| !name.starts_with('+'));
+        assert!(own.all(|one| names.contains(one)), "{name}");
+    }
+    let said = "Please don't ask: it worked, we always use 3 of the `a b` things.";
+    let features = rule_features(said);
+    let mut unknown = features
+        .keys()
+        .filter(|name| !name.starts_with('+') && !names.contains(*name));
+    assert_eq!(unknown.next(), None);
 }

@@ -44,15 +44,7 @@ pub(super) fn run(flags: &[String], pairs: &[Pair<'_>]) -> anyhow::Result<()> {
     let authors: BTreeSet<&str> = own.iter().map(|one| one.group).collect();
     println!("{} pairs of {} authors", own.len(), authors.len());
     if !cross.is_empty() {
-        let mut judged = Vec::new();
-        for fold in 0..FOLDS {
-            let in_fold: BTreeSet<&str> =
-                authors.iter().skip(fold).step_by(FOLDS).copied().collect();
-            let (left, rest): (Vec<_>, Vec<_>) =
-                own.iter().partition(|one| in_fold.contains(one.group));
-            let weights = logistic::fit(&rest, &SHAPE);
-            judged.extend(left.into_iter().map(|one| (one, one.probability(&weights))));
-        }
+        let judged = logistic::cross(&own, FOLDS, &SHAPE);
         let numbers = judged
             .iter()
             .filter(|(one, _)| one.group.starts_with(NUMBERS));

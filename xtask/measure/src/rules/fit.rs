@@ -49,19 +49,12 @@ pub(super) fn run(flags: &Flags) -> anyhow::Result<()> {
         messages.len()
     );
     if flags.each {
-        let mut judged = Vec::new();
-        for fold in 0..FOLDS {
-            let in_fold: BTreeSet<&str> =
-                messages.iter().skip(fold).step_by(FOLDS).copied().collect();
-            let (left, rest): (Vec<_>, Vec<_>) = examples
+        let judged = logistic::cross(&examples, FOLDS, &SHAPE);
+        for (what, is_of_corpus) in [("invented", false), ("of the corpus", true)] {
+            // The group of a sentence of the corpus is its file.
+            let own = judged
                 .iter()
-                .copied()
-                .partition(|one| in_fold.contains(one.group));
-            let weights = logistic::fit(&rest, &SHAPE);
-            judged.extend(left.into_iter().map(|one| (one, one.probability(&weights))));
-        }
-        for (what, count) in [("invented", 1.0), ("of the corpus", OF_CORPUS)] {
-            let own = judged.iter().filter(|(one, _)| one.count == count);
+                .filter(|(one, _)| one.group.contains('/') == is_of_corpus);
             let told = own.clone().filter(|(_, p)| *p >= RULE_PROBABILITY);
             println!(
                 "{what}: {} sentences, {} rules; told {}, of them rules {}",
@@ -126,6 +119,7 @@ fn typed(
         ranges.map(range).collect()
     };
     let (rules, unclear) = (ranges(rules)?, ranges(unclear)?);
+    let is_measured = |sentence: &str| measured.iter().any(|one| sentence.contains(one));
     let mut out = Vec::new();
     let mut from = 0;
     for sentence in text.lines().flat_map(sentence_model::sentences) {
@@ -135,7 +129,7 @@ fn typed(
         let first = text.get(..begin).unwrap_or_default().chars().count();
         let end = first + sentence.chars().count();
         let is_in = |ranges: &[(usize, usize)]| ranges.iter().any(|(a, b)| *a < end && first < *b);
-        if sentence.chars().count() > 3 && !is_in(&unclear) && !measured.contains(sentence) {
+        if sentence.chars().count() > 3 && !is_in(&unclear) && !is_measured(sentence) {
             out.push(example(source, OF_CORPUS, is_in(&rules), sentence));
         }
     }

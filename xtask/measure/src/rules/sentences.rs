@@ -5,10 +5,9 @@ use std::path::Path;
 
 use anyhow::{Context as _, ensure};
 use extractive_summarizer::{ConversationState, Source};
-use memory_model::{Hash, LogEntry, Message, Seq};
+use memory_model::{Hash, LogEntry, Message, Seq, short_hash};
 use message_formats::KnownAgents;
 use serde_json::Value;
-use sha2::{Digest as _, Sha256};
 
 const SENTENCES: &str = include_str!("sentences.tsv");
 /// Sources on which nothing is ever fitted.
@@ -85,10 +84,10 @@ fn squeezed(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// Files of the corpus, each read once.
+/// Files of the corpus, each read once: the JSON of each line, or the whole JSON.
 pub(super) struct Corpus<'c> {
     folder: &'c Path,
-    files: BTreeMap<&'static str, String>,
+    files: BTreeMap<&'static str, Vec<Value>>,
 }
 
 impl<'c> Corpus<'c> {
@@ -111,21 +110,19 @@ impl<'c> Corpus<'c> {
             let path = self.folder.join(source);
             let text =
                 std::fs::read_to_string(&path).with_context(|| path.display().to_string())?;
-            self.files.insert(source, text);
+            let values = if source.ends_with(".jsonl") {
+                // A line that is no JSON has no text.
+                let lines = text.lines().map(serde_json::from_str);
+                lines.map(Result::unwrap_or_default).collect()
+            } else {
+                vec![serde_json::from_str(&text).with_context(|| source.to_owned())?]
+            };
+            self.files.insert(source, values);
         }
-        let file = self
-            .files
-            .get(source)
-            .map(String::as_str)
-            .unwrap_or_default();
-        let json = match source.ends_with(".jsonl") {
-            true => file
-                .lines()
-                .nth(line.parse::<usize>()? - 1)
-                .unwrap_or_default(),
-            false => file,
-        };
-        let json: Value = serde_json::from_str(json).with_context(|| format!("{source}:{line}"))?;
+        let line_at: usize = line.parse()?;
+        let values = self.files.get(source).map_or(&[][..], Vec::as_slice);
+        let json = line_at.checked_sub(1).and_then(|at| values.get(at));
+        let json = json.with_context(|| format!("{source} has no line {line}"))?;
         let text = json.pointer(pointer).and_then(Value::as_str);
         text.map(str::to_owned)
             .with_context(|| format!("{source}:{line} has no text at {pointer}"))
@@ -147,13 +144,8 @@ pub(super) fn sentences(corpus: &Path) -> anyhow::Result<Vec<Sentence>> {
         let text = corpus.text(source, at, pointer)?;
         let (first, end): (usize, usize) = (first.parse()?, end.parse()?);
         let sentence: String = text.chars().skip(first).take(end - first).collect();
-        let digits: String = Sha256::digest(&sentence)
-            .iter()
-            .take(8)
-            .map(|byte| format!("{byte:02x}"))
-            .collect();
         ensure!(
-            digits == hash,
+            short_hash(&sentence) == hash,
             "{source}:{at}: another sentence is there: {sentence}"
         );
         let message = match source.starts_with(DIALOGUES) {
