@@ -239,7 +239,7 @@ fn from_memory(error: &agent_memory::Error) -> Failure {
             Failure::new(Kind::BudgetTooSmall, text).hint(format!("give --bytes {needed} or more"))
         }
         MemoryKind::UnknownEstimator => Failure::new(Kind::NewerSchema, text)
-            .hint("use the version of the program that wrote it, or a newer one"),
+            .hint("use the build of the program that wrote the session"),
         MemoryKind::Store(kind) => advised(store_kind(kind), &text, error),
         _ => advised(Kind::Invalid, &text, error),
     }

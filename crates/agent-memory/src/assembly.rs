@@ -6,7 +6,7 @@ use memory_model::Accounting as _;
 use memory_store::Snapshot;
 
 use crate::assembly_exact::ExactCounter;
-use crate::assembly_input::{fill, quote, read_all, read_hidden_beginning, read_view, unfold};
+use crate::assembly_input::{fill, quote, read_all, read_view, unfold};
 use crate::error::Result;
 use crate::requests::Request;
 use crate::session::Session;
@@ -153,11 +153,12 @@ impl Session {
             input.requested = request.messages;
         }
         quote(store, snapshot, &mut input).await?;
-        let beginning = match policy.steps {
-            0 => read_hidden_beginning(store, snapshot, &input).await?,
-            _ => Vec::new(),
-        };
-        self.add_state(snapshot, room, policy, &beginning, &mut input);
+        // The state has the same room for each factor that is tried, and so for each writer of the summaries.
+        let of_estimator = self.accounting().estimator().safety_factor();
+        let limit = budget.with_safety_factor(of_estimator).limit();
+        let of_state = room.min(limit.saturating_sub(fixed));
+        self.add_state(snapshot, (room, of_state), policy, &mut input)
+            .await?;
         self.add_files(room, &mut input);
         Ok(input)
     }

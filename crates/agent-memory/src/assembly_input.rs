@@ -2,16 +2,12 @@
 
 use compaction_runner::atom_start;
 use context_assembler::{AssemblyInput, InputLimits, Item, is_ranked};
-use memory_model::{
-    Child, EntryKind, LogEntry, Role, Seq, SeqRange, Span, SpanBody, Summary, SummaryId,
-};
+use memory_model::{Child, EntryKind, LogEntry, Seq, SeqRange, Span, SpanBody, Summary, SummaryId};
 use memory_store::{
     Error, ErrorKind, FullStore, LogRead, Order, Result, Snapshot, read_entries,
     read_shown_summaries, read_span_page,
 };
 
-/// Last position of a log's beginning. The user's first request is searched for up to this position.
-const BEGINNING: Seq = Seq(8);
 /// Maximum number of spans in one read from the store.
 const PAGE: usize = 64;
 
@@ -196,30 +192,6 @@ pub(crate) async fn read_all(
         items: vec![Item::Raw(entries)],
         ..AssemblyInput::default()
     }))
-}
-
-/// Reads the user's messages at the beginning of a log that the input does not show, and that the input's first
-/// summary does not mention.
-pub(crate) async fn read_hidden_beginning(
-    store: &dyn FullStore,
-    snapshot: &Snapshot,
-    input: &AssemblyInput,
-) -> Result<Vec<LogEntry>> {
-    let (hidden, told) = match input.items.first() {
-        Some(Item::Omitted(range) | Item::Unread(range, _)) => (*range, ""),
-        Some(Item::Summary(summary)) => (summary.range, summary.text()),
-        _ => return Ok(Vec::new()),
-    };
-    let first = SeqRange::new(hidden.first, hidden.last.min(BEGINNING));
-    let mut entries = read_entries(store, snapshot.conversation, first).await?;
-    entries.retain(|entry| entry.message.role == Role::User);
-    let is_told = |entry: &LogEntry| {
-        let mark = format!("[{}] ", entry.seq);
-        told.lines().any(|line| line.starts_with(&mark))
-    };
-    let known = entries.iter().position(is_told);
-    entries.truncate(known.unwrap_or(entries.len()));
-    Ok(entries)
 }
 
 /// A part of a log: its range, and the cost of the log before the range and through its end, in tokens.

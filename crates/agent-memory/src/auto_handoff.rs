@@ -25,8 +25,8 @@ pub struct AutoHandoff {
     /// [`Trigger::StoredLines`] counts them. Default 80,000, which 0 selects too. A negative number disables automatic
     /// handoffs; [`Session::hand_over`](crate::Session::hand_over) still works.
     ///
-    /// Without the crate's feature `import`, which reads and writes such lines, the number is compared with the view's
-    /// cost.
+    /// Without the crate's feature `conventions`, which has the form of such lines, the number is compared with the
+    /// view's cost.
     pub max_tokens: i64,
     /// Number of last messages that a handoff keeps unchanged. Default 20, which 0 selects too.
     pub keep_tail: usize,

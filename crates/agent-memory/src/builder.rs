@@ -432,6 +432,7 @@ impl Builder {
             conventions: default_conventions(),
             requests: Requests::default(),
             upgraded: PerSession::default(),
+            kept_states: PerSession::default(),
             states: PerSession::default(),
             sent: PerSession::default(),
             closing: CancellationToken::new(),

@@ -7,7 +7,7 @@ use memory_search::{
     IndexCheck, IndexProgress, VectorProgress, check_index, extend_index, extend_vectors,
     mend_index, rebuild_index,
 };
-use memory_store::FullStore;
+use memory_store::{FullStore, IndexedKind};
 
 use crate::error::Result;
 use crate::memory::Memory;
@@ -69,7 +69,9 @@ impl SessionIndex<'_> {
         let Some(index) = store.index() else {
             return Ok(IndexSize::default());
         };
-        let segments = index.index_state(id).await?.segments;
+        let state = index.index_state(id).await?;
+        let kinds = [IndexedKind::Messages, IndexedKind::Summaries];
+        let segments: Vec<_> = kinds.iter().flat_map(|kind| state.of(*kind)).collect();
         let documents = segments.iter().map(|one| u64::from(one.documents));
         Ok(IndexSize {
             segments: segments.len() as u64,
@@ -120,10 +122,15 @@ impl Session {
         }
     }
 
-    /// Extends the index if a compaction published summaries.
+    /// Extends the index if a compaction published summaries, and keeps the state of the conversation. A failure does not fail
+    /// the caller, because a state can be read from the log.
     pub(crate) async fn index_summaries(&self, published: u64) {
-        if published > 0 {
-            self.extend_index().await;
+        if published == 0 {
+            return;
+        }
+        self.extend_index().await;
+        if let Err(error) = self.keep_state().await {
+            tracing::warn!(session = %self.key(), %error, "the state of the conversation was not kept");
         }
     }
 

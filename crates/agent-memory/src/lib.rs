@@ -22,6 +22,7 @@ mod import;
 mod in_use;
 mod indexing;
 mod ingest;
+mod kept_states;
 mod memory;
 mod open_calls;
 mod open_session;

@@ -17,6 +17,7 @@ use crate::activity::Activities;
 use crate::error::Result;
 use crate::hand_over_options::HandOver;
 use crate::identity::Identity;
+use crate::kept_states::KnownStates;
 use crate::per_session::PerSession;
 use crate::requests::Requests;
 use crate::sent::SentContext;
@@ -65,7 +66,9 @@ pub(crate) struct Inner {
     pub(crate) requests: Requests,
     /// Sessions whose extracts of older versions were already rewritten.
     pub(crate) upgraded: PerSession<()>,
-    /// Cached states (changed rules) that contexts of live sessions show.
+    /// Cached states of sessions, at ends of stretches of their logs.
+    pub(crate) kept_states: PerSession<KnownStates>,
+    /// Cached states (the user's rules) that contexts of live sessions show.
     pub(crate) states: PerSession<(StateKey, Option<String>)>,
     /// The last prepared context of each session, until the model's reply to it is appended.
     pub(crate) sent: PerSession<SentContext>,

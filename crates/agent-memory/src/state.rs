@@ -1,12 +1,12 @@
-//! The state of a conversation: its current rules, tasks and facts, derived from its summaries and messages.
+//! The state of a conversation in a context, and marks at sentences that later messages replace.
 
-use context_assembler::{AssemblyInput, AssemblyPolicy, Budget, Item, Preamble, Remark};
-use extractive_summarizer::{ConversationState, Overtaken, Source};
+use context_assembler::{AssemblyInput, AssemblyPolicy, Item, Remark};
+use extractive_summarizer::{Overtaken, Source, overtaken};
 use memory_model::conventions::AgentConventions;
 use memory_model::{Accounting, LogEntry, Seq};
 use memory_store::Snapshot;
 
-use crate::assembly_input::{read_hidden_beginning, unfolded};
+use crate::assembly_input::unfolded;
 use crate::error::Result;
 use crate::history::ViewAtVersion;
 use crate::session::Session;
@@ -22,50 +22,36 @@ const LEAST: u64 = 60;
 /// Maximum cost of the marks around a remark, in tokens.
 const MARKS: u64 = 8;
 
-/// Room for the messages from which a state is read, in tokens. The rest is read from summaries.
-const READ: u64 = 32_000;
-
 impl ViewAtVersion {
     /// Returns the state of the conversation as text of at most `max_tokens` tokens: the first request, the user's rules
     /// in their latest form, the last requests and answers, tasks, changed files, and commands that fail. `None` if the
     /// state is empty or no line fits.
     ///
-    /// The state is read from the view's summaries and from the messages after them, without a model.
+    /// The state is read from the messages alone, without a model: it is the same whoever wrote the view's summaries.
     ///
     /// # Errors
     /// `Store` if the store fails.
     pub async fn state(&self, max_tokens: u64) -> Result<Option<String>> {
         let (session, snapshot) = (self.session(), self.snapshot());
-        let budget = session.scaled(Budget::tokens(READ)).await?;
-        let preamble = Preamble::default();
-        let policy = AssemblyPolicy::once();
-        let input = session.input(snapshot, &preamble, budget, &policy).await?;
-        let memory = &session.memory().inner;
-        let beginning = read_hidden_beginning(&*memory.store, snapshot, &input).await?;
-        let mut pieces = pieces(&input, true);
-        pieces.splice(..0, beginning.iter().map(Source::from));
-        let state = ConversationState::of(&pieces, &*memory.conventions);
+        let state = session.state_after(snapshot, snapshot.head).await?;
         Ok(state.card(max_tokens, session.accounting().estimator()))
     }
 }
 
 impl Session {
-    /// Adds the state to the input of a context with `room` tokens for the view, and marks sentences that later
+    /// Adds the state to the input of a context with `room` tokens for the view, of which the state may have a share of `of_state`, and marks sentences that later
     /// messages replace.
     ///
     /// The summaries of a live session stay unchanged, for a provider's prompt cache. The state of a live session is
-    /// the list of changed rules, and stays the same until other summaries are published. `beginning` has the first
-    /// messages of the log if the input does not have them.
-    pub(crate) fn add_state(
+    /// the list of the user's rules in the summarized messages, and stays the same until other summaries are published.
+    pub(crate) async fn add_state(
         &self,
         snapshot: &Snapshot,
-        room: u64,
+        (room, of_state): (u64, u64),
         policy: &AssemblyPolicy,
-        beginning: &[LogEntry],
         input: &mut AssemblyInput,
-    ) {
-        let most = (room / SHARE).min(MOST);
-        let is_summary = |item: &Item| matches!(item, Item::Summary(_));
+    ) -> Result<()> {
+        let most = (of_state / SHARE).min(MOST);
         let conventions = &*self.memory().inner.conventions;
         let estimator = self.accounting().estimator();
         if snapshot.log_tokens <= room {
@@ -79,44 +65,67 @@ impl Session {
                 });
                 input.remarks = remarks;
             }
-            return;
+            return Ok(());
         }
-        let is_whole = beginning.is_empty() && !input.items.iter().any(is_summary);
-        if is_whole || (most < LEAST && policy.steps > 0) {
-            return;
-        }
-        if policy.steps > 0 {
-            let states = &self.memory().inner.states;
-            let key = (snapshot.version, snapshot.erasures, most);
-            let known = states.lock().get(&self.id()).cloned();
-            input.state = match known {
-                Some((of, text)) if of == key => text,
-                _ => {
-                    let state = ConversationState::of(&pieces(input, false), conventions);
-                    let text = state.new_rules(most, estimator);
-                    states.remember(self.id(), (key, text.clone()));
-                    text
-                }
-            };
-            return;
-        }
-        let mut pieces = pieces(input, true);
-        pieces.splice(..0, beginning.iter().map(Source::from));
-        let state = ConversationState::of(&pieces, conventions);
-        let end = snapshot.log_tokens.saturating_sub(room / SHOWN);
-        let newest = pieces.iter().filter_map(|piece| match piece {
-            Source::Message(entry) if entry.running > end => Some(entry.seq),
+        let summarized = input.items.iter().rev().find_map(|item| match item {
+            Item::Summary(summary) => Some(summary.range.last),
             _ => None,
         });
-        let shown: Vec<Seq> = input.requested.iter().copied().chain(newest).collect();
+        if policy.steps > 0 {
+            if let Some(summarized) = summarized.filter(|_| most >= LEAST) {
+                input.state = self.live_state(snapshot, summarized, most).await?;
+            }
+            return Ok(());
+        }
+        let hides = |item: &Item| matches!(item, Item::Omitted(_) | Item::Unread(..));
+        if summarized.is_none() && !input.items.first().is_some_and(hides) {
+            return Ok(());
+        }
         // Marks are useful even if there is too little room for the state.
-        let text = (most >= LEAST).then(|| state.text(&shown, most, estimator));
+        if most >= LEAST {
+            let state = self.state_after(snapshot, snapshot.head).await?;
+            let end = snapshot.log_tokens.saturating_sub(of_state / SHOWN);
+            let newest = messages(input).filter(|entry| entry.running > end);
+            let newest = newest.map(|entry| entry.seq);
+            let shown: Vec<Seq> = input.requested.iter().copied().chain(newest).collect();
+            let summarized = summarized.unwrap_or(Seq::NONE);
+            input.state = state.text(summarized, &shown, most, estimator);
+        }
+        let replaced = overtaken(&pieces(input), conventions);
         input.remarks = remarks(input, conventions);
-        for overtaken in state.overtaken() {
+        for overtaken in &replaced {
             mark(input, overtaken);
         }
-        input.state = text.flatten();
+        Ok(())
     }
+
+    /// Returns the state of a live session with summaries up to the position `summarized`.
+    async fn live_state(
+        &self,
+        snapshot: &Snapshot,
+        summarized: Seq,
+        most: u64,
+    ) -> Result<Option<String>> {
+        let states = &self.memory().inner.states;
+        let key = (snapshot.version, snapshot.erasures, most);
+        let known = states.lock().get(&self.id()).cloned();
+        if let Some((_, text)) = known.filter(|(of, _)| *of == key) {
+            return Ok(text);
+        }
+        let state = self.state_after(snapshot, summarized).await?;
+        let text = state.rules_text(most, self.accounting().estimator());
+        states.remember(self.id(), (key, text.clone()));
+        Ok(text)
+    }
+}
+
+/// Returns the messages of an input that are not in its summaries.
+fn messages(input: &AssemblyInput) -> impl Iterator<Item = &LogEntry> {
+    let messages = input.items.iter().filter_map(|item| match item {
+        Item::Raw(entries) | Item::Trimmed(_, entries, _) => Some(entries),
+        _ => None,
+    });
+    messages.flatten()
 }
 
 /// Returns remarks for sentences of messages that later messages replace.
@@ -126,11 +135,11 @@ fn remarks(input: &AssemblyInput, conventions: &dyn AgentConventions) -> Vec<Rem
         _ => None,
     });
     let messages: Vec<Source<'_>> = messages.flatten().map(Source::from).collect();
-    let state = ConversationState::of(&messages, conventions);
-    let remarks = state.overtaken().iter().map(|overtaken| Remark {
+    let remarks = overtaken(&messages, conventions).into_iter();
+    let remarks = remarks.map(|overtaken| Remark {
         seq: overtaken.seq,
-        behind: overtaken.sentence.clone(),
         text: overtaken.note(),
+        behind: overtaken.sentence,
     });
     remarks.collect()
 }
@@ -149,8 +158,8 @@ fn mark(input: &mut AssemblyInput, overtaken: &Overtaken) {
     }
 }
 
-/// Returns the summaries of a view, and its messages if `with_messages`.
-fn pieces(input: &AssemblyInput, with_messages: bool) -> Vec<Source<'_>> {
+/// Returns the summaries of a view, and its messages.
+fn pieces(input: &AssemblyInput) -> Vec<Source<'_>> {
     let unfolded = unfolded(input);
     let mut pieces: Vec<Source<'_>> = Vec::new();
     for item in &input.items {
@@ -160,7 +169,7 @@ fn pieces(input: &AssemblyInput, with_messages: bool) -> Vec<Source<'_>> {
                 let of_item = of_item.filter(|it| summary.range.contains(it.range.first));
                 pieces.extend(of_item.map(Source::from));
             }
-            Item::Raw(entries) | Item::Trimmed(_, entries, _) if with_messages => {
+            Item::Raw(entries) | Item::Trimmed(_, entries, _) => {
                 pieces.extend(entries.iter().map(Source::from));
             }
             _ => {}

@@ -41,33 +41,44 @@ const TAIL_BYTES: usize = 32 * 1024;
 
 /// Gathers the items (candidate lines of an extract) from the messages and summaries to summarize.
 pub(crate) fn gather(source: &[Source<'_>], conventions: &dyn AgentConventions) -> Gathered {
-    let finals = final_replies(source);
     let mut gathered = Gathered::default();
+    add(&mut gathered, source, conventions);
+    gathered.forgotten = standing::apply(&mut gathered.items);
+    gathered
+}
+
+/// Adds the items (candidate lines) of further messages and summaries. Users' messages are not separated into rules and other
+/// sentences yet.
+pub(crate) fn add(
+    gathered: &mut Gathered,
+    source: &[Source<'_>],
+    conventions: &dyn AgentConventions,
+) {
+    let finals = final_replies(source);
     let mut calls = Calls::new(conventions);
+    known_tasks(gathered, &mut calls, 0);
     for (piece, last_word) in source.iter().zip(finals) {
         match piece {
             Source::Summary(summary) => {
-                end_group(&mut gathered, &mut calls.group);
+                end_group(gathered, &mut calls.group);
                 let begin = gathered.items.len();
-                parse::summary(&mut gathered, summary, conventions);
-                known_tasks(&mut gathered, &mut calls, begin);
+                parse::summary(gathered, summary, conventions);
+                known_tasks(gathered, &mut calls, begin);
             }
             Source::Message(entry) if entry.kind == EntryKind::Message => {
                 gathered.messages += 1;
-                message(&mut gathered, &mut calls, entry, last_word);
+                message(gathered, &mut calls, entry, last_word);
             }
             Source::Message(_) => {}
         }
     }
-    end_group(&mut gathered, &mut calls.group);
-    add_searched(&mut gathered, std::mem::take(&mut calls.searched));
-    demote_templates(&mut gathered);
-    results::telling_ends(&mut gathered, &calls.outputs);
+    end_group(gathered, &mut calls.group);
+    add_searched(gathered, std::mem::take(&mut calls.searched));
+    demote_templates(gathered);
+    results::telling_ends(gathered, &calls.outputs);
     results::usual(&mut gathered.items, &calls.usual);
     results::resolve(&mut gathered.items, &calls.passed);
     results::undone(&mut gathered.items);
-    gathered.forgotten = standing::apply(&mut gathered.items);
-    gathered
 }
 
 /// Continues the task lists in the items (candidate lines) from index `begin` on, which come from an earlier summary.
@@ -309,7 +320,8 @@ fn user(gathered: &mut Gathered, conventions: &dyn AgentConventions, entry: &Log
 /// before, or its last sentence. Alone, `yes, the second one` does not show the user's wish.
 fn answered(gathered: &Gathered) -> Option<String> {
     let reply = gathered.items.last();
-    let reply = reply.filter(|item| item.kind == Kind::Reply)?;
+    let is_before = gathered.gap != gathered.items.len();
+    let reply = reply.filter(|item| item.kind == Kind::Reply && is_before)?;
     let said = sentences(&reply.lines.join("\n"));
     let question = said.iter().rfind(|said| said.ends_with(['?', '？']));
     // An announced step does not count, because a consent to it is not informative.

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
 use memory_model::{Seq, SeqRange};
+use serde::{Deserialize, Serialize};
 
 use crate::later::Later;
 use crate::ran::Ran;
@@ -38,7 +39,7 @@ pub(crate) const ASKED: &str = "Asked";
 pub(crate) const COMMAND: &str = "$";
 
 /// Kind of an item (a candidate line of an extract).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub(crate) enum Kind {
     /// A user's words.
     User,
@@ -62,7 +63,7 @@ impl Kind {
 }
 
 /// A candidate for a line of an extract, such as a user's or assistant's words, a call, or an error.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Item {
     pub(crate) range: SeqRange,
     pub(crate) kind: Kind,
@@ -83,6 +84,7 @@ pub(crate) struct Item {
     /// Importance, from 0 to about 100. An item with 0 is not printed.
     pub(crate) weight: u32,
     /// Sentences with which the user asks for something. They are read when a state first asks for them.
+    #[serde(skip)]
     pub(crate) wanted: OnceLock<Wanted>,
 }
 
@@ -129,7 +131,7 @@ impl Item {
 
 /// Use of a file: number of changes, number of reads, and the place of its last change among the uses of all files. For
 /// a file without changes, the place is that of its last read.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
 pub(crate) struct FileStat {
     pub(crate) changed: u32,
     pub(crate) read: u32,
@@ -139,17 +141,23 @@ pub(crate) struct FileStat {
 }
 
 /// All material gathered from a source.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(crate) struct Gathered {
     pub(crate) items: Vec<Item>,
+    /// Number of items, if the ones that followed them were left out, and 0 otherwise. The last item is then not what was said
+    /// last.
+    pub(crate) gap: usize,
     /// Sentences of assistants' replies that a later message replaces or contradicts.
+    #[serde(skip)]
     pub(crate) forgotten: Vec<Forgotten>,
     pub(crate) files: BTreeMap<String, FileStat>,
     /// Commands in the order in which they ran. Commands that changed something lasting are also items.
+    #[serde(skip)]
     pub(crate) ran: Vec<Ran>,
     /// Searched patterns, in order.
     pub(crate) searches: Vec<String>,
     /// Subjects that summaries in the source offer for expansion.
+    #[serde(skip)]
     pub(crate) topics: Vec<String>,
     pub(crate) messages: u64,
     pub(crate) calls: u64,
@@ -212,7 +220,7 @@ pub(crate) fn is_mark(item: &Item) -> bool {
 }
 
 /// A sentence of an assistant's reply that a later message replaces or contradicts.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Forgotten {
     pub(crate) range: SeqRange,
     pub(crate) sentence: String,

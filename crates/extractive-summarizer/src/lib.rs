@@ -17,6 +17,7 @@ mod ledger;
 mod lines;
 mod listing;
 mod news;
+mod overtaken;
 mod parse;
 mod parts;
 mod phrases;
@@ -48,7 +49,8 @@ mod wrap;
 
 pub use cut::{CUT_NOTE, cut_to_tokens};
 pub use item::TYPED_BYTES;
+pub use overtaken::{Overtaken, overtaken};
 pub use rank::{HEADLINE_TOKENS, rank_lines, rank_of};
 pub use source::{Source, SummarySource};
-pub use state::{ConversationState, Fact, FactKind, Overtaken};
+pub use state::{ConversationState, Fact, FactKind, KeptState};
 pub use summarizer::ExtractiveSummarizer;

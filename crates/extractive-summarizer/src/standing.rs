@@ -205,6 +205,21 @@ pub(crate) fn wanted(item: &Item) -> &Wanted {
     })
 }
 
+/// Returns for each line of a user's text whether it has a sentence that later ones may replace: one with the [`Force`] of a rule,
+/// with a rule, or with a statement. A sentence to which such a sentence refers is one, too.
+pub(crate) fn lasting_lines(item: &Item) -> Vec<bool> {
+    let mut lasts = vec![false; item.lines.len()];
+    for one in read(0, item, Depth::Statements).sentences {
+        let tells = || one.statements.iter().any(Statement::tells);
+        if one.leads || one.force >= Force::Rule || is_rule(&one) || tells() {
+            if let Some(line) = lasts.get_mut(one.line) {
+                *line = true;
+            }
+        }
+    }
+    lasts
+}
+
 /// Returns whether a sentence is a rule for the work to come. Extracts also keep other sentences with the [`Force`] of a rule.
 fn is_rule(sentence: &Sentence) -> bool {
     let least = if sentence.force >= Force::Rule {

@@ -1,29 +1,28 @@
-//! State of a conversation: goal, rules, conclusions, open tasks and failures.
+//! State of a conversation: goal, rules, conclusions, open tasks and failures. It is a fold over the log.
 
 mod facts;
+mod kept;
 
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
 use memory_model::conventions::AgentConventions;
-use memory_model::{Seq, SummaryBody};
+use memory_model::{LogEntry, Seq};
 use token_estimate::TokenEstimator;
 
 use crate::frame::common_folder;
-use crate::gather::gather;
 use crate::item::{
-    ASKED, COMMAND, Gathered, INSTRUCTIONS, Item, Kind, LAST_WORD, REPLACED, RULE, TYPED, is_mark,
+    ASKED, COMMAND, Gathered, INSTRUCTIONS, Item, Kind, LAST_WORD, RULE, TYPED, is_mark,
 };
-use crate::later::{BEGIN, Later};
 use crate::print::{ARROW, ending, findings};
 use crate::shell::Does;
-use crate::source::Source;
 use crate::standing;
 use crate::tasks;
-use crate::text::{clip, digest, line_sentences, sentences, squeeze};
+use crate::text::{clip, digest, sentences, squeeze};
 use sentence_model::is_unspaced;
 
 pub use facts::{Fact, FactKind};
+pub use kept::KeptState;
 
 /// Line that explains the positions in brackets to the reader.
 const LEGEND: &str = "[n] is the message to expand.";
@@ -50,6 +49,8 @@ const WRITTEN_DOWN: usize = usize::MAX;
 const WISHES: usize = 1_000_000;
 /// Length up to which a rule is never cut, in characters. A rule without its end may say something else.
 const WHOLE_RULE: usize = 160;
+/// Divisor of the tokens of a state without tool calls. Summaries show talk better.
+const TALK: u64 = 2;
 /// Maximum number of characters of a line in a state of 512 tokens. Other sizes have proportional lines.
 const LINE: u64 = 320;
 /// Lower and upper limit of the maximum number of characters of a line.
@@ -73,7 +74,7 @@ impl Section {
     fn heading(self) -> &'static str {
         match self {
             Self::Goal => "First request",
-            Self::Rules => "Rules of the user that no summary above has, newest first",
+            Self::Rules => "Rules of the user, newest first",
             Self::Wishes => "Other wishes of the user that no summary above has, newest first",
             Self::Talk => "Last requests and answers before the messages below",
             Self::Tasks => "Tasks",
@@ -87,7 +88,6 @@ impl Section {
     /// Returns the heading for a reader without any other part of the conversation.
     fn heading_alone(self) -> &'static str {
         match self {
-            Self::Rules => "Rules of the user, newest first",
             Self::Wishes => "Other wishes of the user, newest first",
             Self::Talk => "Last requests and answers",
             other => other.heading(),
@@ -105,52 +105,55 @@ struct Line {
     text: String,
 }
 
-/// Current state of a conversation, read from its summaries and messages: requests, rules, tasks, changed files,
-/// failures.
-#[derive(Debug)]
+/// State of a conversation after one of its messages: requests, rules, tasks, changed files, failures. It is read from the
+/// messages alone, so it is the same for each view of them and for each writer of their summaries.
+#[derive(Debug, Clone)]
 pub struct ConversationState {
     gathered: Gathered,
-    /// Positions of messages with new rules. A rule is new if it is in a message and not in a summary, or if it
-    /// replaces a summary's rule.
-    news: BTreeSet<Seq>,
-    overtaken: Vec<Overtaken>,
 }
 
 impl ConversationState {
-    /// Reads the state from messages and summaries, oldest first. Takes time proportional to the length of their texts.
-    pub fn of(pieces: &[Source<'_>], conventions: &dyn AgentConventions) -> Self {
-        let gathered = gather(pieces, conventions);
-        Self {
-            news: news(pieces, &gathered),
-            overtaken: overtaken(pieces, &gathered),
-            gathered,
-        }
+    /// Reads the state from all messages of a conversation, oldest first. Takes time proportional to the length of their texts.
+    pub fn of(log: &[&LogEntry], conventions: &dyn AgentConventions) -> Self {
+        KeptState::default().then(log, conventions)
     }
 
-    /// Returns the state as text of at most `max_tokens` tokens: the first request, new rules of the user, later
+    /// Completes what was gathered from messages: separates users' messages into rules and other sentences.
+    fn new(mut gathered: Gathered) -> Self {
+        standing::apply(&mut gathered.items);
+        Self { gathered }
+    }
+
+    /// Returns the state as text of at most `max_tokens` tokens: the first request, the user's rules in their latest form, later
     /// requests, the last answers, the task list, changed files, and commands that fail. For a conversation without
-    /// tool calls, the text has only the new rules and other wishes. `None` if the state is empty or no line fits.
+    /// tool calls, the text has only the rules and other wishes, and at most half of the tokens. `None` if the state is empty or no line fits.
     ///
-    /// Messages at the positions `shown` are left out, because the reader sees them already.
+    /// Messages at the positions `shown` are left out, because the reader sees them already. So are wishes up to the position
+    /// `summarized`, which the summaries above have.
     pub fn text(
         &self,
+        summarized: Seq,
         shown: &[Seq],
         max_tokens: u64,
         estimator: &dyn TokenEstimator,
     ) -> Option<String> {
         let chars = chars(max_tokens);
-        let is_told = |seq| self.is_new(seq) && !shown.contains(&seq);
-        let mut lines = self.rules(chars, is_told);
+        let mut lines = self.rules(chars, |seq| !shown.contains(&seq));
+        let is_told = |seq| seq > summarized && !shown.contains(&seq);
         lines.extend(self.wishes(chars, is_told));
         // Without tool calls there is no work in progress. Summaries and messages show talk better.
         if self.gathered.calls > 0 {
             work(&self.gathered, shown, chars, &mut lines);
         }
+        let max_tokens = match self.gathered.calls {
+            0 => max_tokens / TALK,
+            _ => max_tokens,
+        };
         print(lines, Section::heading, max_tokens, estimator)
     }
 
     /// Returns the state as text of at most `max_tokens` tokens, for a reader without any other part of the
-    /// conversation: like [`text`](Self::text), with all rules of the user in their latest form. `None` if the state is
+    /// conversation: like [`text`](Self::text), with all wishes of the user. `None` if the state is
     /// empty or no line fits.
     pub fn card(&self, max_tokens: u64, estimator: &dyn TokenEstimator) -> Option<String> {
         let chars = chars(max_tokens);
@@ -160,20 +163,11 @@ impl ConversationState {
         print(lines, Section::heading_alone, max_tokens, estimator)
     }
 
-    /// Returns the user's rules that are not in earlier summaries, as text of at most `max_tokens` tokens. `None` if
-    /// there are none, or if none fits.
-    pub fn new_rules(&self, max_tokens: u64, estimator: &dyn TokenEstimator) -> Option<String> {
-        let rules = self.rules(chars(max_tokens), |seq| self.is_new(seq));
+    /// Returns the user's rules in their latest form, as text of at most `max_tokens` tokens. `None` if there are none, or if none
+    /// fits.
+    pub fn rules_text(&self, max_tokens: u64, estimator: &dyn TokenEstimator) -> Option<String> {
+        let rules = self.rules(chars(max_tokens), |_| true);
         print(rules, Section::heading, max_tokens, estimator)
-    }
-
-    /// Returns the sentences in earlier pieces that later pieces replace.
-    pub fn overtaken(&self) -> &[Overtaken] {
-        &self.overtaken
-    }
-
-    fn is_new(&self, seq: Seq) -> bool {
-        self.news.contains(&seq)
     }
 
     /// Returns the rules of the messages for which `includes` is true, newest first.
@@ -269,111 +263,26 @@ fn print(
     Some(out)
 }
 
-/// A sentence in a message or a summary that a later message replaces or contradicts. The sentence is from the user or
-/// from the assistant.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Overtaken {
-    /// Position of the message that contains the sentence.
-    pub seq: Seq,
-    /// Text of the sentence that is replaced.
-    pub sentence: String,
-    /// Position of the later message that replaces the sentence.
-    pub later: Seq,
-    /// Whether the later message replaces only a part of the sentence: it changes one of several things that the
-    /// sentence is about.
-    pub in_part: bool,
-    /// Value that the later message sets instead, or quoted words of the later message; `None` if there are neither.
-    pub value: Option<String>,
-}
-
-impl Overtaken {
-    /// Returns a note to put after the sentence that refers to the later message, such as `(later: [88]: 'x')`.
-    pub fn note(&self) -> String {
-        let later = Later {
-            seq: self.later,
-            in_part: self.in_part,
-            value: self.value.clone(),
-        };
-        later.to_string().trim_start().to_owned()
-    }
-
-    /// Returns the text of a summary with the [note](Self::note) added after the sentence. `None` if the text does not
-    /// contain the sentence, or has a note after it.
-    pub fn mark(&self, body: &SummaryBody) -> Option<SummaryBody> {
-        let text = body.text();
-        let line = text.find(&format!("[{}] ", self.seq))?;
-        let at = line + text.get(line..)?.find(&self.sentence)? + self.sentence.len();
-        let (before, after) = text.split_at_checked(at)?;
-        if after.starts_with(BEGIN) {
-            return None;
-        }
-        let marked = format!("{before} {}{after}", self.note());
-        SummaryBody::from_parts(marked, body.ranks().map(<[u8]>::to_vec)).ok()
-    }
-}
-
-fn overtaken(pieces: &[Source<'_>], gathered: &Gathered) -> Vec<Overtaken> {
-    let users = gathered.items.iter().filter(|item| item.kind == Kind::User);
-    let sentences = users.flat_map(|item| {
-        let whole = item.later.filter(|_| item.weight == REPLACED);
-        let whole = whole.map(|seq| {
-            let later = Later {
-                seq,
-                in_part: false,
-                value: item.instead.clone(),
-            };
-            (item.lines.join(" "), later)
-        });
-        let all = item.lines.iter().flat_map(|line| line_sentences(line));
-        let parts = all.filter_map(|sentence| {
-            let (said, later) = Later::read(&sentence)?;
-            Some((said.to_owned(), later))
-        });
-        whole
-            .into_iter()
-            .chain(parts)
-            .map(|told| (item.range, told))
-    });
-    let forgotten = gathered.forgotten.iter();
-    let forgotten = forgotten.map(|one| (one.range, (one.sentence.clone(), one.later.clone())));
-    let overtaken = sentences
-        .chain(forgotten)
-        .filter_map(|(own, (sentence, later))| {
-            let piece = pieces.iter().find(|piece| piece.range().covers(&own))?;
-            let is_outside = piece.range().last < later.seq;
-            is_outside.then_some(Overtaken {
-                seq: own.last,
-                sentence,
-                later: later.seq,
-                in_part: later.in_part,
-                value: later.value,
-            })
-        });
-    overtaken.collect()
-}
-
-fn news(pieces: &[Source<'_>], gathered: &Gathered) -> BTreeSet<Seq> {
-    // Pieces are in the order of the log.
-    let place = |seq: Seq| {
-        let at = pieces.partition_point(|piece| piece.range().last < seq);
-        (at < pieces.len()).then_some(at)
-    };
-    let is_message = |at: usize| matches!(pieces.get(at), Some(Source::Message(_)));
-    let replacing = gathered.items.iter().filter_map(|item| {
-        let later = item.later.filter(|_| item.kind == Kind::User)?;
-        (place(item.range.first) != place(later)).then_some(later)
-    });
-    let told = gathered.items.iter().filter(|item| has_rules(item));
-    let in_messages = told.filter(|item| place(item.range.first).is_some_and(is_message));
-    replacing
-        .chain(in_messages.map(|item| item.range.first))
-        .collect()
-}
-
 /// Returns whether an item (a candidate line) is a text that a user typed and that no later message replaced.
 fn asks(item: &Item) -> bool {
     let typed = item.kind == Kind::User && item.weight >= TYPED && item.label != ASKED;
     typed && item.later.is_none() && !is_mark(item)
+}
+
+/// Returns whether an item (a candidate line) can be the first request. The text that a program adds for a user's command can,
+/// too.
+fn is_goal(item: &Item) -> bool {
+    let length = |c: char| if is_unspaced(c) { WIDE } else { 1 };
+    let letters = item.lines.iter().flat_map(|line| line.chars());
+    let is_long = || letters.map(length).sum::<usize>() >= GOAL;
+    is_template(item) || (asks(item) && is_long())
+}
+
+/// Returns whether an item (a candidate line) is the text that a program adds for a user's command.
+fn is_template(item: &Item) -> bool {
+    let is_injected = item.kind == Kind::Injected && item.label != INSTRUCTIONS;
+    let begin = item.lines.first().filter(|_| is_injected);
+    begin.is_some_and(|line| line.starts_with("# "))
 }
 
 /// Returns whether an item (a candidate line) may have rules: typed words, or instructions that a person wrote down.
@@ -405,18 +314,7 @@ fn work(gathered: &Gathered, shown: &[Seq], chars: usize, lines: &mut Vec<Line>)
     let items = gathered.items.iter();
     let items: Vec<&Item> = items.filter(|item| item.weight > 0).collect();
     let is_shown = |item: &Item| shown.contains(&item.range.first);
-    // The text that a program adds for a user's command is a request, too.
-    let template = |item: &Item| {
-        let is_injected = item.kind == Kind::Injected && item.label != INSTRUCTIONS;
-        let begin = item.lines.first().filter(|_| is_injected);
-        begin.is_some_and(|line| line.starts_with("# "))
-    };
-    let goal = items.iter().find(|item| {
-        let length = |c: char| if is_unspaced(c) { WIDE } else { 1 };
-        let letters = item.lines.iter().flat_map(|line| line.chars());
-        let long = || letters.map(length).sum::<usize>() >= GOAL;
-        template(item) || (asks(item) && long())
-    });
+    let goal = items.iter().find(|item| is_goal(item));
     let goal = goal.filter(|item| !is_shown(item));
     if let Some(item) = goal {
         add(Section::Goal, 5, at(item, &words(item, chars)));

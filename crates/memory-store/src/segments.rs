@@ -16,6 +16,9 @@ pub enum IndexedKind {
     Messages,
     /// Summaries that a conversation made, in the order of creation.
     Summaries,
+    /// State of a conversation after the last message of the segment: what the messages up to there say, its own and those that
+    /// it shares with a parent. A search reads no segment of this kind.
+    States,
 }
 
 impl IndexedKind {
@@ -24,6 +27,7 @@ impl IndexedKind {
         match self {
             IndexedKind::Messages => "messages",
             IndexedKind::Summaries => "summaries",
+            IndexedKind::States => "states",
         }
     }
 }
@@ -36,14 +40,14 @@ pub struct IndexSegment {
     pub id: u64,
     /// Kind of the texts that the segment indexes.
     pub kind: IndexedKind,
-    /// In a segment of messages, the first indexed position of the conversation's own log, inclusive. In a segment of
+    /// In a segment of messages or of a state, the first position of the conversation's own log, inclusive. In a segment of
     /// summaries, the number of the first indexed summary, counted from 1 in the order of creation.
     pub first: u32,
-    /// In a segment of messages, the last indexed position, inclusive. In a segment of summaries, the number of the
+    /// In a segment of messages or of a state, the last position, inclusive. In a segment of summaries, the number of the
     /// last indexed summary.
     pub last: u32,
     /// Number of indexed texts. In a segment of messages, the number of messages, without notes (entries that are never
-    /// sent to a model). In a segment of summaries, the number of summaries.
+    /// sent to a model). In a segment of summaries, the number of summaries. In a segment of a state, 0.
     pub documents: u32,
     /// Name of the format of the segment's chunks, followed by checksums of the segment's other fields and of its
     /// chunks.
@@ -83,7 +87,7 @@ impl IndexState {
             }
             _ => {
                 let begin = match new.kind {
-                    IndexedKind::Messages => own_first,
+                    IndexedKind::Messages | IndexedKind::States => own_first,
                     IndexedKind::Summaries => 1,
                 };
                 let next = self
@@ -142,14 +146,14 @@ pub struct Chunk {
 pub struct NewIndexSegment<'a> {
     /// Kind of the texts that the segment indexes.
     pub kind: IndexedKind,
-    /// In a segment of messages, the first indexed position of the conversation's own log, inclusive. In a segment of
+    /// In a segment of messages or of a state, the first position of the conversation's own log, inclusive. In a segment of
     /// summaries, the number of the first indexed summary, counted from 1 in the order of creation.
     pub first: u32,
-    /// In a segment of messages, the last indexed position, inclusive. In a segment of summaries, the number of the
+    /// In a segment of messages or of a state, the last position, inclusive. In a segment of summaries, the number of the
     /// last indexed summary.
     pub last: u32,
     /// Number of indexed texts. In a segment of messages, the number of messages, without notes (entries that are never
-    /// sent to a model). In a segment of summaries, the number of summaries.
+    /// sent to a model). In a segment of summaries, the number of summaries. In a segment of a state, 0.
     pub documents: u32,
     /// Name of the format of the segment's chunks, followed by checksums of the segment's other fields and of its
     /// chunks.

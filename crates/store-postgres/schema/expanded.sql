@@ -585,16 +585,16 @@ create table schema_migrations (
   primary key (version)
 );
 
--- A segment of the search index: a stretch of a conversation's own log, or of the summaries that it made. It can be
--- made again from them at any time.
+-- A segment of the search index: a stretch of a conversation's own log, or of the summaries that it made; or the
+-- state of the conversation after a stretch. It can be made again from them at any time.
 create table search_segment (
   tree         integer          not null, -- number of the family's root
   id           bigint           not null, -- conversation << 32 | a number from conversation.fences; never given again
   conversation integer          not null,
-  kind         text collate "C" not null check (kind in ('messages', 'summaries')),
+  kind         text collate "C" not null check (kind in ('messages', 'summaries', 'states')),
   first        bigint           not null check (first >= 1), -- first position; of summaries, the number of the first one, from 1
   last         bigint           not null, -- last position or number, inclusive
-  documents    bigint           not null check (documents >= 0), -- messages, notes left out, or summaries
+  documents    bigint           not null check (documents >= 0), -- messages, notes left out, or summaries; of a state, 0
   format       text collate "C" not null, -- how words are read, and the checksum of each chunk
   check (last >= first),
   primary key (tree, id),

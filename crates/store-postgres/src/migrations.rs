@@ -7,7 +7,7 @@ pub(crate) const MIGRATIONS: &[Migration] = &[
     Migration {
         version: 1,
         name: "initial",
-        checksum: "d8db36d45b58664becf0820d377bd8dbbfa03e4b2ac3232f0aa5c46fee7ead3b",
+        checksum: "325137816cd28a7413dd378c56960aa7876297fa6f211fc15f2abccd8051f1f9",
         sql: include_str!("../migrations/0001_initial.sql"),
     },
 ];

@@ -38,6 +38,7 @@ pub fn segments(family: Family, conversations: &[ConversationId]) -> SelectState
 pub fn segment(row: &impl Columns) -> Result<(ConversationId, IndexSegment)> {
     let kind = match row.text(1).as_deref() {
         Ok("summaries") => IndexedKind::Summaries,
+        Ok("states") => IndexedKind::States,
         _ => IndexedKind::Messages,
     };
     let number = |at| row.int(at).map(|number| u32::try_from(number).unwrap_or(0));
@@ -165,8 +166,8 @@ pub fn put_chunks(family: Family, segment: u64, chunks: &[Chunk]) -> Result<Inse
 pub enum SegmentSelection<'a> {
     /// The segments with these ids.
     Ids(&'a [u64]),
-    /// The segments of one kind of a conversation that end at or after this number: a position for messages, the number
-    /// of a summary for summaries.
+    /// The segments of one kind of a conversation that end at or after this number: a position for messages and states, the
+    /// number of a summary for summaries.
     From(ConversationId, IndexedKind, u32),
     /// All segments of the conversation.
     All(ConversationId),

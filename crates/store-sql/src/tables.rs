@@ -418,7 +418,7 @@ table! {
 }
 
 table! {
-    /// A segment of the search index: a stretch of a conversation's own log, or of the summaries that it made. It can be made again from them at any time.
+    /// A segment of the search index: a stretch of a conversation's own log, or of the summaries that it made; or the state of the conversation after a stretch. It can be made again from them at any time.
     SearchSegment
     /// The table itself.
     Table = "search_segment",
@@ -434,7 +434,7 @@ table! {
     First = "first" Int,
     /// Column `last`: last position or number, inclusive.
     Last = "last" Int,
-    /// Column `documents`: messages, notes left out, or summaries.
+    /// Column `documents`: messages, notes left out, or summaries; of a state, 0.
     Documents = "documents" Int,
     /// Column `format`: how words are read, and the checksum of each chunk.
     Format = "format" Text,

@@ -7,7 +7,7 @@ pub(crate) const MIGRATIONS: &[Migration] = &[
     Migration {
         version: 1,
         name: "initial",
-        checksum: "973fec6c6a245125e319b5528d67b368c7763b2d563b7a84d3aabf8e42788254",
+        checksum: "29d4878bb821d5806a9084e12f939eaf9f21cd6decb5245d51d0a3c9c0e109c0",
         sql: include_str!("../migrations/0001_initial.sql"),
         mark: "pragma application_id = 1634559341; pragma user_version = 1",
     },

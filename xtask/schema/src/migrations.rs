@@ -59,7 +59,8 @@ fn draft(name: &str, mode: Mode) -> anyhow::Result<()> {
     }
     ensure!(
         mode != Mode::Check,
-        "the migrations do not lead to {}: run `cargo xtask migrations diff NAME`, then `cargo xtask codegen`",
+        "the migrations do not lead to {}: run `cargo xtask codegen`, and once they are released, before that \
+         `cargo xtask migrations diff NAME`",
         SQLITE.schema()
     );
     begin(SQLITE, name, &sql, mode)

@@ -59,6 +59,7 @@ mod shapes;
 mod simulated;
 mod snapshots;
 mod statements;
+mod states;
 mod support;
 mod taken_back;
 mod told_twice;

@@ -18,7 +18,7 @@ use crate::redo::reached;
 
 /// A model that writes a few paragraphs of the length that it is asked for.
 #[derive(Debug)]
-struct Author;
+pub(crate) struct Author;
 
 #[async_trait::async_trait]
 impl Summarizer for Author {

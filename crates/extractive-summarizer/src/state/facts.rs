@@ -45,7 +45,7 @@ const SAYS: usize = 160;
 pub enum FactKind {
     /// A standing instruction of the user, in its latest form.
     Rule,
-    /// A sentence that states a decision and that no later message replaces, or the user's answer to a question of
+    /// A sentence that states a decision and that no later message replaces as a whole, or the user's answer to a question of
     /// the agent's tool.
     Decision,
     /// A file that calls changed.
@@ -113,13 +113,7 @@ impl ConversationState {
                 .filter(|_| is_said)
                 .flat_map(|line| line_sentences(line));
             for sentence in sentences.filter(|sentence| is_decided(sentence)) {
-                let replaced = self
-                    .overtaken
-                    .iter()
-                    .any(|one| one.sentence.contains(&sentence));
-                if !replaced {
-                    add(FactKind::Decision, Some(item.range.last), &sentence, None);
-                }
+                add(FactKind::Decision, Some(item.range.last), &sentence, None);
             }
         }
         for (path, _) in self
@@ -149,7 +143,8 @@ impl ConversationState {
     }
 }
 
-fn is_decided(sentence: &str) -> bool {
+/// Returns whether a sentence states a decision.
+pub(super) fn is_decided(sentence: &str) -> bool {
     static WORDS: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| matcher(DECIDED));
     LENGTHS.contains(&sentence.chars().count())
         && WORDS.as_ref().is_some_and(|words| words.is_match(sentence))

@@ -1,8 +1,11 @@
 //! The state of a conversation from its summaries and messages.
 
 use agent_conventions::KnownAgents;
-use extractive_summarizer::{ConversationState, ExtractiveSummarizer, FactKind, Source};
-use memory_model::{LogEntry, Message, RawJson, Seq, SeqRange, SummaryBody};
+use extractive_summarizer::{
+    ConversationState, ExtractiveSummarizer, FactKind, KeptState, Source, overtaken,
+};
+use memory_model::{LogEntry, Message, Part, RawJson, Seq, SeqRange, SummaryBody};
+use proptest::prelude::*;
 use token_estimate::{HeuristicEstimator, TokenEstimator};
 
 use crate::extract::summary;
@@ -41,24 +44,25 @@ fn session() -> Vec<LogEntry> {
     log(messages, &BYTES4)
 }
 
-fn state(pieces: &[Source<'_>], shown: &[Seq]) -> String {
-    let state = ConversationState::of(pieces, &KnownAgents);
-    state.text(shown, 400, &BYTES4).unwrap()
+fn of(log: &[LogEntry]) -> ConversationState {
+    let log: Vec<&LogEntry> = log.iter().collect();
+    ConversationState::of(&log, &KnownAgents)
+}
+
+fn state(log: &[LogEntry], shown: &[Seq]) -> String {
+    of(log).text(Seq::NONE, shown, 400, &BYTES4).unwrap()
 }
 
 #[test]
 fn goal_rules_answers_and_what_fails_are_told() {
     let log = session();
-    let pieces: Vec<Source<'_>> = log.iter().map(Source::from).collect();
     let newest = log.last().unwrap().seq;
-    insta::assert_snapshot!(state(&pieces, &[newest]));
+    insta::assert_snapshot!(state(&log, &[newest]));
 }
 
 #[test]
 fn a_check_that_passed_later_does_not_fail() {
-    let log = session();
-    let pieces: Vec<Source<'_>> = log.iter().map(Source::from).collect();
-    let text = state(&pieces, &[]);
+    let text = state(&session(), &[]);
     assert!(
         text.contains("cargo clippy") && !text.contains("cargo test"),
         "{text}"
@@ -67,11 +71,11 @@ fn a_check_that_passed_later_does_not_fail() {
 
 #[test]
 fn no_state_is_longer_than_allowed() {
-    let log = session();
-    let pieces: Vec<Source<'_>> = log.iter().map(Source::from).collect();
-    let state = ConversationState::of(&pieces, &KnownAgents);
+    let state = of(&session());
     for most in 0..400 {
-        let text = state.text(&[], most, &BYTES4).unwrap_or_default();
+        let text = state
+            .text(Seq::NONE, &[], most, &BYTES4)
+            .unwrap_or_default();
         assert!(BYTES4.text(&text) <= most, "{most}: {text}");
     }
 }
@@ -86,9 +90,7 @@ fn talk_has_no_state_but_its_rules() {
         Message::user("From now on, always answer in 'French'."),
         Message::assistant("D'accord."),
     ];
-    let log = log(messages, &BYTES4);
-    let pieces: Vec<Source<'_>> = log.iter().map(Source::from).collect();
-    insta::assert_snapshot!(state(&pieces, &[]));
+    insta::assert_snapshot!(state(&log(messages, &BYTES4), &[]));
 }
 
 #[test]
@@ -109,9 +111,9 @@ fn a_rule_that_changed_behind_its_summary_is_marked_there() {
     );
     newer[0].seq = Seq(3);
     let pieces = [summary(range, &extract), Source::from(&newer[0])];
-    let state = ConversationState::of(&pieces, &KnownAgents);
-    let [overtaken] = state.overtaken() else {
-        panic!("{:?}", state.overtaken());
+    let overtaken = overtaken(&pieces, &KnownAgents);
+    let [overtaken] = &overtaken[..] else {
+        panic!("{overtaken:?}");
     };
     let marked = overtaken.mark(&SummaryBody::new(extract)).unwrap();
     assert!(
@@ -119,7 +121,9 @@ fn a_rule_that_changed_behind_its_summary_is_marked_there() {
         "{}",
         marked.text()
     );
-    assert!(state.text(&[], 100, &BYTES4).unwrap().contains("'_x'"));
+    let all = [&old[..], &newer].concat();
+    let text = state(&all, &[]);
+    assert!(text.contains("'_x'") && !text.contains("'_fn'"), "{text}");
 }
 
 /// A user pastes changes to say that they are not wanted.
@@ -141,7 +145,7 @@ fn pasted_changes_are_no_rules() {
     messages.push(Message::assistant("The two lines are removed."));
     let log = log(messages, &BYTES4);
     let pieces: Vec<Source<'_>> = log.iter().map(Source::from).collect();
-    let text = state(&pieces, &[]);
+    let text = state(&log, &[]);
     assert!(text.contains("Remove these lines"), "{text}");
     assert!(!text.contains("Never write keys"), "{text}");
     let extract = ExtractiveSummarizer::new().extract(&pieces, 400, &BYTES4);
@@ -189,7 +193,7 @@ fn tasks() -> Vec<Message> {
 fn tasks_that_are_changed_one_by_one_are_told_as_a_list() {
     let all = log(tasks(), &BYTES4);
     let pieces: Vec<Source<'_>> = all.iter().map(Source::from).collect();
-    let text = state(&pieces, &[]);
+    let text = state(&all, &[]);
     assert!(
         text.contains("Tasks:\n[12] doing: #2 Ship the exporter | done: #1 | dropped: #3"),
         "{text}"
@@ -205,9 +209,8 @@ fn tasks_that_are_changed_one_by_one_are_told_as_a_list() {
     );
     (newer[0].seq, newer[1].seq) = (Seq(14), Seq(15));
     let mut pieces = vec![summary(range, &extract)];
-    assert!(state(&pieces, &[]).contains("doing: #2 Ship the exporter"));
     pieces.extend(newer.iter().map(Source::from));
-    let text = state(&pieces, &[]);
+    let text = state(&[&all[..], &newer].concat(), &[]);
     assert!(
         !text.contains("Tasks:") && !text.contains("exporter |"),
         "{text}"
@@ -245,8 +248,7 @@ fn facts_hold_at_the_end_and_are_listed_once() {
         entry.seq.0 += last;
         entry
     }));
-    let pieces: Vec<Source<'_>> = log.iter().map(Source::from).collect();
-    let facts = ConversationState::of(&pieces, &KnownAgents).facts();
+    let facts = of(&log).facts();
     let facts: Vec<(FactKind, Option<u32>, &str)> = facts
         .iter()
         .map(|fact| (fact.kind, fact.seq.map(|seq| seq.0), fact.text.as_str()))
@@ -270,7 +272,7 @@ fn facts_hold_at_the_end_and_are_listed_once() {
             (FactKind::Task, Some(11), "Ship it"),
         ]
     );
-    let earlier = ConversationState::of(&pieces[..9], &KnownAgents).facts();
+    let earlier = of(&log[..9]).facts();
     let failing = earlier
         .iter()
         .find(|fact| fact.kind == FactKind::Failing)
@@ -279,4 +281,137 @@ fn facts_hold_at_the_end_and_are_listed_once() {
         (failing.text.as_str(), failing.says.as_deref()),
         ("$ cargo clippy", Some("error: unused import"))
     );
+}
+
+/// A guide that the user pasted, or that the agent's program added, is no rule of the user. Rules that a person wrote down for the
+/// agent come behind all other lines.
+#[test]
+fn rules_are_what_the_user_typed() {
+    let guide =
+        "Always use tabs in code. Never write comments. Always add a test for each function.\n";
+    let messages = vec![
+        Message::user("From now on, keep the functions short, please."),
+        Message::assistant("I will."),
+        Message::user(format!("This is their guide:\n{}", guide.repeat(40))),
+        Message::assistant("I read it."),
+        Message::user("# AGENTS.md instructions for /w\n\n<INSTRUCTIONS>\n- Never push to main.\n"),
+        Message::user("Then describe it in one line."),
+    ];
+    let mut log = log(messages, &BYTES4);
+    let state = of(&log);
+    let rules = state.rules_text(400, &BYTES4).unwrap();
+    assert_eq!(
+        rules,
+        "[n] is the message to expand.\nRules of the user, newest first:\n\
+         [1] From now on, keep the functions short, please.\n[5] - Never push to main."
+    );
+    log.truncate(1);
+    let typed = of(&log).rules_text(400, &BYTES4).unwrap();
+    let least = BYTES4.text(&typed) + 4;
+    assert_eq!(state.rules_text(least, &BYTES4), Some(typed));
+}
+
+/// Wishes that summaries have are not told again, and rules are.
+#[test]
+fn wishes_of_summaries_are_not_told_again() {
+    let messages = vec![
+        Message::user("From now on, answer in 'French'. Use port 8081 instead of 8080 this time."),
+        Message::assistant("D'accord."),
+    ];
+    let state = of(&log(messages, &BYTES4));
+    let [none, all] =
+        [Seq::NONE, Seq(2)].map(|through| state.text(through, &[], 400, &BYTES4).unwrap());
+    assert!(
+        none.contains("Other wishes") && none.contains("8081"),
+        "{none}"
+    );
+    assert!(!all.contains("8081") && all.contains("French"), "{all}");
+}
+
+/// One message of a generated log, or the messages of a call.
+fn said() -> impl Strategy<Value = Vec<Message>> {
+    let text = prop::sample::select(vec![
+        "From now on, end names with '_a'.",
+        "From now on, end names with '_b'.",
+        "The limit is 40 now.",
+        "The limit is 50, not 40.",
+        "Never push to main. It rains today.",
+        "yes",
+        "The second one",
+        "Go on with the exporter and tell me what is left, please.",
+        "/compact",
+        "# AGENTS.md instructions for /w\n\n<INSTRUCTIONS>\n- Never push to main.\n- Use tabs.\n",
+        "# Review\n\nLook at the changes.",
+    ]);
+    let reply = prop::sample::select(vec![
+        "Which of the two should I take?",
+        "We decided to keep the defaults of the exporter.",
+        "The limit is 40. Everything is done.",
+        "Let me look:",
+        "OK.",
+    ]);
+    let command = prop::sample::select(vec!["cargo test", "cargo clippy", "cargo test -p a"]);
+    let path = prop::sample::select(vec!["/w/a.rs", "/w/b.rs", "/w/c/a.rs"]);
+    prop_oneof![
+        4 => text.prop_map(|text| vec![Message::user(text)]),
+        1 => (1..4_usize).prop_map(|n| vec![Message::user("Use tabs in this long guide. ".repeat(40 * n))]),
+        3 => reply.prop_map(|text| vec![Message::assistant(text)]),
+        4 => (command, any::<bool>()).prop_map(|(line, fails)| {
+            ran("x", line, if fails { "error: 1 test failed" } else { "12 passed" }, fails).to_vec()
+        }),
+        3 => (path, any::<bool>()).prop_map(|(path, has_result)| {
+            let edit = serde_json::json!({ "file_path": path, "old_string": "a", "new_string": "b" });
+            let mut both = tool("x", "Edit", edit, "Updated.").to_vec();
+            both.truncate(if has_result { 2 } else { 1 });
+            both
+        }),
+        1 => (0..3_u8).prop_map(|n| {
+            let todos = serde_json::json!({ "todos": [{ "content": format!("Task {n}"), "status": "pending" }] });
+            tool("x", "TodoWrite", todos, "Modified.").to_vec()
+        }),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    /// A state that is read in parts of any size, and kept between them, is the one that is read at once.
+    #[test]
+    fn any_batches_give_the_same_state(
+        said in prop::collection::vec(said(), 0..400),
+        sizes in prop::collection::vec(1..200_usize, 1..20),
+    ) {
+        let mut messages = said.concat();
+        for (n, message) in messages.iter_mut().enumerate() {
+            // A result belongs to the call before it.
+            for part in &mut message.parts {
+                match part {
+                    Part::ToolCall { id, .. } => *id = format!("c{n}"),
+                    Part::ToolResult { call_id, .. } => *call_id = format!("c{}", n - 1),
+                    _ => {}
+                }
+            }
+        }
+        let log = log(messages, &BYTES4);
+        let all: Vec<&LogEntry> = log.iter().collect();
+        let mut at_once = KeptState::default();
+        at_once.read(&all, &KnownAgents);
+        let (mut kept, mut read, mut end) = (KeptState::default(), 0, 0);
+        for size in sizes.iter().cycle() {
+            if end == all.len() {
+                break;
+            }
+            end = (end + size).min(all.len());
+            read += kept.read(&all[read..end], &KnownAgents);
+            let json = serde_json::to_string(&kept).unwrap();
+            kept = serde_json::from_str(&json).unwrap();
+            prop_assert_eq!(kept.through().0 as usize, read);
+            // In the middle, too.
+            let now = kept.then(&all[read..end], &KnownAgents).card(4_000, &BYTES4);
+            let anew = ConversationState::of(&all[..end], &KnownAgents).card(4_000, &BYTES4);
+            prop_assert_eq!(now, anew);
+        }
+        let [kept, at_once] = [kept, at_once].map(|state| serde_json::to_string(&state).unwrap());
+        prop_assert_eq!(kept, at_once);
+    }
 }

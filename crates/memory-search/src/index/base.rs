@@ -190,7 +190,7 @@ impl Base {
             let (mut seen, mut echoes) = (0, Vec::new());
             for (number, record) in (segment.first..).zip(handle.records(&segment).await?) {
                 let is_seen = match kind {
-                    IndexedKind::Messages => record.seq.0 <= last,
+                    IndexedKind::Messages | IndexedKind::States => record.seq.0 <= last,
                     IndexedKind::Summaries => number <= last,
                 };
                 if let Some(doc) = Doc::of(&record).filter(|_| is_seen) {

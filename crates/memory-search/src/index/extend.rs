@@ -110,7 +110,7 @@ pub async fn mend_index<S: Store + ?Sized>(
     let extension = Extension::new(store, index, conversation).await?;
     let state = index.index_state(conversation).await?;
     let mut is_sound = extension.is_sound(&state);
-    for segment in &state.segments {
+    for segment in searched(&state) {
         is_sound = is_sound && extension.read(segment).await?.is_some();
     }
     // An unreadable segment may have been merged meanwhile.
@@ -158,6 +158,12 @@ pub async fn check_index<S: Store + ?Sized>(
         }
         state = now;
     }
+}
+
+/// Returns the segments that searches read.
+fn searched(state: &IndexState) -> impl Iterator<Item = &IndexSegment> {
+    let segments = state.segments.iter();
+    segments.filter(|one| one.kind != IndexedKind::States)
 }
 
 /// A new segment of the index: its description, as a store keeps it, and its chunks.
@@ -234,7 +240,7 @@ impl<'s, S: Store + ?Sized> Extension<'s, S> {
     /// Returns the position of the first message, or the number of the first summary, of the first segment of a kind.
     fn begin(&self, kind: IndexedKind) -> u32 {
         match kind {
-            IndexedKind::Messages => self.info.own_first().0,
+            IndexedKind::Messages | IndexedKind::States => self.info.own_first().0,
             IndexedKind::Summaries => 1,
         }
     }
@@ -249,7 +255,7 @@ impl<'s, S: Store + ?Sized> Extension<'s, S> {
     fn is_sound(&self, state: &IndexState) -> bool {
         let kinds = [IndexedKind::Messages, IndexedKind::Summaries];
         let sound = kinds.map(|kind| self.sound(state, kind).segments.len());
-        sound.iter().sum::<usize>() == state.segments.len()
+        sound.iter().sum::<usize>() == searched(state).count()
     }
 
     fn damage(&self, what: &str) -> String {
@@ -272,7 +278,7 @@ impl<'s, S: Store + ?Sized> Extension<'s, S> {
     /// Builds each segment again and compares the bytes.
     async fn check(&self, state: &IndexState) -> Result<IndexCheck> {
         let mut check = IndexCheck::default();
-        for segment in &state.segments {
+        for segment in searched(state) {
             check.segments += 1;
             check.documents += u64::from(segment.documents);
         }
@@ -300,7 +306,7 @@ impl<'s, S: Store + ?Sized> Extension<'s, S> {
     /// Checks one of the smaller segments, a different one each time. If it is damaged, returns `Stop::Unreadable`.
     async fn check_one(&self, state: &IndexState) -> std::result::Result<(), Stop> {
         let small = |one: &&IndexSegment| one.documents <= MOST_CHECKED;
-        let small: Vec<&IndexSegment> = state.segments.iter().filter(small).collect();
+        let small: Vec<&IndexSegment> = searched(state).filter(small).collect();
         let reached = state.of(IndexedKind::Messages).next_back();
         let turn = reached.map_or(0, |last| last.last as usize / LEAST_MESSAGES);
         match turn.checked_rem(small.len()).and_then(|at| small.get(at)) {
@@ -516,6 +522,7 @@ impl<'s, S: Store + ?Sized> Extension<'s, S> {
                     }
                 }
             }
+            IndexedKind::States => {}
         }
         let (first, last) = (segment.first, segment.last);
         Ok(self.sealed(segment.kind, first, last, builder.finish()))
@@ -551,7 +558,7 @@ fn to_merge<'s, 'i>(segments: &'s [&'i IndexSegment]) -> &'s [&'i IndexSegment] 
 /// Returns the size of a segment as an exponent of [`MERGED`], relative to the minimum size.
 fn size(segment: &IndexSegment) -> u32 {
     let least = match segment.kind {
-        IndexedKind::Messages => LEAST_MESSAGES,
+        IndexedKind::Messages | IndexedKind::States => LEAST_MESSAGES,
         IndexedKind::Summaries => LEAST_SUMMARIES,
     };
     (segment.documents / least as u32)

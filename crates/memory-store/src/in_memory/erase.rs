@@ -77,7 +77,9 @@ impl Inner {
             record.states.retain(|key, _| !key.starts_with(PREPARED));
             record.info.erasures += 1;
             // An erased tool call may come before the first own message of a fork, and the fork's index may contain it.
-            record.forget_index(IndexedKind::Messages, seen.range.first.0);
+            for kind in [IndexedKind::Messages, IndexedKind::States] {
+                record.forget_index(kind, seen.range.first.0);
+            }
         }
         if erase.range.is_none() {
             let record = self.get_mut(id)?;

@@ -2,11 +2,13 @@
 
 use std::time::Duration;
 
-use memory_model::{ConversationId, Hash, Message, RawJson, Seq, SpanBody, SummaryId, Timestamp};
+use memory_model::{
+    ConversationId, Hash, Message, RawJson, Seq, SeqRange, SpanBody, SummaryId, Timestamp,
+};
 use memory_store::{
-    Claim, ConversationRef, Draft, ERASED, Erase, Erased, ErasedRange, ErrorKind, FullStore,
-    JobKey, LeaseUpdate, NewConversation, Origin, Owner, PREPARED, Publish, Published, Store,
-    erase,
+    Chunk, Claim, ConversationRef, Draft, ERASED, Erase, Erased, ErasedRange, ErrorKind, FullStore,
+    IndexedKind, JobKey, LeaseUpdate, NewConversation, NewIndexSegment, Origin, Owner, PREPARED,
+    Publish, Published, Store, erase,
 };
 
 use crate::builders::{new_conversation, range, refused, showing, sound};
@@ -36,6 +38,36 @@ impl<S: Store + ?Sized> Chat<'_, S> {
     async fn erase(&self, request: &Erase) -> Erased {
         let erased = erase(self.store, &ConversationRef::Id(self.id), request).await;
         erased.expect("words are erased")
+    }
+}
+
+impl<S: FullStore> Chat<'_, S> {
+    /// Keeps a state at the end of a range of the own log, if the store has an index.
+    async fn keep_state(&self, at: SeqRange) {
+        let Some(index) = self.store.index() else {
+            return;
+        };
+        let data = b"Bucephalus".to_vec();
+        let new = NewIndexSegment {
+            kind: IndexedKind::States,
+            first: at.first.0,
+            last: at.last.0,
+            documents: 0,
+            format: "a test",
+            chunks: &[Chunk { key: vec![1], data }],
+            erasures: 0,
+            replaces: &[],
+        };
+        let put = index.put_index_segment(self.id, &new).await;
+        assert!(put.expect("it is kept").is_some());
+    }
+
+    /// Returns the ranges of the kept states.
+    async fn kept_states(&self) -> Vec<SeqRange> {
+        let index = self.store.index().expect("it has an index");
+        let state = index.index_state(self.id).await.expect("it is read");
+        let kept = state.of(IndexedKind::States);
+        kept.map(|one| range(one.first, one.last)).collect()
     }
 }
 
@@ -160,6 +192,13 @@ pub async fn an_erasure_reaches_every_fork_that_shows_it<S: FullStore>(store: &S
     late.append((10..=14).map(said)).await;
     late.show_leaf("dag", range(6, 9), "It is Bucephalus.")
         .await;
+    for (chat, at) in [
+        (&chat, range(1, 4)),
+        (&chat, range(5, 9)),
+        (&late, range(8, 14)),
+    ] {
+        chat.keep_state(at).await;
+    }
 
     // An erasure through the fork, over shared positions and its own.
     let erased = late.erase(&request(5, 8)).await;
@@ -174,6 +213,11 @@ pub async fn an_erasure_reaches_every_fork_that_shows_it<S: FullStore>(store: &S
         let entries = chat.entries().await;
         let erased = entries.iter().filter(|entry| entry.text() == ERASED);
         assert!(erased.map(|entry| &entry.seq.0).eq(gone));
+    }
+    // The state of a fork is of the shared messages, too.
+    if store.index().is_some() {
+        assert_eq!(chat.kept_states().await, [range(1, 4)]);
+        assert_eq!(late.kept_states().await, []);
     }
     assert_eq!(early.erasures().await.entries, []);
     assert_eq!(late.erasures().await.entries.len(), 2);

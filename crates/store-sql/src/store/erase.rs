@@ -88,12 +88,10 @@ impl<D: Database> SqlStore<D> {
             on.run(&sql::count_erasure(family, seen.conversation))
                 .await?;
             // An erased tool call may come before the first own message of a fork, and the fork's index may contain it.
-            let from = SegmentSelection::From(
-                seen.conversation,
-                IndexedKind::Messages,
-                seen.range.first.0,
-            );
-            self.forget_segments(on, family, from).await?;
+            for kind in [IndexedKind::Messages, IndexedKind::States] {
+                let from = SegmentSelection::From(seen.conversation, kind, seen.range.first.0);
+                self.forget_segments(on, family, from).await?;
+            }
         }
         if erase.range.is_none() {
             let after = Conversation {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use anyhow::{Context as _, ensure};
-use extractive_summarizer::{ConversationState, Source};
+use extractive_summarizer::ConversationState;
 use memory_model::{Hash, LogEntry, Message, Seq, short_hash};
 use message_formats::KnownAgents;
 use serde_json::Value;
@@ -51,9 +51,9 @@ impl Sentence {
             running: 0,
             hash: Hash::ZERO,
         };
-        let state = ConversationState::of(&[Source::from(&entry)], &KnownAgents);
+        let state = ConversationState::of(&[&entry], &KnownAgents);
         let estimator = token_estimate::default_estimator();
-        let rules = state.new_rules(ROOM, &*estimator).unwrap_or_default();
+        let rules = state.rules_text(ROOM, &*estimator).unwrap_or_default();
         squeezed(&rules).contains(squeezed(&self.text).trim_end_matches(['.', '。']))
     }
 }

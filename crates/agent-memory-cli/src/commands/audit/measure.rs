@@ -10,7 +10,7 @@ use agent_memory::model::{
 };
 use agent_memory::retrieval::{ExpandArgs, FilesArgs, RecallArgs, RetrievalLimits};
 use agent_memory::store::InMemoryStore;
-use agent_memory::summaries::{ConversationState, FactKind, Source};
+use agent_memory::summaries::{ConversationState, FactKind};
 use agent_memory::transcripts::{
     CalledName, CountedInput, KnownAgents, NamePatterns, OwnCompaction, Shown,
 };
@@ -260,8 +260,8 @@ impl Measure<'_> {
         {
             items.push(Item::new(Kind::NewestRequest, &text, Some(at)));
         }
-        let sources: Vec<Source<'_>> = past.iter().map(|(_, entry)| Source::from(*entry)).collect();
-        for fact in ConversationState::of(&sources, &KnownAgents).facts() {
+        let log: Vec<&LogEntry> = past.iter().map(|(_, entry)| *entry).collect();
+        for fact in ConversationState::of(&log, &KnownAgents).facts() {
             let kind = match fact.kind {
                 FactKind::Rule => Kind::StandingInstruction,
                 FactKind::Decision => Kind::Decision,
