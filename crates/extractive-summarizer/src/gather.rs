@@ -307,30 +307,57 @@ fn user(gathered: &mut Gathered, conventions: &dyn AgentConventions, entry: &Log
         false => TYPED,
     };
     let mut lines = all(&typed);
-    if let ([line], Some(answered)) = (lines.as_mut_slice(), answered(gathered)) {
+    if let [line] = lines.as_mut_slice() {
         let length = |c: char| if is_unspaced(c) { 3 } else { 1 };
-        if line.chars().map(length).sum::<usize>() < ANSWER {
+        if line.chars().map(length).sum::<usize>() < ANSWER
+            && let Some(answered) = answered(gathered, line)
+        {
             line.push_str(&answered);
         }
     }
     gathered.push(Item::new(range, Kind::User, &label, weight).with_lines(lines));
 }
 
-/// Returns the question to which a user's short line is the answer: the last question in the assistant's message
-/// before, or its last sentence. Alone, `yes, the second one` does not show the user's wish.
-fn answered(gathered: &Gathered) -> Option<String> {
+/// Returns what a user's short line is the answer to: the option that it names by a number or a letter, or else the last question
+/// in the assistant's message before, or its last sentence. Alone, `yes, the second one` does not show the user's wish.
+fn answered(gathered: &Gathered, answer: &str) -> Option<String> {
     let reply = gathered.items.last();
     let is_before = gathered.gap != gathered.items.len();
     let reply = reply.filter(|item| item.kind == Kind::Reply && is_before)?;
     let said = sentences(&reply.lines.join("\n"));
     let question = said.iter().rfind(|said| said.ends_with(['?', '？']));
     // An announced step does not count, because a consent to it is not informative.
-    let said = squeeze(question.or(said.last().filter(|said| !is_step(said)))?);
+    let sentence = || question.or(said.last().filter(|said| !is_step(said)));
+    let said = match option(answer, &reply.lines) {
+        Some(option) => option,
+        None => sentence()?,
+    };
     Some(format!(
         " (to [{}] {})",
         reply.range.last,
-        clip(&said, ANSWERED)
+        clip(&squeeze(said), ANSWERED)
     ))
+}
+
+/// Returns the line of a list that an answer such as `2`, `b)` or `option 2` names.
+fn option<'r>(answer: &str, lines: &'r [String]) -> Option<&'r str> {
+    let is_mark = |text: &str| {
+        let is_letter = text.len() == 1 && text.bytes().all(|byte| byte.is_ascii_alphabetic());
+        is_letter || matches!(text.len(), 1..=2) && text.bytes().all(|byte| byte.is_ascii_digit())
+    };
+    let mut words = answer.split_whitespace();
+    let last = words
+        .next_back()?
+        .trim_matches(|c: char| !c.is_alphanumeric());
+    if words.count() > 1 || !is_mark(last) {
+        return None;
+    }
+    let marked = |line: &&String| {
+        let text = line.trim_start_matches(|c: char| !c.is_alphanumeric());
+        let (mark, rest) = text.split_at_checked(last.len()).unwrap_or(("", ""));
+        mark.eq_ignore_ascii_case(last) && rest.starts_with(['.', ')', ':', '：', '、', '）'])
+    };
+    lines.iter().rfind(marked).map(|line| line.trim())
 }
 
 fn reply(gathered: &mut Gathered, range: SeqRange, said: &str, last_word: bool, trouble: bool) {
@@ -444,4 +471,31 @@ fn call<'a>(
         calls.group.push(at);
     }
     calls.open.insert(id, (at, call));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_names_its_option() {
+        let lines = [
+            "There are two ways:",
+            "1. **In the reader**, for all programs.",
+            "2) In the table.",
+            "- **B.** Later.",
+            "20. No.",
+        ];
+        let lines = lines.map(str::to_owned);
+        let of = |answer: &str| option(answer, &lines);
+        assert_eq!(of("2"), Some("2) In the table."));
+        assert_eq!(
+            of("option 1."),
+            Some("1. **In the reader**, for all programs.")
+        );
+        assert_eq!(of("b)"), Some("- **B.** Later."));
+        for answer in ["yes", "3", "a", "in 2 of them", "20 files", ""] {
+            assert_eq!(of(answer), None, "{answer}");
+        }
+    }
 }

@@ -33,6 +33,8 @@ pub(crate) const INJECTED_LABEL: &str = "Injected";
 pub(crate) const INSTRUCTIONS: &str = "Instructions";
 /// Label of a listing that a user pasted.
 pub(crate) const PASTED_LABEL: &str = "Pasted";
+/// Text after the label of a user's message that is too long to count as typed.
+pub(crate) const LONG: &str = " (long)";
 /// Label of the line that shows a user's answers to questions.
 pub(crate) const ASKED: &str = "Asked";
 /// Label of a call that runs a command, instead of the tool's name.
@@ -122,6 +124,11 @@ impl Item {
     /// Returns whether the item is a call that ran a command.
     pub(crate) fn runs(&self) -> bool {
         self.kind == Kind::Act && self.label == COMMAND
+    }
+
+    /// Returns whether the item comes from a user's message that is too long to count as typed.
+    pub(crate) fn is_pasted(&self) -> bool {
+        self.kind == Kind::User && (PASTED..TYPED).contains(&self.weight) && self.label != ASKED
     }
 
     pub(crate) fn bytes(&self) -> usize {

@@ -11,8 +11,8 @@ use crate::cut::CUT_NOTE;
 use crate::folders::{BELOW, IN_FOLDER};
 use crate::frame::{self, EXPAND, FILES, HEADER};
 use crate::item::{
-    ASKED, COMMAND, Gathered, INJECTED, INJECTED_LABEL, INSTRUCTIONS, Item, Kind, PASTED_LABEL,
-    TYPED,
+    ASKED, COMMAND, Gathered, INJECTED, INJECTED_LABEL, INSTRUCTIONS, Item, Kind, LONG, PASTED,
+    PASTED_LABEL, TYPED,
 };
 use crate::later::Later;
 use crate::ledger;
@@ -237,16 +237,20 @@ fn extract_line(line: &str, within: SeqRange, conventions: &dyn AgentConventions
         Some((label, text)) if !label.contains(' ') || label.starts_with("User ") => (label, text),
         _ => ("", rest),
     };
+    let (is_long, label) = match label.strip_suffix(LONG) {
+        Some(label) if label.starts_with("User") => (true, label),
+        _ => (false, label),
+    };
     let telling = is_decision(text) || is_directive(text) || text.len() > 120;
     let action = conventions.tool_use(label, "").action;
     let looked = matches!(action, ToolAction::Read | ToolAction::Search);
     let (kind, weight) = match label {
         "" | "System" => (Kind::Note, 40),
-        "User" => (Kind::User, TYPED),
+        "User" => (Kind::User, if is_long { PASTED } else { TYPED }),
         INJECTED_LABEL | INSTRUCTIONS | PASTED_LABEL => (Kind::Injected, INJECTED),
         // Answers to questions get the same weight as in messages.
         ASKED => (Kind::User, 90),
-        _ if label.starts_with("User ") => (Kind::User, TYPED),
+        _ if label.starts_with("User ") => (Kind::User, if is_long { PASTED } else { TYPED }),
         "Assistant" if text.ends_with([':', '：']) => (Kind::Reply, 3),
         "Assistant" if is_nod(&[text.to_owned()]) || is_step(text) => (Kind::Reply, 1),
         "Assistant" => (Kind::Reply, if telling { 60 } else { 25 }),

@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 
 use crate::failure;
-use crate::item::{COMMAND, Item, Kind, LAST_WORD};
+use crate::item::{COMMAND, Item, Kind, LAST_WORD, LONG};
 use crate::later::Later;
 use crate::shell::anywhere;
 use crate::text::{clip, digest, is_step, sentences, squeeze};
@@ -177,7 +177,8 @@ pub(crate) fn beginning(item: &Item) -> String {
         COMMAND => " ",
         _ => ": ",
     };
-    format!("[{range}] {}{colon}", item.label)
+    let long = if item.is_pasted() { LONG } else { "" };
+    format!("[{range}] {}{long}{colon}", item.label)
 }
 
 /// Returns a line without the position and label at its start: see [`beginning`].

@@ -12,7 +12,7 @@ use token_estimate::TokenEstimator;
 
 use crate::frame::common_folder;
 use crate::item::{
-    ASKED, COMMAND, Gathered, INSTRUCTIONS, Item, Kind, LAST_WORD, RULE, TYPED, is_mark,
+    ASKED, COMMAND, Gathered, INSTRUCTIONS, Item, Kind, LAST_WORD, LONG, RULE, TYPED, is_mark,
 };
 use crate::print::{ARROW, ending, findings};
 use crate::shell::Does;
@@ -24,25 +24,31 @@ use sentence_model::is_unspaced;
 pub use facts::{Fact, FactKind};
 pub use kept::KeptState;
 
-/// Line that explains the positions in brackets to the reader.
+/// Line that explains the positions in brackets to the reader, and one that also explains notes.
 const LEGEND: &str = "[n] is the message to expand.";
+const LONG_LEGEND: &str =
+    "[n] is the message to expand, (to [n]) what is answered, (later: [n]) where it changed.";
 
 /// Minimum length of a user's message that can be the goal, in characters.
 const GOAL: usize = 24;
 /// Number of letters that a character of a script without spaces counts for.
 const WIDE: usize = 3;
 /// Maximum number of listed requests. The last ones are listed.
-const REQUESTS: usize = 5;
+const REQUESTS: usize = 12;
+/// Number of characters up to which a request is short. Short ones often steer, and cost little.
+const BRIEF: usize = 100;
 /// Maximum number of listed answers of the assistant. The last ones are listed.
 const CONCLUSIONS: usize = 2;
 /// Maximum number of listed failing commands. The last ones are listed.
 const FAILING: usize = 4;
 /// Minimum weight of a listed failed command. It excludes commands that only look at something, such as searches.
 const FAILED: u32 = 30;
-/// Maximum number of listed changed files. The next constants are the maximums for other files and for searches.
+/// Number of changed files whose common folder is told. The next constants are the maximums for other files and for searches.
 const FILES: usize = 12;
 const READ: usize = 5;
 const SEARCHES: usize = 4;
+/// Priority of the line with the folder of files.
+const FOLDER: usize = 12;
 /// Priority of rules in instructions that a person wrote down, behind all other lines. Agents show such a file again.
 const WRITTEN_DOWN: usize = usize::MAX;
 /// Priority of the latest wish that is no rule, behind all rules.
@@ -231,12 +237,25 @@ fn print(
     estimator: &dyn TokenEstimator,
 ) -> Option<String> {
     lines.sort_by_key(|line| line.priority);
+    let is_file = |line: &&Line| line.section == Section::Files && line.priority != FOLDER;
+    let files = lines.iter().filter(is_file).count();
+    let heading = |section: Section, files: &str| match section {
+        Section::Files => format!("{}{files}", heading(section)),
+        _ => heading(section).to_owned(),
+    };
+    let some = |shown: usize| format!(", {shown} of {files}");
     let mut headed: BTreeSet<Section> = BTreeSet::new();
-    let mut left = max_tokens.saturating_sub(estimator.text(LEGEND) + 1);
+    let is_talk = |line: &Line| line.section == Section::Talk;
+    let legend = if lines.iter().any(is_talk) {
+        LONG_LEGEND
+    } else {
+        LEGEND
+    };
+    let mut left = max_tokens.saturating_sub(estimator.text(legend) + 1);
     lines.retain(|line| {
         let of_heading = match headed.contains(&line.section) {
             true => 0,
-            false => estimator.text(heading(line.section)) + 2,
+            false => estimator.text(&heading(line.section, &some(files))) + 2,
         };
         let cost = of_heading + estimator.text(&line.text) + 1;
         let fits = cost <= left;
@@ -249,12 +268,18 @@ fn print(
     if lines.is_empty() {
         return None;
     }
+    let shown = lines.iter().filter(is_file).count();
+    let files = if shown < files {
+        some(shown)
+    } else {
+        String::new()
+    };
     lines.sort_by_key(|line| (line.section, line.place));
-    let mut out = format!("{LEGEND}\n");
+    let mut out = format!("{legend}\n");
     let mut last = None;
     for line in lines {
         if last.replace(line.section) != Some(line.section) {
-            out.push_str(&format!("{}:\n", heading(line.section)));
+            out.push_str(&format!("{}:\n", heading(line.section, &files)));
         }
         out.push_str(&line.text);
         out.push('\n');
@@ -275,7 +300,12 @@ fn is_goal(item: &Item) -> bool {
     let length = |c: char| if is_unspaced(c) { WIDE } else { 1 };
     let letters = item.lines.iter().flat_map(|line| line.chars());
     let is_long = || letters.map(length).sum::<usize>() >= GOAL;
-    is_template(item) || (asks(item) && is_long())
+    is_template(item) || (is_request(item) && is_long())
+}
+
+/// Returns whether an item (a candidate line) is a user's request: typed words, or a long text with what to do about it.
+fn is_request(item: &Item) -> bool {
+    asks(item) || (item.is_pasted() && item.later.is_none())
 }
 
 /// Returns whether an item (a candidate line) is the text that a program adds for a user's command.
@@ -320,14 +350,19 @@ fn work(gathered: &Gathered, shown: &[Seq], chars: usize, lines: &mut Vec<Line>)
         add(Section::Goal, 5, at(item, &words(item, chars)));
     }
     let requests = items.iter().filter(|item| {
-        asks(item)
+        is_request(item)
             && !tells_rules(item)
             && !is_shown(item)
             && goal.is_none_or(|goal| goal.range != item.range)
     });
     let requests = requests.rev().take(REQUESTS).enumerate();
     let mut talked: Vec<Line> = requests
-        .map(|(n, item)| talk(item, 14 + 6 * n, "User", &words(item, chars / 2)))
+        .map(|(n, item)| {
+            let text = words(item, chars / 2);
+            let step = if text.chars().count() <= BRIEF { 2 } else { 6 };
+            let long = if item.is_pasted() { LONG } else { "" };
+            talk(item, 14 + step * n, &format!("User{long}"), &text)
+        })
         .collect();
     let answers = items
         .iter()
@@ -358,9 +393,9 @@ fn work(gathered: &Gathered, shown: &[Seq], chars: usize, lines: &mut Vec<Line>)
             true => Section::Read,
             false => Section::Files,
         };
-        add(first, 13, format!("below {folder}:"));
+        add(first, FOLDER, format!("below {folder}:"));
     }
-    for (n, (path, file)) in changed.into_iter().take(FILES).enumerate() {
+    for (n, (path, file)) in changed.into_iter().enumerate() {
         let times = match file.changed {
             1 => String::new(),
             times => format!(" ×{times}"),
@@ -373,7 +408,7 @@ fn work(gathered: &Gathered, shown: &[Seq], chars: usize, lines: &mut Vec<Line>)
     }
     if !read.is_empty() {
         let read: Vec<String> = read.into_iter().map(|(path, _)| below(path)).collect();
-        add(Section::Read, 17, read.join(", "));
+        add(Section::Read, 50, read.join(", "));
     }
     let mut seen = BTreeSet::new();
     let searches = gathered.searches.iter().rev();
@@ -383,7 +418,7 @@ fn work(gathered: &Gathered, shown: &[Seq], chars: usize, lines: &mut Vec<Line>)
         .map(|pattern| clip(pattern, chars / 4))
         .collect();
     if !searches.is_empty() {
-        add(Section::Searches, 16, searches.join(" · "));
+        add(Section::Searches, 60, searches.join(" · "));
     }
     let failing = failing(&items).into_iter();
     for (n, item) in failing.take(FAILING).enumerate() {

@@ -20,6 +20,8 @@ const PROGRAM_BLOCKS: [&str; 8] = [
 ];
 /// Names of the tags around a program's words that only tell the model how to read or to behave.
 const REMINDERS: [&str; 2] = ["system-reminder", "local-command-caveat"];
+/// First words of the line that Claude Code wrote behind a notification of a task that ended.
+const BEHIND_NOTIFICATION: &str = "Read the output file to retrieve the result: ";
 /// First words of the message in which Codex shows the instructions of a project.
 const AGENTS_FILE: &str = "# AGENTS.md instructions for ";
 /// First words of the messages in which Codex shows a project's rules, a skill, or a command that the user ran.
@@ -129,6 +131,7 @@ pub(super) fn typed_and_injected(text: &str) -> (Cow<'_, str>, Vec<String>) {
             None => ("", tail.len()),
         };
         let content = content.trim();
+        let end = end + behind(tail.get(end..).unwrap_or(""));
         match name {
             "command-name" | "command-args" if !content.is_empty() => {
                 typed.push_str(content);
@@ -153,6 +156,15 @@ pub(super) fn typed_and_injected(text: &str) -> (Cow<'_, str>, Vec<String>) {
     }
     typed.push_str(rest);
     (Cow::Owned(typed), injected)
+}
+
+/// Returns the length of the line at the start of a text that belongs to the block before it.
+fn behind(text: &str) -> usize {
+    let line = text.trim_start();
+    if !line.starts_with(BEHIND_NOTIFICATION) {
+        return 0;
+    }
+    text.len() - line.len() + line.find('\n').unwrap_or(line.len())
 }
 
 /// Returns a text without the reminders before and behind it.
@@ -208,6 +220,15 @@ mod tests {
         let (typed, injected) = typed_and_injected("a <system-reminder> open");
         assert_eq!((&*typed, &*injected[0]), ("a \n", "<system-reminder> open"));
         assert_eq!(typed_and_injected("1 < 2").0, "1 < 2");
+    }
+
+    #[test]
+    fn the_line_behind_a_notification_is_a_programs() {
+        let block = "<task-notification>\n<task-id>b6</task-id>\n</task-notification>\n\
+                     Read the output file to retrieve the result: /tmp/b6.output";
+        let text = format!("{block}\nGo on.");
+        let (typed, injected) = typed_and_injected(&text);
+        assert_eq!((typed.trim(), injected), ("Go on.", vec![block.to_owned()]));
     }
 
     #[test]

@@ -34,6 +34,9 @@ const DECISIONS: usize = 64;
 const INSTRUCTED: usize = 4;
 /// Maximum number of lines that are kept of a first request, of instructions, and of a failure's output.
 const LINES: usize = 64;
+/// Number of lines that are kept of the start and of the end of a long text of the user.
+const BEGINS: usize = 4;
+const ENDS: usize = 8;
 /// Maximum number of changed files, and of other files, that are kept.
 const CHANGED: usize = 512;
 const OTHERS: usize = 32;
@@ -119,7 +122,10 @@ impl KeptState {
             let is_last_reply = ends_with_reply && item.range.first == newest;
             item.detail.clear();
             if Some(at) == goal {
-                item.lines.truncate(LINES);
+                match item.is_pasted() {
+                    true => leave_ends(&mut item),
+                    false => item.lines.truncate(LINES),
+                }
                 kept.push(item);
             } else if (is_last_reply && item.kind == Kind::Reply) || limits.keep(&mut item) {
                 kept.push(item);
@@ -150,6 +156,7 @@ struct Limits {
     /// Position of the oldest message of the user that stays whole.
     oldest_whole: Option<Seq>,
     asked: usize,
+    pasted: usize,
     conclusions: usize,
     decisions: usize,
     tasks: usize,
@@ -166,7 +173,11 @@ impl Limits {
                 item.lines.truncate(LINES);
                 self.keep_user(item)
             }
-            Kind::User if item.weight < TYPED => false,
+            Kind::User if item.weight < TYPED => {
+                leave_ends(item);
+                self.pasted += usize::from(item.is_pasted());
+                item.is_pasted() && self.pasted <= REQUESTS
+            }
             Kind::User => {
                 self.asked += usize::from(asks(item));
                 if self.users < WHOLE {
@@ -265,6 +276,13 @@ fn stretch(entries: &[&LogEntry]) -> Option<usize> {
         is_result = has_result;
     }
     None
+}
+
+/// Leaves out the middle of a user's long text. What to do about it stands before or behind it.
+fn leave_ends(item: &mut Item) {
+    if let Some(end) = item.lines.len().checked_sub(ENDS) {
+        item.lines.drain(BEGINS.min(end)..end);
+    }
 }
 
 /// Keeps the last `most` different texts, in order.
