@@ -1,6 +1,8 @@
 //! Assembling a session's contexts.
 
-use context_assembler::{AssemblyInput, AssemblyPolicy, Budget, Context, Item, Preamble, assemble};
+use context_assembler::{
+    AssemblyInput, AssemblyPolicy, Budget, Context, Form, Item, Preamble, assemble,
+};
 use handoff_compactor::FileLedger;
 use memory_model::Accounting as _;
 use memory_store::Snapshot;
@@ -101,7 +103,7 @@ impl Session {
         let is_cut = snapshot.log_tokens > context.receipt.limit;
         let is_estimated = budget.safety_factor().is_none()
             && scaled.safety_factor() == Some(estimator.safety_factor());
-        let is_live = policy.steps > 0 || policy.whole_tail.is_some();
+        let is_live = policy.form.is_live() || policy.whole_tail.is_some();
         if is_live || !is_cut || !is_estimated {
             return Ok(context);
         }
@@ -136,7 +138,7 @@ impl Session {
             _ => None,
         };
         let may_unfold = policy.whole_tail.is_none() && !view.as_ref().is_some_and(is_handed_over);
-        let whole = match may_unfold && policy.steps > 0 {
+        let whole = match may_unfold && policy.form.is_live() {
             true => self.whole_log(snapshot, &request, (room, most)).await?,
             false => None,
         };
@@ -144,12 +146,12 @@ impl Session {
             Some(input) => input,
             None => read_view(store, snapshot, limits).await?,
         };
-        if may_unfold && policy.steps == 0 {
+        if may_unfold && policy.form == Form::Once {
             unfold(store, snapshot, limits.unfolded_tokens, &mut input).await?;
             fill(store, snapshot, (room, most), &mut input).await?;
         }
         // Between two turns of a live session no request is running, and the beginning of the context stays unchanged.
-        if policy.steps == 0 || request.reply.is_none() {
+        if policy.form == Form::Once || request.reply.is_none() {
             input.requested = request.messages;
         }
         quote(store, snapshot, &mut input).await?;

@@ -133,7 +133,7 @@ pub mod compaction {
 pub mod context {
     pub use context_assembler::{
         AssemblyPolicy, ContextAccounting, ContextMessage, Degradation, DegradationStep, Dropped,
-        MessageOrigin, MovedResult, Receipt, RenamedCall, ShortenedSummary, render_text,
+        Form, MessageOrigin, MovedResult, Receipt, RenamedCall, ShortenedSummary, render_text,
     };
 
     pub use retrieval_tools::IdentityFiles;

@@ -1,6 +1,6 @@
 //! The state of a conversation in a context, and marks at sentences that later messages replace.
 
-use context_assembler::{AssemblyInput, AssemblyPolicy, Item, Remark};
+use context_assembler::{AssemblyInput, AssemblyPolicy, Form, Item, Remark};
 use extractive_summarizer::{Overtaken, Source, overtaken};
 use memory_model::conventions::AgentConventions;
 use memory_model::{Accounting, LogEntry, Seq};
@@ -55,7 +55,7 @@ impl Session {
         let conventions = &*self.memory().inner.conventions;
         let estimator = self.accounting().estimator();
         if snapshot.log_tokens <= room {
-            if policy.steps == 0 {
+            if policy.form == Form::Once {
                 // The context shows the whole log in any case.
                 let mut left = room - snapshot.log_tokens;
                 let mut remarks = remarks(input, conventions);
@@ -71,7 +71,7 @@ impl Session {
             Item::Summary(summary) => Some(summary.range.last),
             _ => None,
         });
-        if policy.steps > 0 {
+        if policy.form.is_live() {
             if let Some(summarized) = summarized.filter(|_| most >= LEAST) {
                 input.state = self.live_state(snapshot, summarized, most).await?;
             }

@@ -44,9 +44,9 @@ impl SummaryCosts {
         rest.max(self.least(room))
     }
 
-    /// Returns the number of tokens for the summaries in a context without steps. `others` is the cost of the messages
-    /// that are not summarized. The summaries get the rest of the room, but at least a fixed part of the room, and what
-    /// those without ranks need to be whole.
+    /// Returns the number of tokens for the summaries in a context that is used once. `others` is the cost of the
+    /// messages that are not summarized. The summaries get the rest of the room, but at least a fixed part of the room,
+    /// and what those without ranks need to be whole.
     pub(crate) fn filling(self, others: u64, room: u64) -> u64 {
         let left = room.saturating_sub(others);
         self.whole

@@ -129,7 +129,8 @@ fn assemble_within(
     };
     let acknowledge = policy.acknowledge_summaries;
     let mut blocks = blocks(input, acknowledge, accounting, &mut receipt);
-    receipt.media_left_out = limit_media(&mut blocks, media, policy.steps > 0, accounting);
+    let is_live = policy.form.is_live();
+    receipt.media_left_out = limit_media(&mut blocks, media, is_live, accounting);
     let mut messages = preamble.messages(accounting);
     for message in &messages {
         match message.source {

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use crate::blocks::Block;
 use crate::context::ContextMessage;
-use crate::policy::step_size;
+use crate::policy::Form;
 
 /// Minimum size of the shown part of a group of messages if the rest of the group is dropped, in tokens. A smaller part
 /// is dropped too.
@@ -94,7 +94,7 @@ pub(crate) struct Cut {
 /// The size of steps is measured in the costs that the view records, so that the steps are the same in every assembly.
 /// Rendered costs decide which blocks fit. If rendering adds so much that more than a step of the room would stay
 /// unused, the step is halved until less is unused. With a step of one token, only blocks that do not fit are dropped.
-pub(crate) fn cut(others: &[Other<'_, '_>], newest: usize, room: u64, steps: u64) -> Cut {
+pub(crate) fn cut(others: &[Other<'_, '_>], newest: usize, room: u64, form: Form) -> Cut {
     let after = tokens_from(others);
     let from = |place: usize| after.get(place).copied().unwrap_or(0);
     // Index of the first block of the longest end of the list that fits. Unread blocks never fit.
@@ -110,7 +110,7 @@ pub(crate) fn cut(others: &[Other<'_, '_>], newest: usize, room: u64, steps: u64
     let least = over
         .end()
         .saturating_sub(unused.min(over.block.cost.saturating_sub(1)));
-    let step = step_size(room, steps);
+    let step = form.step_size(room);
     let mut size = step;
     loop {
         let drop = least.div_ceil(size).saturating_mul(size);

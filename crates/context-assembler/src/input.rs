@@ -29,8 +29,8 @@ pub enum Item {
 pub struct AssemblyInput {
     /// Cost of the whole view (the compacted form of the log), in tokens.
     pub view_tokens: u64,
-    /// Summaries from which summaries of the items were made, and from which these were made. A context without steps
-    /// shows all children of a summary in its place if each of them fits whole.
+    /// Summaries from which summaries of the items were made, and from which these were made. A context that is used
+    /// once shows all children of a summary in its place if each of them fits whole.
     pub below: Vec<Summary>,
     /// Items of the view (the compacted log), in order and without gaps, from the first position of the log to the
     /// last.

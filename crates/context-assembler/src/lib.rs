@@ -37,7 +37,7 @@ pub use forms::is_ranked;
 pub use input::{AssemblyInput, Item, Remark};
 pub use marks::render_identity;
 pub use messages::{assemble_messages, assemble_messages_with};
-pub use policy::{AssemblyPolicy, Budget, InputLimits};
+pub use policy::{AssemblyPolicy, Budget, Form, InputLimits};
 pub use preamble::Preamble;
 pub use render::{
     SUMMARY_RENDERING, message_pointer, render_summary, render_text, render_text_without_tokens,

@@ -27,14 +27,15 @@ impl MediaLimits {
     }
 }
 
-/// Replaces each of the oldest pictures and files that exceed the limits by a remark. Returns their number.
+/// Replaces each of the oldest pictures and files that exceed the limits by a remark. Returns their number. In a context
+/// of a live session, pictures are replaced in steps.
 pub(crate) fn limit_media(
     blocks: &mut [Block<'_>],
     mut limits: MediaLimits,
-    has_steps: bool,
+    is_live: bool,
     accounting: &dyn Accounting,
 ) -> usize {
-    if has_steps {
+    if is_live {
         let messages = blocks.iter().flat_map(|block| &block.fitted.messages);
         let mut shown = 0;
         for part in messages.flat_map(|message| &message.parts) {

@@ -1,6 +1,8 @@
 //! Settings of an assembly: the budget and the policy.
 
-use serde::{Deserialize, Serialize};
+use std::num::NonZeroU64;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use token_estimate::SafetyFactor;
 
 /// Maximum cost of a context, with optional limits on its pictures and bytes.
@@ -113,14 +115,65 @@ impl From<u64> for Budget {
     }
 }
 
+/// How a context is used: alone, or as one of the contexts of a live session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Form {
+    /// The context is used alone and only once, for example by a person or at the start of another agent. It shows as
+    /// much as fits, because no later context shares its beginning.
+    Once,
+    /// The context is one of many contexts of a live session. If a view costs too much, content is removed in whole
+    /// steps, so that the beginning of the context rarely changes and a provider's prompt cache stays valid.
+    Live {
+        /// Number of steps into which a budget is divided. With 4, a quarter of the budget is removed at a time. A step
+        /// is at least one token.
+        steps: NonZeroU64,
+    },
+}
+
+impl Form {
+    /// Returns whether the context belongs to a live session, so that it changes only in steps.
+    pub fn is_live(self) -> bool {
+        matches!(self, Self::Live { .. })
+    }
+
+    /// Returns the size of a step, in tokens. It is 1 for a context that is used once.
+    pub(crate) fn step_size(self, room: u64) -> u64 {
+        match self {
+            Self::Once => 1,
+            Self::Live { steps } => (room / steps).max(1),
+        }
+    }
+}
+
+/// Writes a form as its number of steps. It is 0 for a context that is used once.
+fn write_form<S: Serializer>(form: &Form, to: S) -> Result<S::Ok, S::Error> {
+    let steps = match form {
+        Form::Once => 0,
+        Form::Live { steps } => steps.get(),
+    };
+    to.serialize_u64(steps)
+}
+
+fn read_form<'de, D: Deserializer<'de>>(from: D) -> Result<Form, D::Error> {
+    let steps = NonZeroU64::new(u64::deserialize(from)?);
+    Ok(steps.map_or(Form::Once, |steps| Form::Live { steps }))
+}
+
+/// Default number of steps.
+const STEPS: NonZeroU64 = NonZeroU64::new(4).unwrap();
+
 /// Rules for the selection of a view's content for a context.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct AssemblyPolicy {
-    /// Number of steps into which a budget is divided. If a view costs too much, content is removed in whole steps, so
-    /// that the beginning of the context rarely changes and a provider's prompt cache stays valid. Default 4: a quarter
-    /// of the budget is removed at a time. With 0 there are no steps, and a context shows as much as fits.
-    pub steps: u64,
+    /// How the context is used. Default [`Live`](Form::Live) with 4 steps. In serialized policies it is the number
+    /// `steps`, with 0 for [`Once`](Form::Once).
+    #[serde(
+        rename = "steps",
+        serialize_with = "write_form",
+        deserialize_with = "read_form"
+    )]
+    pub form: Form,
     /// Number of last messages that are always included whole, even if they exceed the budget. Earlier messages and
     /// summaries are then included whole if they fit, latest first. With `None`, the default, the budget is never
     /// exceeded, and content is shortened before it is left out.
@@ -134,7 +187,7 @@ pub struct AssemblyPolicy {
 impl Default for AssemblyPolicy {
     fn default() -> Self {
         Self {
-            steps: 4,
+            form: Form::Live { steps: STEPS },
             whole_tail: None,
             acknowledge_summaries: false,
         }
@@ -143,10 +196,10 @@ impl Default for AssemblyPolicy {
 
 impl AssemblyPolicy {
     /// Returns the policy for a context that is used only once, such as a context for a person or for the start of
-    /// another agent. It has no steps and shows as much as fits, because no later context shares its beginning.
+    /// another agent. See [`Form::Once`].
     pub fn once() -> Self {
         Self {
-            steps: 0,
+            form: Form::Once,
             ..Self::default()
         }
     }
@@ -158,7 +211,7 @@ pub struct InputLimits {
     /// Maximum number of needed summaries, counted from the latest one.
     pub summaries: u64,
     /// Total cost of summaries, in tokens, up to which a summary of summaries should be replaced by the summaries from
-    /// which it was made. 0 if the policy has steps, so that the beginning of the context stays the same.
+    /// which it was made. 0 in a live session, so that the beginning of the context stays the same.
     pub unfolded_tokens: u64,
     /// Cost of the needed messages without a summary, in tokens, counted back from the latest message. The group of
     /// messages in which this cost is reached is needed as a whole.
@@ -192,14 +245,14 @@ impl AssemblyPolicy {
         let room = budget.limit().saturating_sub(fixed);
         // Steps are counted from the beginning of the view. One step more than fits is needed, because rendering joins
         // the messages of a response, which then cost less than recorded.
-        let step = step_size(room, self.steps);
+        let step = self.form.step_size(room);
         let steps = view_tokens.saturating_sub(room).div_ceil(step);
         let unneeded = steps.saturating_sub(1).saturating_mul(step);
         InputLimits {
             summaries: room / LEAST_HEADLINE + 1,
-            unfolded_tokens: match self.steps {
-                0 => filled_part(room),
-                _ => 0,
+            unfolded_tokens: match self.form {
+                Form::Once => filled_part(room),
+                Form::Live { .. } => 0,
             },
             message_tokens: view_tokens
                 .saturating_sub(unneeded)
@@ -209,12 +262,12 @@ impl AssemblyPolicy {
     }
 }
 
-/// Limits on the cost of the summaries in a context without steps, if messages fill the rest of the room. Each limit is
-/// a number of sixteenths of the room, plus a number of tokens. The smallest one applies, so a small room is mostly for
+/// Limits on the cost of the summaries in a context that is used once, if messages fill the rest of the room. Each limit
+/// is a number of sixteenths of the room, plus a number of tokens. The smallest one applies, so a small room is mostly for
 /// summaries and a large one for messages.
 const FILLED: [(u64, u64); 3] = [(15, 0), (11, 250), (5, 1_500)];
 
-/// Returns the number of tokens for the summaries in a context without steps, if messages fill the rest of the room.
+/// Returns the number of tokens for the summaries in a context that is used once, if messages fill the rest of the room.
 pub(crate) fn filled_part(room: u64) -> u64 {
     let parts = FILLED.map(|(sixteenths, tokens)| room / 16 * sixteenths + tokens);
     parts.into_iter().min().unwrap_or(0)
@@ -229,9 +282,4 @@ pub(crate) const ABOVE_EVERY_FLOOR: u64 = 1_000;
 /// Returns the maximum cost of a single group of messages if other messages need the rest of the room, in tokens.
 pub(crate) fn large_share(room: u64) -> u64 {
     (room / LARGE_SHARE).max(ABOVE_EVERY_FLOOR)
-}
-
-/// Returns the size of a step, in tokens.
-pub(crate) fn step_size(room: u64, steps: u64) -> u64 {
-    room.checked_div(steps).unwrap_or(1).max(1)
 }

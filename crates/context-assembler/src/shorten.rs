@@ -12,7 +12,7 @@ use crate::context::{ContextMessage, DegradationStep, Receipt};
 use crate::degrade::{degrade, is_mostly_text, total};
 use crate::digest::digests;
 use crate::media::limit_media_tokens;
-use crate::policy::{ABOVE_EVERY_FLOOR, AssemblyPolicy, large_share, step_size};
+use crate::policy::{ABOVE_EVERY_FLOOR, AssemblyPolicy, Form, large_share};
 use crate::skeleton::{Run, Skeleton, SkeletonPiece};
 use crate::unfold::unfold;
 
@@ -28,7 +28,7 @@ const BESIDE_MEDIA: u64 = 1_500;
 /// Divisor for the maximum cost of the latest group of messages: half of the room.
 const NEWEST_SHARE: u64 = 2;
 
-/// Divisor for the minimum size of digests in a context without steps: a twentieth of the room.
+/// Divisor for the minimum size of digests in a context that is used once: a twentieth of the room.
 const DIGEST_SHARE: u64 = 20;
 
 /// Maximum number of times that the room for digests is reduced, because their messages have less text.
@@ -48,7 +48,7 @@ struct Shortening<'v, 'a> {
     /// Blocks (groups of messages) that are not summaries and not always shown whole, oldest first.
     others: Vec<Other<'v, 'a>>,
     room: u64,
-    steps: u64,
+    form: Form,
     /// Index of the latest group of messages; `None` if the view ends with a summary.
     newest: Option<usize>,
     /// Cost of the latest group of messages, in tokens.
@@ -61,8 +61,8 @@ struct Shortening<'v, 'a> {
 /// Chooses the blocks (summaries and groups of messages) of a context of at most `room` tokens.
 ///
 /// Summaries are shortened in steps, to the tokens of [`SummaryCosts::share`](crate::allotment::SummaryCosts::share).
-/// The oldest groups of messages are dropped in steps and replaced by digests. In a context without steps, summaries of
-/// the blocks are replaced by their children in `below`, if these fit whole.
+/// The oldest groups of messages are dropped in steps and replaced by digests. In a context that is used once, summaries
+/// of the blocks are replaced by their children in `below`, if these fit whole.
 pub(crate) fn shorten<'a>(
     blocks: &mut Vec<Block<'a>>,
     below: &'a [Summary],
@@ -71,7 +71,7 @@ pub(crate) fn shorten<'a>(
     accounting: &dyn Accounting,
     receipt: &mut Receipt,
 ) -> Vec<Choice> {
-    let steps = policy.steps;
+    let form = policy.form;
     let Some(latest) = newest(blocks) else {
         return Vec::new();
     };
@@ -79,14 +79,14 @@ pub(crate) fn shorten<'a>(
         .iter()
         .map(|block| block.tokens)
         .fold(0, u64::saturating_add);
-    let may_unfold = steps == 0 && !below.is_empty();
+    let may_unfold = form == Form::Once && !below.is_empty();
     if sum <= room && !blocks.iter().any(Block::is_unread) && !may_unfold {
         return (0..blocks.len()).map(Choice::whole).collect();
     }
     let mut most = (room / MEDIA_SHARE.1 * MEDIA_SHARE.0).min(room.saturating_sub(BESIDE_MEDIA));
     loop {
         let media = cap_requests(blocks, (room, most), sum, accounting);
-        limit_large(blocks, latest, (room, media), steps, accounting);
+        limit_large(blocks, latest, (room, media), form, accounting);
         if media == 0 || is_enough(blocks, latest, room, accounting) {
             break;
         }
@@ -105,7 +105,7 @@ pub(crate) fn shorten<'a>(
             return (0..blocks.len()).map(Choice::whole).collect();
         }
     }
-    let mut choices = Shortening::new(blocks, room, steps, accounting).choices(receipt);
+    let mut choices = Shortening::new(blocks, room, form, accounting).choices(receipt);
     choices.sort_by_key(|choice| choice.blocks.start);
     choices
 }
@@ -162,7 +162,7 @@ fn limit_large(
     blocks: &mut [Block<'_>],
     newest: usize,
     whole: (u64, u64),
-    steps: u64,
+    form: Form,
     accounting: &dyn Accounting,
 ) {
     let room = whole.0.saturating_sub(whole.1);
@@ -193,7 +193,7 @@ fn limit_large(
     }
     // Limits change in steps, so that the beginning of the context stays the same while messages are appended.
     let even = even_share(large.iter().map(|(_, tokens)| *tokens).collect(), left);
-    let even = even - even % step_size(room, steps);
+    let even = even - even % form.step_size(room);
     large.into_iter().for_each(|(index, _)| limit(index, even));
 }
 
@@ -242,7 +242,7 @@ fn others<'v, 'a>(blocks: &'v [Block<'a>], skeleton: &Skeleton<'a>) -> Vec<Other
 }
 
 impl<'v, 'a> Shortening<'v, 'a> {
-    fn new(blocks: &'v [Block<'a>], room: u64, steps: u64, accounting: &'v dyn Accounting) -> Self {
+    fn new(blocks: &'v [Block<'a>], room: u64, form: Form, accounting: &'v dyn Accounting) -> Self {
         let group = newest(blocks)
             .and_then(|newest| Some((newest, blocks.get(newest).filter(|it| !it.is_summary())?)));
         let newest_tokens = group.map_or(0, |(_, block)| block.shown_tokens());
@@ -256,15 +256,15 @@ impl<'v, 'a> Shortening<'v, 'a> {
             skeleton,
             blocks,
             room,
-            steps,
+            form,
             newest,
             newest_tokens,
             accounting,
         }
     }
 
-    /// Returns the room that the latest group of messages and the smallest digests leave in a context without steps, in
-    /// tokens.
+    /// Returns the room that the latest group of messages and the smallest digests leave in a context that is used once,
+    /// in tokens.
     fn beside_newest(&self) -> u64 {
         let digests = match self.pointers {
             0 => 0,
@@ -289,9 +289,9 @@ impl<'v, 'a> Shortening<'v, 'a> {
             complete &= !block.is_unread();
         }
         let others = stored.max(rendered);
-        let share = match self.steps {
-            0 => self.filling(rendered),
-            _ => costs.share(others, room, step_size(room, self.steps)),
+        let share = match self.form {
+            Form::Once => self.filling(rendered),
+            Form::Live { .. } => costs.share(others, room, self.form.step_size(room)),
         };
         let left =
             |share: u64, needed: u64| room.checked_sub(share).is_some_and(|left| needed <= left);
@@ -302,8 +302,8 @@ impl<'v, 'a> Shortening<'v, 'a> {
             return choices;
         }
         let with_pointers = self.newest_tokens.saturating_add(self.pointers);
-        // Without steps, messages that fit need no pointers.
-        let fits = self.steps == 0 && self.fits_with_messages(share);
+        // In a context that is used once, messages that fit need no pointers.
+        let fits = self.form == Form::Once && self.fits_with_messages(share);
         if fits || left(share, with_pointers) {
             return self.with_others(share, receipt);
         }
@@ -319,8 +319,8 @@ impl<'v, 'a> Shortening<'v, 'a> {
         self.with_newest_pieces(most.unwrap_or(all.min(room / 2)), receipt)
     }
 
-    /// Returns the number of tokens for the summaries in a context without steps. It is smaller if the messages between
-    /// the summaries and the latest group of messages need a digest (a short text in their place).
+    /// Returns the number of tokens for the summaries in a context that is used once. It is smaller if the messages
+    /// between the summaries and the latest group of messages need a digest (a short text in their place).
     fn filling(&self, others: u64) -> u64 {
         let share = self.costs.filling(others, self.room);
         let is_only_newest = self.pointers == 0 && !self.has_written;
@@ -338,12 +338,12 @@ impl<'v, 'a> Shortening<'v, 'a> {
         // Room for digests. It is reduced if the dropped messages have less text.
         let mut reserve = match self.pointers {
             0 => 0,
-            // In a context with steps, messages that fit may be dropped with those that do not.
-            pointers if self.fits_with_messages(share) => match self.steps {
-                0 => 0,
-                _ => pointers,
+            // In a live session, messages that fit may be dropped with those that do not.
+            pointers if self.fits_with_messages(share) => match self.form {
+                Form::Once => 0,
+                Form::Live { .. } => pointers,
             },
-            pointers if self.steps == 0 => {
+            pointers if self.form == Form::Once => {
                 let left = room.saturating_sub(self.newest_tokens);
                 pointers.max((self.room / DIGEST_SHARE).max(room / 8).min(left))
             }
@@ -361,7 +361,7 @@ impl<'v, 'a> Shortening<'v, 'a> {
                 &self.others,
                 newest,
                 room.saturating_sub(reserve),
-                self.steps,
+                self.form,
             );
             let kept = cut.partial.map_or(cut.first, |(place, _)| place);
             let stretches = self.stretches(index_at(kept).unwrap_or(self.blocks.len()));
@@ -376,7 +376,7 @@ impl<'v, 'a> Shortening<'v, 'a> {
         let stepped = self.costs.whole.saturating_sub(share);
         receipt.stepped_tokens = stepped.saturating_add(cut.drop);
         let mut left = 0;
-        if self.steps == 0 {
+        if self.form == Form::Once {
             let whole = self.others.iter().skip(cut.first);
             let whole: u64 = whole.map(|other| other.block.shown_tokens()).sum();
             let messages = whole + cut.partial.map_or(0, |(_, limit)| limit);
@@ -388,7 +388,7 @@ impl<'v, 'a> Shortening<'v, 'a> {
             true => share,
             false => share + left,
         });
-        if self.steps == 0 || self.has_written {
+        if self.form == Form::Once || self.has_written {
             let unused = (share + left).saturating_sub(self.cost(&choices));
             if unused > 0 {
                 let limit = total(&digested).saturating_add(unused);

@@ -1,9 +1,12 @@
 //! Every real transcript, from the import to a context, and back to the original words.
 
+use std::num::NonZeroU64;
 use std::path::{Path, PathBuf};
 
 use agent_memory::{
-    Budget, Memory, Mode, Session, SessionKey, compaction::StopReason, context::AssemblyPolicy,
+    Budget, Memory, Mode, Session, SessionKey,
+    compaction::StopReason,
+    context::{AssemblyPolicy, Form},
 };
 use message_formats::{ReadOptions, Transcript, read};
 use outside_checks::raw_check;
@@ -192,8 +195,9 @@ async fn contexts(session: &Session, log: &[memory_model::LogEntry]) -> Result<(
             .map_err(|error| format!("at {budget}: {error}"))?;
 
         for steps in [1, 9] {
+            let steps = NonZeroU64::new(steps).unwrap();
             let policy = AssemblyPolicy {
-                steps,
+                form: Form::Live { steps },
                 ..AssemblyPolicy::default()
             };
             let context = session

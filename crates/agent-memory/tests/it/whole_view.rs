@@ -1,10 +1,11 @@
 //! Contexts of fully compacted transcripts cover the whole log, for every budget.
 
 use std::collections::BTreeSet;
+use std::num::NonZeroU64;
 
 use agent_memory::{
     Budget, Context, Memory, Mode, Part, Role, Seq, SeqRange, Session,
-    context::{AssemblyPolicy, MessageOrigin},
+    context::{AssemblyPolicy, Form, MessageOrigin},
     model::{LogEntry, Span, SpanBody, Summary, SummaryId},
 };
 use memory_model::{Accounting, EntryKind};
@@ -206,10 +207,12 @@ async fn contexts_of_compacted_transcripts_cover_the_whole_log() {
     assert!(failures.is_empty(), "{}", failures.join("\n"));
 }
 
-/// Returns descriptions of content that a larger budget shows less of, in contexts without steps.
+/// Returns descriptions of content that a larger budget shows less of, in contexts with steps of one token.
 async fn shrinking(compacted: &Compacted) -> Vec<String> {
     let policy = AssemblyPolicy {
-        steps: u64::MAX,
+        form: Form::Live {
+            steps: NonZeroU64::MAX,
+        },
         ..AssemblyPolicy::default()
     };
     let mut failures = Vec::new();

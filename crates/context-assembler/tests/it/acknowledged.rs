@@ -6,7 +6,7 @@ use context_assembler::{
 use memory_model::{Part, Role};
 use proptest::prelude::*;
 
-use crate::laws::{counted, needed, paired};
+use crate::laws::{counted, in_steps, needed, paired};
 use crate::script::{PRESETS, accounting, event, input, log, messages, shown};
 
 fn is_summary(message: &ContextMessage) -> bool {
@@ -45,14 +45,14 @@ proptest! {
     fn the_assistant_acknowledges_each_summary_within_the_budget(
         events in prop::collection::vec(event(), 0..30),
         stretches in prop::collection::vec((1_usize..8, shown()), 0..6),
-        steps in prop::sample::select(vec![0_u64, 1, 4]),
+        policy in prop::sample::select(vec![AssemblyPolicy::once(), in_steps(1), in_steps(4)]),
         any in 1_u64..3_000,
     ) {
         for preset in PRESETS {
             let accounting = accounting(preset);
             let entries = log(messages(&events), &accounting);
             let input = input(&entries, &stretches, &accounting);
-            let policy = AssemblyPolicy { steps, acknowledge_summaries: true, ..AssemblyPolicy::default() };
+            let policy = AssemblyPolicy { acknowledge_summaries: true, ..policy.clone() };
             let run = |budget, policy: &AssemblyPolicy| {
                 assemble(&input, &Preamble::default(), Budget::tokens(budget), policy, &accounting)
             };

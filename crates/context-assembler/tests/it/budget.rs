@@ -37,6 +37,24 @@ fn a_budget_survives_serde_whole() {
 }
 
 #[test]
+fn the_form_of_a_policy_is_a_number_in_json() {
+    for (policy, steps) in [
+        (AssemblyPolicy::once(), 0),
+        (AssemblyPolicy::default(), 4),
+        (crate::laws::in_steps(u64::MAX), u64::MAX),
+    ] {
+        let json = serde_json::to_string(&policy).unwrap();
+        let rest = r#""whole_tail":null,"acknowledge_summaries":false}"#;
+        assert_eq!(json, format!(r#"{{"steps":{steps},{rest}"#));
+        let back: AssemblyPolicy = serde_json::from_str(&json).unwrap();
+        assert_eq!(back, policy);
+    }
+    let back: AssemblyPolicy = serde_json::from_str("{}").unwrap();
+    assert_eq!(back, AssemblyPolicy::default());
+    serde_json::from_str::<AssemblyPolicy>(r#"{"form":4}"#).unwrap_err();
+}
+
+#[test]
 fn a_factor_that_is_set_stays() {
     let accounting = crate::script::accounting(HeuristicEstimator::Bytes4);
     let limit = |budget: Budget| {

@@ -10,7 +10,7 @@ use memory_model::{Accounting, EntryKind, LogEntry, Part, Role, Seq, SeqRange, S
 use proptest::prelude::*;
 use turn_map::atoms;
 
-use crate::laws::{counted, paired};
+use crate::laws::{counted, in_steps, paired};
 use crate::script::{Event, PRESETS, Shown, accounting, event, input, log, messages};
 
 /// Returns the lines of a summary, each with the number of the shortest form that contains it.
@@ -367,14 +367,14 @@ proptest! {
         }
     }
 
-    /// Without steps, a larger budget removes no content.
+    /// With steps of one token, a larger budget removes no content.
     #[test]
     fn a_larger_budget_says_no_less((events, stretches) in view()) {
         for preset in PRESETS {
             let accounting = accounting(preset);
             let entries = log(messages(&events), &accounting);
             let input = input(&entries, &stretches, &accounting);
-            let policy = AssemblyPolicy { steps: u64::MAX, ..AssemblyPolicy::default() };
+            let policy = in_steps(u64::MAX);
             let written = input.items.iter().any(|item| matches!(item, Item::Summary(summary) if !is_ranked(summary)));
             let mut before: Option<Context> = None;
             for budget in budgets(input.view_tokens) {
@@ -398,10 +398,7 @@ fn large_groups_leave_the_room_of_small_ones() {
     let users = words.map(|words| memory_model::Message::user("word ".repeat(words)));
     let entries = log(users.to_vec(), &accounting);
     let input = input(&entries, &[], &accounting);
-    let policy = AssemblyPolicy {
-        steps: u64::MAX,
-        ..AssemblyPolicy::default()
-    };
+    let policy = in_steps(u64::MAX);
     let contexts = (0..60).map(|step| {
         let budget = Budget::tokens(3_000 + 60 * step);
         assemble(&input, &Preamble::default(), budget, &policy, &accounting).unwrap()

@@ -1,10 +1,10 @@
 //! No single message takes the room of all others.
 
-use context_assembler::{AssemblyInput, Context, render_text};
+use context_assembler::{AssemblyInput, AssemblyPolicy, Context, render_text};
 use memory_model::{Message, Part, RawJson, ResultContent, Role};
 use token_estimate::HeuristicEstimator;
 
-use crate::laws::assembled;
+use crate::laws::{assembled, in_steps};
 use crate::script::{Shown, accounting, input, log};
 
 const BUDGET: u64 = 8_000;
@@ -47,15 +47,15 @@ fn tokens_of(context: &Context, text: &str) -> u64 {
 #[test]
 fn the_latest_result_leaves_half_of_the_room_to_others() {
     let view = view(read("big", 60_000).to_vec());
-    for steps in [0, 4] {
-        let context = assembled(&view, BUDGET, steps);
+    for policy in [AssemblyPolicy::once(), in_steps(4)] {
+        let context = assembled(&view, BUDGET, &policy);
         let text = render_text(&context.messages);
         let tokens = tokens_of(&context, "FIRST of big");
-        assert!((3_500..=4_000).contains(&tokens), "{steps}: {tokens}");
+        assert!((3_500..=4_000).contains(&tokens), "{policy:?}: {tokens}");
         assert_eq!(tokens, tokens_of(&context, "LAST of big"));
         assert!(text.contains("the middle is left out; expand message:202"));
-        assert!(text.contains("Module 99 parses."), "{steps}");
-        assert!(context.tokens > 7_000, "{steps}: {}", context.tokens);
+        assert!(text.contains("Module 99 parses."), "{policy:?}");
+        assert!(context.tokens > 7_000, "{policy:?}: {}", context.tokens);
     }
 }
 
@@ -66,9 +66,9 @@ fn a_large_piece_gets_the_remaining_room() {
     let alone = input(&entries, &[], &accounting);
     let two = [read("one", 60_000), read("two", 60_000)].concat();
     let two = input(&log(two, &accounting), &[], &accounting);
-    let context = assembled(&alone, BUDGET, 0);
+    let context = assembled(&alone, BUDGET, &AssemblyPolicy::once());
     assert!(context.tokens > 7_900, "{}", context.tokens);
-    let context = assembled(&two, BUDGET, 0);
+    let context = assembled(&two, BUDGET, &AssemblyPolicy::once());
     assert!(context.tokens > 7_900, "{}", context.tokens);
     let shares = ["FIRST of one", "FIRST of two"].map(|text| tokens_of(&context, text));
     assert!(shares.iter().all(|tokens| *tokens > 3_900), "{shares:?}");
@@ -81,10 +81,13 @@ fn an_older_large_piece_leaves_room_to_earlier_messages() {
         vec![Message::assistant("It is all there.")],
     ];
     let view = view(newest.concat());
-    for (steps, most) in [(0, 2_000), (4, 2_000)] {
-        let context = assembled(&view, BUDGET, steps);
+    for (policy, most) in [(AssemblyPolicy::once(), 2_000), (in_steps(4), 2_000)] {
+        let context = assembled(&view, BUDGET, &policy);
         let tokens = tokens_of(&context, "FIRST of big");
-        assert!((most * 3 / 4..=most).contains(&tokens), "{steps}: {tokens}");
+        assert!(
+            (most * 3 / 4..=most).contains(&tokens),
+            "{policy:?}: {tokens}"
+        );
         let text = render_text(&context.messages);
         assert!(text.contains("Module 99 parses.") && text.contains("LAST of big"));
     }
@@ -102,7 +105,7 @@ fn a_large_result_with_a_small_one_is_shown_from_both_ends() {
     let calls = Message::new(Role::Assistant, vec![call("big"), call("small")]);
     let small = Message::tool_result("small", "ok");
     let [_, big] = read("big", 60_000);
-    let context = assembled(&view(vec![calls, big, small]), BUDGET, 4);
+    let context = assembled(&view(vec![calls, big, small]), BUDGET, &in_steps(4));
     let tokens = tokens_of(&context, "FIRST of big");
     assert!((3_500..=4_000).contains(&tokens), "{tokens}");
     assert_eq!(tokens, tokens_of(&context, "LAST of big"));

@@ -1,8 +1,10 @@
 //! Properties of every context.
 
+use std::num::NonZeroU64;
+
 use context_assembler::{
     AssemblyInput, AssemblyPolicy, Budget, Context, Degradation, DegradationStep, Error, ErrorKind,
-    Item, MessageOrigin, Preamble, assemble,
+    Form, Item, MessageOrigin, Preamble, assemble,
 };
 use memory_model::{Accounting, EntryKind, LogEntry, Part, Role, Seq, SeqRange};
 use proptest::prelude::*;
@@ -15,15 +17,20 @@ use crate::script::{self, PRESETS, accounting, event, input, log, messages, show
 /// Numbers of steps to test.
 const STEPS: [u64; 3] = [4, 1, 9];
 
-/// Assembles a view at a budget, and checks the properties of every context.
-pub(crate) fn assembled(input: &AssemblyInput, budget: u64, steps: u64) -> Context {
-    let policy = AssemblyPolicy {
-        steps,
+/// Returns the policy of a live session's contexts that change in this number of steps.
+pub(crate) fn in_steps(steps: u64) -> AssemblyPolicy {
+    let steps = NonZeroU64::new(steps).unwrap();
+    AssemblyPolicy {
+        form: Form::Live { steps },
         ..AssemblyPolicy::default()
-    };
+    }
+}
+
+/// Assembles a view at a budget, and checks the properties of every context.
+pub(crate) fn assembled(input: &AssemblyInput, budget: u64, policy: &AssemblyPolicy) -> Context {
     let accounting = accounting(HeuristicEstimator::Bytes4);
     let budget = Budget::tokens(budget);
-    let context = assemble(input, &Preamble::default(), budget, &policy, &accounting).unwrap();
+    let context = assemble(input, &Preamble::default(), budget, policy, &accounting).unwrap();
     counted(&context, &accounting);
     paired(&context);
     assert!(context.tokens <= context.receipt.limit);
@@ -247,10 +254,7 @@ fn law(input: &AssemblyInput, accounting: &dyn Accounting, any: u64) {
         ..Preamble::default()
     };
     for of_budget in STEPS {
-        let policy = AssemblyPolicy {
-            steps: of_budget,
-            ..AssemblyPolicy::default()
-        };
+        let policy = in_steps(of_budget);
         let mut steps: Vec<(u64, Option<DegradationStep>)> = Vec::new();
         for budget in budgets(input.view_tokens, any) {
             let run = |budget| {
@@ -400,7 +404,7 @@ proptest! {
         let entries = log(messages(&users), &accounting);
         let whole = input(&entries, &[], &accounting);
         for steps in STEPS {
-            let policy = AssemblyPolicy { steps, ..AssemblyPolicy::default() };
+            let policy = in_steps(steps);
             let budget = Budget::tokens(budget);
             let limits = policy.input_limits(whole.view_tokens, 0, budget);
             let from = whole.view_tokens.saturating_sub(limits.message_tokens);

@@ -107,7 +107,7 @@ fn the_latest_pictures_stay() {
     assert_eq!((shown(&all).len(), all.receipt.media_left_out), (12, 0));
 }
 
-/// With steps, the beginning of contexts stays the same while pictures are added.
+/// In a live session, the beginning of contexts stays the same while pictures are added.
 #[test]
 fn pictures_go_in_steps() {
     let entries = entries();

@@ -7,7 +7,7 @@ use context_assembler::{
 use memory_model::{LogEntry, Message, RawJson, Seq};
 use token_estimate::HeuristicEstimator;
 
-use crate::laws::assembled;
+use crate::laws::{assembled, in_steps};
 use crate::script::{Shown, accounting, input, log};
 
 /// Position of the request.
@@ -65,12 +65,12 @@ fn a_request_is_verbatim_in_every_context() {
     let entries = entries(request);
     for raw in [8, 60, 180] {
         let view = view(&entries, raw);
-        for steps in [0, 1, 4] {
+        for policy in [AssemblyPolicy::once(), in_steps(1), in_steps(4)] {
             for budget in (1_000..9_000).step_by(250) {
-                let context = assembled(&view, budget, steps);
+                let context = assembled(&view, budget, &policy);
                 assert!(
                     is_shown(&context, request),
-                    "{raw} {steps} {budget}: {}",
+                    "{raw} {policy:?} {budget}: {}",
                     render_text(&context.messages)
                 );
             }
@@ -83,15 +83,12 @@ fn a_context_names_a_dropped_request_a_degraded_tail_and_a_shared_prefix() {
     let request = "Rename the parser, and nothing else. ".repeat(10);
     let entries = entries(&request);
     let view = view(&entries, 60);
-    let wide = assembled(&view, 8_000, 4);
+    let policy = in_steps(4);
+    let wide = assembled(&view, 8_000, &policy);
     assert_eq!(wide.dropped_request(), None);
     assert_eq!(wide.degraded_tail(), None);
     assert_eq!(wide.shared_prefix(&wide), wide.messages.len());
     let accounting = accounting(HeuristicEstimator::Bytes4);
-    let policy = AssemblyPolicy {
-        steps: 4,
-        ..AssemblyPolicy::default()
-    };
     let of = |budget| {
         let budget = Budget::tokens(budget);
         assemble(&view, &Preamble::default(), budget, &policy, &accounting).ok()
@@ -111,8 +108,8 @@ fn a_long_request_is_shown_from_both_ends_in_a_quarter_of_the_room() {
         "Something in between. ".repeat(1_000)
     );
     let view = view(&entries(&request), 60);
-    for steps in [0, 4] {
-        let context = assembled(&view, 4_000, steps);
+    for policy in [AssemblyPolicy::once(), in_steps(4)] {
+        let context = assembled(&view, 4_000, &policy);
         let mut messages = context.messages.iter();
         let origin = MessageOrigin::Quoted {
             first: REQUEST,
@@ -153,9 +150,9 @@ fn quoted_messages_are_omitted_first_and_without_a_remark() {
             .iter()
             .any(|message| quotes(&message.source))
     };
-    let all = assembled(&view, 40_000, 0);
+    let all = assembled(&view, 40_000, &AssemblyPolicy::once());
     assert!(shows(&all), "there is room for everything");
-    let some = assembled(&view, 3_000, 0);
+    let some = assembled(&view, 3_000, &AssemblyPolicy::once());
     assert!(!shows(&some));
     let receipt = &some.receipt;
     let told = |range: (Seq, Seq)| range.0 <= first && first <= range.1;
@@ -178,7 +175,7 @@ fn a_single_context_uses_its_room() {
     for raw in [60, 180] {
         let view = view(&entries("Go on."), raw);
         for budget in (2_000..8_000).step_by(500) {
-            let context = assembled(&view, budget, 0);
+            let context = assembled(&view, budget, &AssemblyPolicy::once());
             let receipt = &context.receipt;
             let room = receipt.limit - receipt.request_tokens;
             assert!(

@@ -12,7 +12,7 @@ use memory_model::{
 };
 use proptest::prelude::*;
 
-use crate::laws::{counted, paired};
+use crate::laws::{counted, in_steps, paired};
 use crate::script::{PRESETS, accounting, log};
 
 /// A written summary of a range, made from messages or from summaries.
@@ -327,7 +327,7 @@ proptest! {
         larger_budgets(&tree);
     }
 
-    /// In a context with steps the view's own summaries are shown, each whole or not at all.
+    /// In a context of a live session the view's own summaries are shown, each whole or not at all.
     #[test]
     fn a_live_context_shows_whole_summaries(tree in tree()) {
         live(&tree);
@@ -362,10 +362,7 @@ fn live(tree: &Tree) {
     let accounting = accounting(PRESETS[1]);
     let input = tree.input(&accounting);
     for steps in [4, u64::MAX] {
-        let policy = AssemblyPolicy {
-            steps,
-            ..AssemblyPolicy::default()
-        };
+        let policy = in_steps(steps);
         for budget in budgets() {
             let within = Budget::tokens(budget);
             let context = assemble(&input, &Preamble::default(), within, &policy, &accounting);
