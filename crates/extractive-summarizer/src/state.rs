@@ -408,7 +408,7 @@ fn work(gathered: &Gathered, shown: &[Seq], chars: usize, lines: &mut Vec<Line>)
     }
     if !read.is_empty() {
         let read: Vec<String> = read.into_iter().map(|(path, _)| below(path)).collect();
-        add(Section::Read, 50, read.join(", "));
+        add(Section::Read, 17, read.join(", "));
     }
     let mut seen = BTreeSet::new();
     let searches = gathered.searches.iter().rev();
@@ -418,7 +418,7 @@ fn work(gathered: &Gathered, shown: &[Seq], chars: usize, lines: &mut Vec<Line>)
         .map(|pattern| clip(pattern, chars / 4))
         .collect();
     if !searches.is_empty() {
-        add(Section::Searches, 60, searches.join(" · "));
+        add(Section::Searches, 24, searches.join(" · "));
     }
     let failing = failing(&items).into_iter();
     for (n, item) in failing.take(FAILING).enumerate() {
