@@ -211,10 +211,9 @@ pub(crate) fn lasting_lines(item: &Item) -> Vec<bool> {
     let mut lasts = vec![false; item.lines.len()];
     for one in read(0, item, Depth::Statements).sentences {
         let tells = || one.statements.iter().any(Statement::tells);
-        if one.leads || one.force >= Force::Rule || is_rule(&one) || tells() {
-            if let Some(line) = lasts.get_mut(one.line) {
-                *line = true;
-            }
+        let may_change = one.leads || one.force >= Force::Rule || is_rule(&one) || tells();
+        if let Some(line) = lasts.get_mut(one.line) {
+            *line |= may_change;
         }
     }
     lasts
