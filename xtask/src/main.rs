@@ -41,13 +41,13 @@ use mode::Mode;
 const USAGE: &str = "\
 usage: cargo xtask <task> [--check | --dry-run]
 
-  migrations new NAME    begin an empty migration; new postgres NAME: of PostgreSQL
+  migrations new NAME    begin an empty migration, once one is released; new postgres NAME: of PostgreSQL
   migrations diff NAME   draft the migration that leads to crates/store-sqlite/schema
   migrations list        number, name and whether it is released
   migrations check       numbers, checksums, schema source, generated files, of both databases
   migrations release     enter new migrations into migrations/lock: from then on they may not change
-  codegen                files generated from the schema: identifiers, list of migrations, docs/schema.md;
-                         and the hashes of the token estimator's coefficients
+  codegen                files generated from the schema: identifiers, list of migrations, docs/schema.md, and the initial
+                         migrations as long as none is released; and the hashes of the token estimator's coefficients
   fixtures               the conversations in fixtures/
   bench-retention --data DIR
                          retention of real transcripts by the extractive summarizer, compared with cuts

@@ -37,7 +37,8 @@ pub struct IndexSize {
 
 impl SessionIndex<'_> {
     /// Adds the messages and summaries that are not yet in the index, except for the last few: fewer than 16
-    /// messages, and at most one summary. A damaged index is first removed and then built again.
+    /// messages, and at most one summary. A damaged index is first removed and then built again. Also keeps the state of the
+    /// summarized messages beside it.
     ///
     /// Ingesting and compacting also extend the index, by a limited number of entries at a time. Call this method to
     /// complete it, for example in a database that was written without an index. Searches find everything without it,
@@ -48,7 +49,9 @@ impl SessionIndex<'_> {
     pub async fn update(&self) -> Result<IndexProgress> {
         let (store, id) = self.store();
         mend_index(store, id).await?;
-        Ok(extend_index(store, id, u64::MAX).await?)
+        let progress = extend_index(store, id, u64::MAX).await?;
+        self.0.keep_state().await?;
+        Ok(progress)
     }
 
     /// Removes the index and builds it again, for example after [`check`](Self::check) found damage.
@@ -57,7 +60,9 @@ impl SessionIndex<'_> {
     /// `Store` if the store fails.
     pub async fn rebuild(&self) -> Result<IndexProgress> {
         let (store, id) = self.store();
-        Ok(rebuild_index(store, id).await?)
+        let progress = rebuild_index(store, id).await?;
+        self.0.keep_state().await?;
+        Ok(progress)
     }
 
     /// Returns the number of segments and entries in the index.

@@ -1,7 +1,7 @@
 //! Separation of users' messages into rules and other sentences, and detection of sentences that a later one replaces.
 
 use std::borrow::Cow;
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use memory_model::Seq;
@@ -264,28 +264,50 @@ impl Numbered {
             is_short,
         })
     }
+}
 
-    /// Returns the last of some later sentences whose numbers change those of a sentence of the message with the index
+/// Later sentences with numbers. The sentences of later messages come first.
+#[derive(Default)]
+struct LaterNumbered {
+    all: Vec<Numbered>,
+    /// Indices of the sentences with each key, ascending.
+    by_key: HashMap<String, Vec<usize>>,
+}
+
+impl LaterNumbered {
+    fn extend(&mut self, own: Vec<Numbered>) {
+        for one in own {
+            for key in &one.keys {
+                let with_key = self.by_key.entry(key.clone()).or_default();
+                with_key.push(self.all.len());
+            }
+            self.all.push(one);
+        }
+    }
+
+    /// Returns the last of the sentences whose numbers change those of a sentence of the message with the index
     /// `message`, with the note about it. `is_short` says whether that message has few sentences.
-    fn changing<'l>(
-        later: &'l [Self],
+    fn changing(
+        &self,
         sentence: &Sentence,
         message: usize,
         is_short: bool,
-    ) -> Option<(&'l Self, Later)> {
+    ) -> Option<(&Numbered, Later)> {
         if !sentence.numbered.has_numbers() {
             return None;
         }
         let keys = sentence.numbered.keys();
-        // The sentences of later messages come first.
-        later.iter().find_map(|one| {
-            let is_next = one.place.0 == message + 1 && one.is_short && is_short;
-            if !is_next && one.keys.is_disjoint(&keys) {
-                return None;
-            }
+        let with_keys = keys.iter().filter_map(|key| self.by_key.get(key)).flatten();
+        let mut candidates: BTreeSet<usize> = with_keys.copied().collect();
+        // The sentences of the next message are the last ones.
+        let is_next = |one: &Numbered| one.place.0 == message + 1 && one.is_short && is_short;
+        let begin = self.all.iter().rposition(|one| !is_next(one));
+        candidates.extend(begin.map_or(0, |before| before + 1)..self.all.len());
+        let candidates = candidates.iter().filter_map(|at| self.all.get(*at));
+        candidates.into_iter().find_map(|one| {
             let (value, in_part) = match one.sentence.relation_to(&sentence.numbered) {
                 NumberedRelation::Changed { value, in_part } => (value, in_part),
-                NumberedRelation::ChangedIfNext { value } if is_next => (Some(value), false),
+                NumberedRelation::ChangedIfNext { value } if is_next(one) => (Some(value), false),
                 _ => return None,
             };
             let value = value.and_then(|range| one.text.get(range));
@@ -312,7 +334,7 @@ fn compare(told: &mut [Told]) -> Vec<Replaced> {
         force: Force,
     }
     let mut later: Vec<Stated> = Vec::new();
-    let mut numbered: Vec<Numbered> = Vec::new();
+    let mut numbered = LaterNumbered::default();
     let mut rules: BTreeSet<String> = BTreeSet::new();
     let mut said: BTreeSet<String> = BTreeSet::new();
     let mut replaced = Vec::new();
@@ -326,7 +348,7 @@ fn compare(told: &mut [Told]) -> Vec<Replaced> {
             let mut changed: Option<Later> = None;
             let all = sentence.statements.len();
             let mut live = Vec::new();
-            let renumbered = Numbered::changing(&numbered, sentence, message, of.2);
+            let renumbered = numbered.changing(sentence, message, of.2);
             let is_whole = renumbered.as_ref().is_some_and(|(_, later)| !later.in_part);
             if let Some((by, later)) = renumbered {
                 replacing.push(by.place);
@@ -343,7 +365,7 @@ fn compare(told: &mut [Told]) -> Vec<Replaced> {
                 None => sentence.statements.as_slice(),
             };
             if !is_whole
-                && numbered.len() < COMPARED
+                && numbered.all.len() < COMPARED
                 && let Some(one) = Numbered::of(sentence, (message, place), &of)
             {
                 own_numbers.push(one);
@@ -420,7 +442,7 @@ fn compare(told: &mut [Told]) -> Vec<Replaced> {
             }
         }
         later.append(&mut own);
-        numbered.append(&mut own_numbers);
+        numbered.extend(own_numbers);
         forget_rest(&mut told.sentences, &mut said);
     }
     for (message, place) in replacing {

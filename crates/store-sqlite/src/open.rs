@@ -33,7 +33,7 @@ impl SqliteOptions {
     /// A new file can be read and written only by its owner, for any umask.
     ///
     /// # Errors
-    /// - `ForeignDatabase` if the file is not a database of agent-memory.
+    /// - `ForeignDatabase` if the file is not a database of agent-memory, or has another form of a migration that is not released.
     /// - `NewerSchema` if a newer version of agent-memory wrote it.
     /// - `Busy` if another process holds a lock on it for longer than the lock time-out.
     /// - `Io` if the file or its write-ahead log cannot be read, or if the file cannot be created.

@@ -14,6 +14,8 @@ use message_formats::{ReadOptions, Transcript, read};
 use proptest::prelude::*;
 use store_conformance::{Layer, Layered};
 
+use crate::support::plain;
+
 fn parse(source: &str) -> Transcript {
     read(source.as_bytes(), &ReadOptions::default()).unwrap()
 }
@@ -778,14 +780,17 @@ const GROWING: &[&str] = &[
 /// An import line by line, as by a hook for a growing file, stores all entries in the order of the file.
 #[tokio::test]
 async fn a_file_that_grows_is_stored_as_a_whole_one() {
-    let memory = memory().open().await.unwrap();
-    for count in 1..=GROWING.len() {
-        let report = memory.import(&parse(&GROWING[..count].join("\n"))).await;
-        let sessions = report.unwrap().sessions;
-        assert!(sessions.iter().all(|session| session.conflicts == 0));
+    for place in plain().await {
+        for count in 1..=GROWING.len() {
+            let lines = parse(&GROWING[..count].join("\n"));
+            let report = place.memory.import(&lines).await;
+            let sessions = report.unwrap().sessions;
+            assert!(sessions.iter().all(|session| session.conflicts == 0));
+        }
+        let session = place.memory.get_session("s").await.unwrap();
+        let stored = session.entries().await.unwrap();
+        let stored: Vec<_> = stored.iter().map(|entry| entry.message.clone()).collect();
+        let whole = parse(&GROWING.join("\n"));
+        assert_eq!(stored, whole.sessions[0].messages, "{}", place.name);
     }
-    let session = memory.get_session("s").await.unwrap();
-    let stored = session.entries().await.unwrap();
-    let stored: Vec<_> = stored.iter().map(|entry| entry.message.clone()).collect();
-    assert_eq!(stored, parse(&GROWING.join("\n")).sessions[0].messages);
 }

@@ -31,6 +31,7 @@ pub(crate) fn whole(log: &SessionLog) -> (SessionLog, usize) {
     whole.messages.clear();
     let entries = (0..log.len()).map(|at| log.entry(at).unwrap().unwrap());
     for (entry, head) in entries.zip(log.heads()) {
+        assert!(entry.external_id.is_some(), "{entry:?}");
         assert_eq!(head.id, entry.external_id.as_deref());
         assert_eq!(head.kind, entry.kind);
         whole.messages.push(entry.into_owned());

@@ -7,7 +7,7 @@ use memory_store::{ErrorKind, Maintain as _, Store as _};
 use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{ConnectOptions as _, Row as _};
 use store_conformance::{Chat, range, shown, sound};
-use store_sqlite::SqliteStore;
+use store_sqlite::{SqliteOptions, SqliteStore};
 
 use crate::common::{leaf, store, texts};
 
@@ -123,6 +123,25 @@ async fn a_newer_schema_is_refused_and_left_alone() {
         error.to_string().contains("9999") && error.to_string().contains("update"),
         "{error}"
     );
+    assert_eq!(std::fs::read(&path).unwrap(), before);
+}
+
+#[tokio::test]
+async fn another_form_of_a_migration_is_refused_and_left_alone() {
+    let (folder, store) = store().await;
+    Chat::root(&store, "a").await;
+    store.close().await.unwrap();
+    let path = folder.path().join("memory.db");
+    raw(&path, "update schema_migrations set checksum = 'x'").await;
+    let before = std::fs::read(&path).unwrap();
+    for opened in [
+        SqliteStore::open(&path).await,
+        SqliteOptions::new().read_only().open(&path).await,
+    ] {
+        let error = opened.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::ForeignDatabase);
+        assert!(error.to_string().contains("migration 1"), "{error}");
+    }
     assert_eq!(std::fs::read(&path).unwrap(), before);
 }
 
