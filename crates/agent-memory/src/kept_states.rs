@@ -12,6 +12,7 @@ use memory_store::{
 };
 
 use crate::error::Result;
+use crate::known_states::KnownStates;
 use crate::session::Session;
 
 /// Key of the one chunk of a segment.
@@ -20,39 +21,6 @@ const KEY: &[u8] = b"state";
 const SPANS: usize = 16;
 /// Maximum number of kept states of a conversation. Then the two oldest ones become one.
 const MOST: usize = 8;
-
-/// The last states of a session that were read: one is of the summarized messages, and another of the whole log.
-#[derive(Debug, Clone)]
-pub(crate) struct KnownStates {
-    /// Number of erasures before the messages were read.
-    erasures: u64,
-    states: [Option<Arc<KeptState>>; 2],
-}
-
-impl KnownStates {
-    fn new(erasures: u64) -> Self {
-        let states = [None, None];
-        Self { erasures, states }
-    }
-
-    /// Returns the last state of the messages up to `through`.
-    fn newest(&self, through: Seq) -> Option<Arc<KeptState>> {
-        let states = self.states.iter().flatten();
-        let states = states.filter(|state| state.through() <= through);
-        states.max_by_key(|state| state.through()).cloned()
-    }
-
-    /// Adds a state, in place of an equal one or the one that was added first.
-    fn add(&mut self, state: Arc<KeptState>) {
-        let [first, last] = &mut self.states;
-        if last
-            .as_ref()
-            .is_none_or(|last| last.through() != state.through())
-        {
-            *first = last.replace(state);
-        }
-    }
-}
 
 impl Session {
     /// Returns the state of the conversation after the message at `through`. It is read from messages alone: from the kept state

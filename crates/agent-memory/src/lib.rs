@@ -23,6 +23,7 @@ mod in_use;
 mod indexing;
 mod ingest;
 mod kept_states;
+mod known_states;
 mod memory;
 mod open_calls;
 mod open_session;

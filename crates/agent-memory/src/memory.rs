@@ -17,7 +17,7 @@ use crate::activity::Activities;
 use crate::error::Result;
 use crate::hand_over_options::HandOver;
 use crate::identity::Identity;
-use crate::kept_states::KnownStates;
+use crate::known_states::KnownStates;
 use crate::per_session::PerSession;
 use crate::requests::Requests;
 use crate::sent::SentContext;
