@@ -14,8 +14,6 @@ use message_formats::{ReadOptions, Transcript, read};
 use proptest::prelude::*;
 use store_conformance::{Layer, Layered};
 
-use crate::support::plain;
-
 fn parse(source: &str) -> Transcript {
     read(source.as_bytes(), &ReadOptions::default()).unwrap()
 }
@@ -780,7 +778,7 @@ const GROWING: &[&str] = &[
 /// An import line by line, as by a hook for a growing file, stores all entries in the order of the file.
 #[tokio::test]
 async fn a_file_that_grows_is_stored_as_a_whole_one() {
-    for place in plain().await {
+    for place in crate::support::plain().await {
         for count in 1..=GROWING.len() {
             let lines = parse(&GROWING[..count].join("\n"));
             let report = place.memory.import(&lines).await;
