@@ -69,7 +69,7 @@ impl Session {
             return Ok(());
         }
         let data = serde_json::to_vec(&*kept)?;
-        let format = format(&data);
+        let format = format(inner.conventions.id(), &data);
         let key = KEY.to_vec();
         let new = NewIndexSegment {
             kind: IndexedKind::States,
@@ -114,10 +114,14 @@ impl Session {
         let begin = match known.newest(through) {
             Some(kept) => kept,
             None => match inner.store.index() {
-                Some(index) => Arc::new(stored(index, snapshot, through).await?),
+                Some(index) => {
+                    let reader = inner.conventions.id();
+                    Arc::new(stored(index, reader, snapshot, through).await?)
+                }
                 None => Arc::default(),
             },
         };
+        let begun = begin.through();
         let (mut kept, mut rest) = (begin, Vec::new());
         let mut unread = SeqRange::new(kept.through().next(), through);
         while let Some(range) = unread {
@@ -131,7 +135,7 @@ impl Session {
             let read = Arc::make_mut(&mut kept).read(&entries, &*inner.conventions);
             rest.drain(..read);
         }
-        known.add(Arc::clone(&kept));
+        known.add(begun, Arc::clone(&kept));
         inner.kept_states.remember(self.id(), known);
         Ok((kept, rest))
     }
@@ -156,17 +160,25 @@ async fn summarized(store: &dyn FullStore, snapshot: &Snapshot) -> Result<Option
 
 /// Reads the last stored state of the messages up to `through`, or an empty one. A fork also reads the states of its parents. A
 /// state that another reader wrote, or that is damaged, is passed over.
-async fn stored(index: &dyn IndexStore, snapshot: &Snapshot, through: Seq) -> Result<KeptState> {
+async fn stored(
+    index: &dyn IndexStore,
+    reader: &str,
+    snapshot: &Snapshot,
+    through: Seq,
+) -> Result<KeptState> {
     let found = index.index_snapshot(snapshot.conversation).await?;
     let logs = found.conversation.segments.iter().zip(&found.logs).rev();
     for (seen, segments) in logs {
         let end = seen.up_to(through).map_or(Seq::NONE, |range| range.last);
         let states = segments.iter().rev();
-        let states = states.filter(|one| one.kind == IndexedKind::States && one.last <= end.0);
+        // Where a stretch ended depends on the next message, which a fork does not share if it begins there.
+        let is_own = seen.source == snapshot.conversation;
+        let is_shared = |one: &IndexSegment| one.last < end.0 || (is_own && one.last == end.0);
+        let states = states.filter(|one| one.kind == IndexedKind::States && is_shared(one));
         for segment in states {
             let chunks = index.index_chunks(segment.id, None).await?;
             let chunk = chunks.iter().find(|chunk| chunk.key == KEY);
-            let chunk = chunk.filter(|chunk| format(&chunk.data) == segment.format);
+            let chunk = chunk.filter(|chunk| format(reader, &chunk.data) == segment.format);
             let state =
                 chunk.and_then(|chunk| serde_json::from_slice::<KeptState>(&chunk.data).ok());
             if let Some(state) = state.filter(|state| state.through().0 == segment.last) {
@@ -177,7 +189,7 @@ async fn stored(index: &dyn IndexStore, snapshot: &Snapshot, through: Seq) -> Re
     Ok(KeptState::default())
 }
 
-/// Returns the name of the reader and the form of a state, and the checksum of its bytes.
-fn format(data: &[u8]) -> String {
-    format!("{} {:08x}", KeptState::FORMAT, hash(data))
+/// Returns the form of a state, the conventions by which its messages were read, and the checksum of its bytes.
+fn format(conventions: &str, data: &[u8]) -> String {
+    format!("{} {conventions} {:08x}", KeptState::FORMAT, hash(data))
 }

@@ -26,14 +26,17 @@ impl KnownStates {
         states.max_by_key(|state| state.through()).cloned()
     }
 
-    /// Adds a state, in place of an equal one or the one that was added first.
-    pub(crate) fn add(&mut self, state: Arc<KeptState>) {
+    /// Adds a state that was read on from the one after `begin`: in its place, unless there is room for both. So the earlier of
+    /// two states stays, and no log is read from its beginning again.
+    pub(crate) fn add(&mut self, begin: Seq, state: Arc<KeptState>) {
         let [first, last] = &mut self.states;
-        if last
-            .as_ref()
-            .is_none_or(|last| last.through() != state.through())
-        {
-            *first = last.replace(state);
+        let is = |slot: &Option<Arc<KeptState>>, seq| {
+            slot.as_ref().is_some_and(|one| one.through() == seq)
+        };
+        match () {
+            () if is(first, state.through()) || is(last, state.through()) => {}
+            () if first.is_none() || (last.is_some() && is(first, begin)) => *first = Some(state),
+            () => *last = Some(state),
         }
     }
 }

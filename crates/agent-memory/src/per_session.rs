@@ -23,6 +23,11 @@ impl<T> PerSession<T> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Removes a session's value.
+    pub(crate) fn forget(&self, id: ConversationId) {
+        self.lock().remove(&id);
+    }
+
     /// Sets a session's value. If [`REMEMBERED`] other sessions have a value, their values are removed first.
     pub(crate) fn remember(&self, id: ConversationId, value: T) {
         let mut all = self.lock();

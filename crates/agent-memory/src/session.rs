@@ -422,7 +422,13 @@ impl Session {
         let erase = erase(reason.unwrap_or("dry run"), self.memory.inner.clock.now());
         let erase = erase.with_dry_run(reason.is_none());
         let which = ConversationRef::Id(self.id);
-        Ok(memory_store::erase(&*self.memory.inner.store, &which, &erase).await?)
+        let inner = &self.memory.inner;
+        let erased = memory_store::erase(&*inner.store, &which, &erase).await?;
+        for seen in erased.seen_by.iter().filter(|_| !erase.dry_run) {
+            inner.kept_states.forget(seen.conversation);
+            inner.states.forget(seen.conversation);
+        }
+        Ok(erased)
     }
 
     /// Checks that the session's stored data is consistent, and returns the violations. [`Memory::verify`] also checks

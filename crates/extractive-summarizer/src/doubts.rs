@@ -49,7 +49,8 @@ pub(crate) fn mark_contradicted(items: &mut [Item]) -> Vec<Forgotten> {
         };
         let since = before.iter().rposition(is_request);
         let turn = before.get_mut(since.unwrap_or(0)..).unwrap_or_default();
-        if (found.of_request && since.is_none())
+        let has_request = since.is_some() && !item.after_gap;
+        if (found.of_request && !has_request)
             || (found.may_answer && asks_back(turn))
             || is_noted(turn, item.range.first)
         {
@@ -108,6 +109,11 @@ fn asks_back(items: &[Item]) -> bool {
 fn is_request(item: &Item) -> bool {
     let typed = item.kind == Kind::User && item.weight >= TYPED && item.label != ASKED;
     typed && !is_mark(item)
+}
+
+/// Returns whether an item (a candidate line) contradicts an earlier one.
+pub(crate) fn contradicts(item: &Item) -> bool {
+    contradiction(item).is_some()
 }
 
 fn contradiction(item: &Item) -> Option<Contradiction> {

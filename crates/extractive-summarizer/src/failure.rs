@@ -102,6 +102,25 @@ fn is_progress(line: &str) -> bool {
     .any(|start| line.starts_with(start))
 }
 
+/// Keeps the most telling lines of a failure's output, at most `most`, in order.
+pub(crate) fn truncate(lines: &mut Vec<String>, most: usize) {
+    if lines.len() <= most {
+        return;
+    }
+    let mut order: Vec<usize> = (0..lines.len()).collect();
+    // Of equal lines, the last ones come first.
+    let told = |n: &usize| {
+        lines
+            .get(*n)
+            .map_or((false, 0), |line| (!tests(line).is_empty(), tells(line)))
+    };
+    order.sort_by_cached_key(|n| std::cmp::Reverse((told(n), *n)));
+    order.truncate(most);
+    let kept: BTreeSet<usize> = order.into_iter().collect();
+    let mut n = 0..;
+    lines.retain(|_| n.next().is_some_and(|n| kept.contains(&n)));
+}
+
 /// Returns the lines of an error without repetitions. Lines that differ only in times count as repetitions. Lines in
 /// `usual`, which also occur in outputs of successful calls, are left out unless no other lines remain.
 pub(crate) fn lines(mut all: Vec<String>, usual: &BTreeSet<String>) -> Vec<String> {

@@ -112,9 +112,9 @@ fn add_searched(gathered: &mut Gathered, searched: Vec<(String, usize)>) {
 /// Lowers the weight of long messages that begin alike, because a program wrote them.
 fn demote_templates(gathered: &mut Gathered) {
     let beginning = |item: &Item| {
-        let user = item.kind == Kind::User && item.weight == TYPED;
         let first = item.lines.first();
-        let long = user && item.bytes() > TEMPLATE_BYTES;
+        let is_long = item.weight == TYPED && item.bytes() > TEMPLATE_BYTES;
+        let long = item.kind == Kind::User && (is_long || item.is_pasted());
         first
             .filter(|_| long)
             .map(|first| clip(first, TEMPLATE_BEGIN))
@@ -328,15 +328,16 @@ fn answered(gathered: &Gathered, answer: &str) -> Option<String> {
     let question = said.iter().rfind(|said| said.ends_with(['?', '？']));
     // An announced step does not count, because a consent to it is not informative.
     let sentence = || question.or(said.last().filter(|said| !is_step(said)));
-    let said = match option(answer, &reply.lines) {
-        Some(option) => option,
-        None => sentence()?,
+    let said = match (option(answer, &reply.lines), question) {
+        // The question may not be about the list.
+        (Some(option), Some(question)) => {
+            let question = clip(&squeeze(question), ANSWERED / 2);
+            format!("{question} {}", clip(&squeeze(option), ANSWERED / 2))
+        }
+        (Some(option), None) => clip(&squeeze(option), ANSWERED),
+        (None, _) => clip(&squeeze(sentence()?), ANSWERED),
     };
-    Some(format!(
-        " (to [{}] {})",
-        reply.range.last,
-        clip(&squeeze(said), ANSWERED)
-    ))
+    Some(format!(" (to [{}] {said})", reply.range.last))
 }
 
 /// Returns the line of a list that an answer such as `2`, `b)` or `option 2` names.
@@ -355,9 +356,14 @@ fn option<'r>(answer: &str, lines: &'r [String]) -> Option<&'r str> {
     let marked = |line: &&String| {
         let text = line.trim_start_matches(|c: char| !c.is_alphanumeric());
         let (mark, rest) = text.split_at_checked(last.len()).unwrap_or(("", ""));
-        mark.eq_ignore_ascii_case(last) && rest.starts_with(['.', ')', ':', '：', '、', '）'])
+        let is_option = mark.eq_ignore_ascii_case(last);
+        let behind = rest.strip_prefix(['.', ')', ':', '：', '、', '）']);
+        is_option && behind.is_some_and(|behind| !behind.starts_with(|c: char| c.is_alphanumeric()))
     };
-    lines.iter().rfind(marked).map(|line| line.trim())
+    let indent = |line: &&String| line.len() - line.trim_start().len();
+    // Of lists in lists the outer one counts, and of lists one after another the last.
+    let outer = lines.iter().rev().filter(marked).min_by_key(indent);
+    outer.map(|line| line.trim())
 }
 
 fn reply(gathered: &mut Gathered, range: SeqRange, said: &str, last_word: bool, trouble: bool) {
@@ -484,6 +490,8 @@ mod tests {
             "1. **In the reader**, for all programs.",
             "2) In the table.",
             "- **B.** Later.",
+            "   2. Inner.",
+            "1.5 s faster.",
             "20. No.",
         ];
         let lines = lines.map(str::to_owned);

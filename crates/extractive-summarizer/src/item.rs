@@ -83,6 +83,8 @@ pub(crate) struct Item {
     pub(crate) later: Option<Seq>,
     /// Value that the later message sets in place of this item's value.
     pub(crate) instead: Option<String>,
+    /// Whether a user's message before this one was left out, or kept in part.
+    pub(crate) after_gap: bool,
     /// Importance, from 0 to about 100. An item with 0 is not printed.
     pub(crate) weight: u32,
     /// Sentences with which the user asks for something. They are read when a state first asks for them.
@@ -111,6 +113,7 @@ impl Item {
             detail: Vec::new(),
             later: None,
             instead: None,
+            after_gap: false,
             weight,
             wanted: OnceLock::new(),
         }

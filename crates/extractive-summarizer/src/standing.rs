@@ -7,7 +7,7 @@ use std::sync::Arc;
 use memory_model::Seq;
 use sentence_model::{NumberedRelation, NumberedSentence, RULE_PROBABILITY, rule_probability};
 
-use crate::doubts::mark_contradicted;
+use crate::doubts::{contradicts, mark_contradicted};
 use crate::force::{Force, force, refers};
 use crate::item::{Forgotten, Item, Kind, PASTED, REPLACED, RULE, TYPED, VALUED, Wanted};
 use crate::later::Later;
@@ -69,6 +69,8 @@ impl Sentence {
 /// A user's message, divided into sentences.
 struct Told {
     item: usize,
+    /// Whether the user's message before is not the one that is told before.
+    after_gap: bool,
     seq: Seq,
     sentences: Vec<Sentence>,
 }
@@ -169,11 +171,13 @@ fn read(at: usize, item: &Item, depth: Depth) -> Told {
             .get(n)
             .is_some_and(|one| one.force >= Force::Rule && refers(&one.text));
         if let Some(before) = sentences.get_mut(n - 1) {
-            before.leads = refers && before.force < Force::Rule && before.text.len() < LEAD;
+            let is_brief = before.is_plain && before.text.len() < LEAD;
+            before.leads = refers && before.force < Force::Rule && is_brief;
         }
     }
     Told {
         item: at,
+        after_gap: item.after_gap,
         seq: item.range.first,
         sentences,
     }
@@ -208,10 +212,12 @@ pub(crate) fn wanted(item: &Item) -> &Wanted {
 /// Returns for each line of a user's text whether it has a sentence that later ones may replace: one with the [`Force`] of a rule,
 /// with a rule, or with a statement. A sentence to which such a sentence refers is one, too.
 pub(crate) fn lasting_lines(item: &Item) -> Vec<bool> {
-    let mut lasts = vec![false; item.lines.len()];
+    let mut lasts = vec![contradicts(item); item.lines.len()];
     for one in read(0, item, Depth::Statements).sentences {
         let tells = || one.statements.iter().any(Statement::tells);
-        let may_change = one.leads || one.force >= Force::Rule || is_rule(&one) || tells();
+        let has_numbers = || one.numbered.has_numbers();
+        let is_forced = one.leads || one.force >= Force::Rule;
+        let may_change = is_forced || is_rule(&one) || tells() || has_numbers();
         if let Some(line) = lasts.get_mut(one.line) {
             *line |= may_change;
         }
@@ -247,7 +253,7 @@ struct Numbered {
     text: String,
     sentence: Arc<NumberedSentence>,
     keys: BTreeSet<String>,
-    /// Whether its message has few sentences.
+    /// Whether its message has few sentences, and directly follows the one that is told before.
     is_short: bool,
 }
 
@@ -342,13 +348,14 @@ fn compare(told: &mut [Told]) -> Vec<Replaced> {
     for (message, told) in told.iter_mut().enumerate().rev() {
         let mut own = Vec::new();
         let mut own_numbers = Vec::new();
-        let of = (told.item, told.seq, told.sentences.len() <= FEW);
+        let is_short = told.sentences.len() <= FEW;
+        let of = (told.item, told.seq, is_short && !told.after_gap);
         for (place, sentence) in told.sentences.iter_mut().enumerate().rev() {
             let (mut repeated, mut unread) = (0, 0);
             let mut changed: Option<Later> = None;
             let all = sentence.statements.len();
             let mut live = Vec::new();
-            let renumbered = numbered.changing(sentence, message, of.2);
+            let renumbered = numbered.changing(sentence, message, is_short);
             let is_whole = renumbered.as_ref().is_some_and(|(_, later)| !later.in_part);
             if let Some((by, later)) = renumbered {
                 replacing.push(by.place);

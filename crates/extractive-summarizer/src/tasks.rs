@@ -107,7 +107,11 @@ impl Board {
                 .map(
                     |task| match *state >= TaskState::Done || task.subject.is_empty() {
                         true => format!("{ID}{}", task.id),
-                        false => format!("{ID}{} {}", task.id, task.subject),
+                        // A line is read again.
+                        false => {
+                            let subject = task.subject.replace(BETWEEN_PARTS, " / ");
+                            format!("{ID}{} {subject}", task.id)
+                        }
                     },
                 )
                 .collect();

@@ -12,7 +12,8 @@ use crate::family::Family;
 use crate::insert::{insert, insert_row};
 use crate::row::Columns;
 use crate::tables::{
-    ErasedSummary as G, Erasure as E, SearchChunk as K, SearchSegment as S, Summary as M,
+    Conversation as C, ErasedSummary as G, Erasure as E, SearchChunk as K, SearchSegment as S,
+    Summary as M,
 };
 
 /// Builds the SQL statement that selects the index segments of these conversations, sorted by kind and position.
@@ -55,8 +56,8 @@ pub fn segment(row: &impl Columns) -> Result<(ConversationId, IndexSegment)> {
     Ok((conversation, segment))
 }
 
-/// Builds the SQL statement that counts the erasures in a conversation's own log, and the conversation's own summaries
-/// with erased words. The answer is one row of two numbers.
+/// Builds the SQL statement that counts the erasures in a conversation's own log, the conversation's own summaries
+/// with erased words, and the erasures of entries that it sees. The answer is one row of three numbers.
 pub fn erasures(family: Family, conversation: ConversationId) -> SelectStatement {
     let summaries = Query::select()
         .expr(Func::count(Expr::col((G::Table, G::Summary))))
@@ -71,9 +72,16 @@ pub fn erasures(family: Family, conversation: ConversationId) -> SelectStatement
         )
         .and_where(Expr::col((M::Table, M::Conversation)).eq(i64::from(conversation.0)))
         .take();
+    let seen = Query::select()
+        .column(C::Erasures)
+        .from(C::Table)
+        .and_where_option(family.rows((C::Table, C::Tree)))
+        .and_where(Expr::col(C::No).eq(i64::from(conversation.0)))
+        .take();
     Query::select()
         .expr(Func::count(Expr::col(E::First)))
         .expr(Expr::from(summaries))
+        .expr(Expr::from(seen))
         .from(E::Table)
         .and_where_option(family.rows((E::Table, E::Tree)))
         .and_where(Expr::col(E::Conversation).eq(i64::from(conversation.0)))

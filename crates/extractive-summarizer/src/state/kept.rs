@@ -8,13 +8,14 @@ use serde::{Deserialize, Serialize};
 
 use super::facts::is_decided;
 use super::{CONCLUSIONS, FAILED, REQUESTS, SEARCHES, asks, is_goal};
+use crate::failure;
 use crate::gather;
 use crate::item::{ASKED, COMMAND, FileStat, Gathered, INSTRUCTIONS, Item, Kind, LAST_WORD, TYPED};
 use crate::print::ARROW;
 use crate::source::Source;
 use crate::standing;
 use crate::tasks;
-use crate::text::line_sentences;
+use crate::text::{clip, line_sentences};
 
 /// Least number of entries of a stretch that ends before a user's message.
 const STRETCH: usize = 32;
@@ -23,12 +24,12 @@ const LONG: usize = 256;
 const LONGEST: usize = 1_024;
 
 /// Number of the last messages of the user that are kept whole. Of earlier ones, lines with rules and values are kept.
-const WHOLE: usize = 16;
+const WHOLE: usize = 48;
 /// Maximum number of messages of the user that are kept.
 const USERS: usize = 256;
 /// Number of the last conclusions of the assistant that are kept whole, and maximum number of earlier messages of the assistant
 /// with decisions, of which the decisions are kept.
-const REPLIES: usize = 2 * CONCLUSIONS;
+const REPLIES: usize = 6 * CONCLUSIONS;
 const DECISIONS: usize = 64;
 /// Maximum number of texts with instructions that are kept.
 const INSTRUCTED: usize = 4;
@@ -40,6 +41,11 @@ const ENDS: usize = 8;
 /// Maximum number of changed files, and of other files, that are kept.
 const CHANGED: usize = 512;
 const OTHERS: usize = 32;
+/// Maximum number of failures that are kept.
+const FAILURES: usize = 64;
+/// Number of characters to which kept lines of long texts are clipped, and number of bytes of a text that is not long.
+const LINE: usize = 1_000;
+const BYTES: usize = 8_000;
 /// Weight of a message of which only the decisions are kept.
 const DECIDED: u32 = 45;
 
@@ -121,13 +127,24 @@ impl KeptState {
         {
             let is_last_reply = ends_with_reply && item.range.first == newest;
             item.detail.clear();
-            if Some(at) == goal {
-                match item.is_pasted() {
-                    true => leave_ends(&mut item),
-                    false => item.lines.truncate(LINES),
+            let (is_user, lines) = (item.kind == Kind::User, item.lines.len());
+            let is_kept = if Some(at) == goal {
+                if item.kind != Kind::User || item.is_pasted() {
+                    leave_ends(&mut item.lines, BEGINS, ENDS);
                 }
-                kept.push(item);
-            } else if (is_last_reply && item.kind == Kind::Reply) || limits.keep(&mut item) {
+                true
+            } else {
+                (is_last_reply && item.kind == Kind::Reply) || limits.keep(&mut item)
+            };
+            let is_whole = is_kept && item.lines.len() == lines;
+            let mut newer = kept.iter_mut().rev();
+            if is_user
+                && !is_whole
+                && let Some(newer) = newer.find(|one: &&mut Item| one.kind == Kind::User)
+            {
+                newer.after_gap = true;
+            }
+            if is_kept {
                 kept.push(item);
             }
         }
@@ -157,6 +174,7 @@ struct Limits {
     oldest_whole: Option<Seq>,
     asked: usize,
     pasted: usize,
+    failures: usize,
     conclusions: usize,
     decisions: usize,
     tasks: usize,
@@ -174,7 +192,7 @@ impl Limits {
                 self.keep_user(item)
             }
             Kind::User if item.weight < TYPED => {
-                leave_ends(item);
+                leave_ends(&mut item.lines, BEGINS, ENDS);
                 self.pasted += usize::from(item.is_pasted());
                 item.is_pasted() && self.pasted <= REQUESTS
             }
@@ -201,6 +219,9 @@ impl Limits {
             }
             Kind::Reply if item.weight >= LAST_WORD && self.conclusions < REPLIES => {
                 self.conclusions += 1;
+                if item.bytes() > BYTES {
+                    leave_ends(&mut item.lines, LINES / 2, LINES / 2);
+                }
                 true
             }
             Kind::Reply => {
@@ -215,17 +236,19 @@ impl Limits {
                 is_kept
             }
             Kind::Error => {
-                item.outcome.truncate(LINES);
+                failure::truncate(&mut item.outcome, LINES);
                 let runs = item
                     .lines
                     .first()
                     .is_some_and(|line| line.starts_with(COMMAND));
                 let fails = runs && item.weight >= FAILED && item.later.is_none();
-                fails && self.asked <= REQUESTS
+                let is_kept = fails && self.asked <= REQUESTS && self.failures < FAILURES;
+                self.failures += usize::from(is_kept);
+                is_kept
             }
             Kind::Act => {
                 let list = item.lines.first().filter(|_| !item.runs());
-                let is_list = list.is_some_and(|line| tasks::is_list(line));
+                let is_list = item.weight > 0 && list.is_some_and(|line| tasks::is_list(line));
                 self.tasks += usize::from(is_list);
                 is_list && self.tasks == 1
             }
@@ -278,10 +301,13 @@ fn stretch(entries: &[&LogEntry]) -> Option<usize> {
     None
 }
 
-/// Leaves out the middle of a user's long text. What to do about it stands before or behind it.
-fn leave_ends(item: &mut Item) {
-    if let Some(end) = item.lines.len().checked_sub(ENDS) {
-        item.lines.drain(BEGINS.min(end)..end);
+/// Leaves out the middle of a long text, and the ends of long lines. What to do about a text stands before or behind it.
+fn leave_ends(lines: &mut Vec<String>, begins: usize, ends: usize) {
+    if let Some(end) = lines.len().checked_sub(ends) {
+        lines.drain(begins.min(end)..end);
+    }
+    for line in lines.iter_mut().filter(|line| line.len() > LINE) {
+        *line = clip(line, LINE);
     }
 }
 

@@ -22,7 +22,8 @@ impl Record {
         segments.sort_by_key(|one| (one.kind.as_str(), one.first));
         IndexState {
             segments,
-            erasures: (self.erasures.len() + self.erased_summaries.len()) as u64,
+            erasures: (self.erasures.len() + self.erased_summaries.len()) as u64
+                + self.info.erasures,
         }
     }
 }

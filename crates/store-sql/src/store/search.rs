@@ -82,7 +82,7 @@ impl<D: Database> SqlStore<D> {
         let segments = self.segments_of(on, conversation).await?;
         let family = self.family(on, conversation).await?;
         let erasures = match on.first(&sql::erasures(family, conversation)).await? {
-            Some(row) => to_count("erasures", row.int(0)? + row.int(1)?)?,
+            Some(row) => to_count("erasures", row.int(0)? + row.int(1)? + row.int(2)?)?,
             None => 0,
         };
         Ok(IndexState { segments, erasures })
