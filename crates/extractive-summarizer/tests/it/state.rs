@@ -311,6 +311,32 @@ fn rules_are_what_the_user_typed() {
     assert_eq!(state.rules_text(least, &BYTES4), Some(typed));
 }
 
+/// Earlier messages are kept in part. A rule that an answer in numbers changed long ago does not come back, and a rule behind a
+/// block of code stays one.
+#[test]
+fn messages_that_are_kept_in_part_change_no_rule() {
+    let mut messages = vec![
+        Message::user("From now on, start the server on port 8080."),
+        Message::assistant("Which port should I use?"),
+        Message::user("8081 instead"),
+        Message::assistant("Done."),
+        Message::user(
+            "Commit messages look like this:\n```\nfeat: x\n```\nAlways write them like this.",
+        ),
+        Message::assistant("I will."),
+    ];
+    for n in 0..120 {
+        messages.push(Message::user(format!(
+            "Go on with the module of the exporter and its table {n}, please."
+        )));
+        messages.push(Message::assistant("Done."));
+    }
+    let state = of(&log(messages, &BYTES4));
+    let rules = state.rules_text(1_000, &BYTES4).unwrap();
+    assert!(!rules.contains("8080"), "{rules}");
+    assert!(rules.contains("Always write them like this."), "{rules}");
+}
+
 /// Wishes that summaries have are not told again, and rules are.
 #[test]
 fn wishes_of_summaries_are_not_told_again() {
