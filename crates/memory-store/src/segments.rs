@@ -59,7 +59,7 @@ pub struct IndexSegment {
 pub struct IndexState {
     /// Segments of the index, sorted by kind and then by position. The segments of one kind leave no gap between them.
     pub segments: Vec<IndexSegment>,
-    /// Number of erasures of entries of the own log, plus those of entries that the conversation sees, plus the number of
+    /// Number of erasures of entries of the own log, plus erasures of entries that the conversation sees, plus the number of
     /// erased own summaries. It only rises. The store refuses a new
     /// segment if this number has changed since the indexed texts were read.
     pub erasures: u64,
