@@ -39,8 +39,8 @@ impl ViewAtVersion {
 }
 
 impl Session {
-    /// Adds the state to the input of a context with `room` tokens for the view, of which the state may have a share of `of_state`, and marks sentences that later
-    /// messages replace.
+    /// Adds the state to the input of a context with `room` tokens for the view, and marks sentences that later messages
+    /// replace. The state may cost a share of `of_state` tokens.
     ///
     /// The summaries of a live session stay unchanged, for a provider's prompt cache. The state of a live session is
     /// the list of the user's rules in the summarized messages, and stays the same until other summaries are published.

@@ -318,8 +318,8 @@ fn user(gathered: &mut Gathered, conventions: &dyn AgentConventions, entry: &Log
     gathered.push(Item::new(range, Kind::User, &label, weight).with_lines(lines));
 }
 
-/// Returns what a user's short line is the answer to: the option that it names by a number or a letter, or else the last question
-/// in the assistant's message before, or its last sentence. Alone, `yes, the second one` does not show the user's wish.
+/// Returns the words that a user's short line answers: the last question in the assistant's message before, or its last sentence,
+/// and the option that the line names by a number or a letter. Alone, `yes, the second one` does not show the user's wish.
 fn answered(gathered: &Gathered, answer: &str) -> Option<String> {
     let reply = gathered.items.last();
     let is_before = gathered.gap != gathered.items.len();

@@ -154,8 +154,7 @@ pub(crate) struct FileStat {
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(crate) struct Gathered {
     pub(crate) items: Vec<Item>,
-    /// Number of items, if the ones that followed them were left out, and 0 otherwise. The last item is then not what was said
-    /// last.
+    /// Number of items if others followed them and were left out, and 0 otherwise. The last item is then not the last thing said.
     pub(crate) gap: usize,
     /// Sentences of assistants' replies that a later message replaces or contradicts.
     #[serde(skip)]

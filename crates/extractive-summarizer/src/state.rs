@@ -55,7 +55,7 @@ const WRITTEN_DOWN: usize = usize::MAX;
 const WISHES: usize = 1_000_000;
 /// Length up to which a rule is never cut, in characters. A rule without its end may say something else.
 const WHOLE_RULE: usize = 160;
-/// Divisor of the tokens of a state without tool calls. Summaries show talk better.
+/// Divisor of the tokens of a state without tool calls.
 const TALK: u64 = 2;
 /// Maximum number of characters of a line in a state of 512 tokens. Other sizes have proportional lines.
 const LINE: u64 = 320;
@@ -124,7 +124,7 @@ impl ConversationState {
         KeptState::default().then(log, conventions)
     }
 
-    /// Completes what was gathered from messages: separates users' messages into rules and other sentences.
+    /// Completes the items of messages: separates users' messages into rules and other sentences.
     fn new(mut gathered: Gathered) -> Self {
         standing::apply(&mut gathered.items);
         Self { gathered }
@@ -132,7 +132,8 @@ impl ConversationState {
 
     /// Returns the state as text of at most `max_tokens` tokens: the first request, the user's rules in their latest form, later
     /// requests, the last answers, the task list, changed files, and commands that fail. For a conversation without
-    /// tool calls, the text has only the rules and other wishes, and at most half of the tokens. `None` if the state is empty or no line fits.
+    /// tool calls, the text has only the rules and other wishes, and at most half of the tokens. `None` if the state is empty
+    /// or no line fits.
     ///
     /// Messages at the positions `shown` are left out, because the reader sees them already. So are wishes up to the position
     /// `summarized`, which the summaries above have.
@@ -151,10 +152,8 @@ impl ConversationState {
         if self.gathered.calls > 0 {
             work(&self.gathered, shown, chars, &mut lines);
         }
-        let max_tokens = match self.gathered.calls {
-            0 => max_tokens / TALK,
-            _ => max_tokens,
-        };
+        let divisor = if self.gathered.calls > 0 { 1 } else { TALK };
+        let max_tokens = max_tokens / divisor;
         print(lines, Section::heading, max_tokens, estimator)
     }
 
@@ -303,7 +302,7 @@ fn is_goal(item: &Item) -> bool {
     is_template(item) || (is_request(item) && is_long())
 }
 
-/// Returns whether an item (a candidate line) is a user's request: typed words, or a long text with what to do about it.
+/// Returns whether an item (a candidate line) is a user's request: typed words, or a long text with a request about it.
 fn is_request(item: &Item) -> bool {
     asks(item) || (item.is_pasted() && item.later.is_none())
 }

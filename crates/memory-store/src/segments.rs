@@ -16,8 +16,8 @@ pub enum IndexedKind {
     Messages,
     /// Summaries that a conversation made, in the order of creation.
     Summaries,
-    /// State of a conversation after the last message of the segment: what the messages up to there say, its own and those that
-    /// it shares with a parent. A search reads no segment of this kind.
+    /// State of a conversation after the last message of the segment, read from its own messages and from the ones that it shares
+    /// with a parent. A search reads no segment of this kind.
     States,
 }
 

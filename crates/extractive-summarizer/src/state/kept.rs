@@ -23,7 +23,8 @@ const STRETCH: usize = 32;
 const LONG: usize = 256;
 const LONGEST: usize = 1_024;
 
-/// Number of the last messages of the user that are kept whole. Of earlier ones, lines with rules and values are kept.
+/// Number of the last messages of the user that are kept whole. Of earlier ones, lines with rules, values, numbers and
+/// corrections are kept.
 const WHOLE: usize = 48;
 /// Maximum number of messages of the user that are kept.
 const USERS: usize = 256;
@@ -64,7 +65,7 @@ pub struct KeptState {
 }
 
 impl KeptState {
-    /// Name of the reader and the form of kept states. States of another reader or form are read from the log anew.
+    /// Name of the form of kept states. A state in another form, or read with other conventions, is read from the log again.
     pub const FORMAT: &str = "state 1";
 
     /// Returns the position of the last message that was read; [`Seq::NONE`] if none was.
@@ -102,17 +103,13 @@ impl KeptState {
         self.through = entries.last().map_or(self.through, |last| last.seq);
     }
 
-    /// Leaves out what no later state can show.
+    /// Leaves out the parts that later states hardly show.
     fn reduce(&mut self) {
         let gathered = &mut self.gathered;
-        let ends_with_reply = gathered
-            .items
-            .last()
-            .is_some_and(|item| item.kind == Kind::Reply);
-        let newest = gathered
-            .items
-            .last()
-            .map_or(Seq::NONE, |item| item.range.first);
+        // The last message of the assistant stays whole, because a short answer to it may follow.
+        let last = gathered.items.last();
+        let last = last.filter(|item| item.kind == Kind::Reply);
+        let last_reply = last.map(|item| item.range.first);
         let goal = gathered.items.iter().position(is_goal);
         let mut limits = Limits {
             reduced: self.reduced,
@@ -125,7 +122,6 @@ impl KeptState {
             .enumerate()
             .rev()
         {
-            let is_last_reply = ends_with_reply && item.range.first == newest;
             item.detail.clear();
             let (is_user, lines) = (item.kind == Kind::User, item.lines.len());
             let is_kept = if Some(at) == goal {
@@ -134,7 +130,8 @@ impl KeptState {
                 }
                 true
             } else {
-                (is_last_reply && item.kind == Kind::Reply) || limits.keep(&mut item)
+                let is_reply = item.kind == Kind::Reply;
+                (is_reply && Some(item.range.first) == last_reply) || limits.keep(&mut item)
             };
             let is_whole = is_kept && item.lines.len() == lines;
             let mut newer = kept.iter_mut().rev();
@@ -150,12 +147,8 @@ impl KeptState {
         }
         kept.reverse();
         self.whole = limits.oldest_whole.unwrap_or(self.whole);
-        // The last message of the assistant is whole, because a short answer to it may follow.
-        self.reduced = match ends_with_reply {
-            true => Seq(newest.0.saturating_sub(1)),
-            false => self.through,
-        };
-        gathered.gap = if ends_with_reply { 0 } else { kept.len() };
+        self.reduced = last_reply.map_or(self.through, |seq| Seq(seq.0.saturating_sub(1)));
+        gathered.gap = if last_reply.is_some() { 0 } else { kept.len() };
         gathered.items = kept;
         gathered.ran.clear();
         last_distinct(&mut gathered.searches, SEARCHES);
@@ -164,7 +157,7 @@ impl KeptState {
     }
 }
 
-/// Counts of what was kept, from the newest item (candidate line) back.
+/// Counts of kept items (candidate lines), from the newest one back.
 #[derive(Default)]
 struct Limits {
     reduced: Seq,
@@ -301,7 +294,7 @@ fn stretch(entries: &[&LogEntry]) -> Option<usize> {
     None
 }
 
-/// Leaves out the middle of a long text, and the ends of long lines. What to do about a text stands before or behind it.
+/// Leaves out the middle of a long text, and the ends of long lines. A request about a text comes before or behind it.
 fn leave_ends(lines: &mut Vec<String>, begins: usize, ends: usize) {
     if let Some(end) = lines.len().checked_sub(ends) {
         lines.drain(begins.min(end)..end);
