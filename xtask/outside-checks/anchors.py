@@ -435,9 +435,6 @@ def cut_logs(work):
     frames = (len(log) - 32) // frame
     yield 'whole', whole
     cuts = [('deleted', None), ('emptied', b''), ('its header alone', log[:32])]
-    cuts += [(f'cut after {part} eighths', log[:32 + frames * part // 8 * frame]) for part in range(1, 8)]
-    middle = 32 + frames // 2 * frame + 100
-    cuts.append(('a bit flipped in the middle', log[:middle] + bytes([log[middle] ^ 1]) + log[middle + 1:]))
     cuts.append(('its first page overwritten', log[:32] + bytes(frame) + log[32 + frame:]))
 
     def cut(left):
@@ -447,8 +444,12 @@ def cut_logs(work):
                 file.write(left)
         return store
 
-    # The last pages hold the search index alone. So much has to be lost that entries or views are.
+    # The last pages hold the search index and kept states alone. So much has to be lost that entries or views are.
     least = next(lost for lost in range(1, frames) if held(cut(log[:-lost * frame])) != held(whole))
+    needed = frames - least
+    cuts += [(f'cut after {part} eighths', log[:32 + needed * part // 8 * frame]) for part in range(1, 8)]
+    middle = 32 + needed // 2 * frame + 100
+    cuts.append(('a bit flipped in the middle', log[:middle] + bytes([log[middle] ^ 1]) + log[middle + 1:]))
     cuts += [('the last page of an entry or a view lost', log[:-least * frame]), ('torn before it', log[:-least * frame - 9])]
     for name, left in cuts:
         store = cut(left)
