@@ -8,7 +8,7 @@ use memory_model::Accounting as _;
 use memory_store::Snapshot;
 
 use crate::assembly_exact::ExactCounter;
-use crate::assembly_input::{fill, quote, read_all, read_view, unfold};
+use crate::assembly_input::InputReader;
 use crate::error::Result;
 use crate::requests::Request;
 use crate::session::Session;
@@ -124,7 +124,6 @@ impl Session {
         budget: Budget,
         policy: &AssemblyPolicy,
     ) -> Result<AssemblyInput> {
-        let store = &*self.memory().inner.store;
         let fixed = preamble.tokens(self.accounting());
         let mut limits = policy.input_limits(snapshot.tokens(), fixed, budget);
         let room = budget.limit().saturating_sub(fixed);
@@ -132,29 +131,34 @@ impl Session {
         if request.largest <= limits.tokens_per_message {
             limits.tokens_per_message = u64::MAX;
         }
-        let most = limits.tokens_per_message;
+        let reader = InputReader {
+            store: &*self.memory().inner.store,
+            snapshot,
+            limits,
+            room,
+        };
         let view = match self.strategy() {
-            Some(Strategy::Handoff) => Some(read_view(store, snapshot, limits).await?),
+            Some(Strategy::Handoff) => Some(reader.view().await?),
             _ => None,
         };
         let may_unfold = policy.whole_tail.is_none() && !view.as_ref().is_some_and(is_handed_over);
         let whole = match may_unfold && policy.form.is_live() {
-            true => self.whole_log(snapshot, &request, (room, most)).await?,
+            true => self.whole_log(&reader, &request).await?,
             false => None,
         };
         let mut input = match whole.or(view) {
             Some(input) => input,
-            None => read_view(store, snapshot, limits).await?,
+            None => reader.view().await?,
         };
         if may_unfold && policy.form == Form::Once {
-            unfold(store, snapshot, limits.unfolded_tokens, &mut input).await?;
-            fill(store, snapshot, (room, most), &mut input).await?;
+            reader.unfold(&mut input).await?;
+            reader.fill(&mut input).await?;
         }
         // Between two turns of a live session no request is running, and the beginning of the context stays unchanged.
         if policy.form == Form::Once || request.reply.is_none() {
             input.requested = request.messages;
         }
-        quote(store, snapshot, &mut input).await?;
+        reader.quote(&mut input).await?;
         // The state has the same room for each factor that is tried, and so for each writer of the summaries.
         let of_estimator = self.accounting().estimator().safety_factor();
         let limit = budget.with_safety_factor(of_estimator).limit();
@@ -190,24 +194,23 @@ impl Session {
     }
 
     /// Reads the whole log of a live session, for a context that shows shortened messages in place of summaries.
-    /// Returns `None` if the view must be read instead: the log costs at most `room` tokens, or it costs more than
-    /// three quarters of `room` even if each message counts with at most `most` tokens. The last quarter is left for
-    /// new messages.
+    /// Returns `None` if the view must be read instead: the log fits into the room, or it costs more than three
+    /// quarters of the room even if large messages are shortened. The last quarter is left for new messages.
     async fn whole_log(
         &self,
-        snapshot: &Snapshot,
+        reader: &InputReader<'_>,
         request: &Request,
-        (room, most): (u64, u64),
     ) -> Result<Option<AssemblyInput>> {
+        let (room, log_tokens) = (reader.room, reader.snapshot.log_tokens);
         let within = room - room / ROOM_TO_GROW;
-        let is_small = most >= snapshot.log_tokens || snapshot.log_tokens <= room;
+        let is_small = log_tokens <= reader.limits.tokens_per_message.max(room);
         if is_small || request.outgrown >= within {
             return Ok(None);
         }
-        let inner = &self.memory().inner;
-        let all = read_all(&*inner.store, snapshot, (within, most)).await?;
+        let all = reader.whole_log(within).await?;
         if all.is_none() {
-            inner.requests.outgrown(snapshot.conversation, within);
+            let requests = &self.memory().inner.requests;
+            requests.outgrown(reader.snapshot.conversation, within);
         }
         Ok(all)
     }

@@ -133,7 +133,7 @@ async fn the_numbers_are_constant() {
         Counts {
             append: 5,
             batch_of_64: 5,
-            assemble: 7,
+            assemble: 6,
             plan: 6,
             compact: 33,
             context_of_summaries: 9,
