@@ -216,11 +216,12 @@ impl ContextPart<'_> {
         std::mem::take(&mut self.tokens)
     }
 
-    /// Divides a section of recent turns into groups of turns, so that each group can be left out separately. Returns
-    /// other parts unchanged, and also a section with other messages than its turns have.
-    fn divide(self, config: &CompactionConfig) -> Vec<Self> {
+    /// Divides a section of recent turns into groups of turns, so that each group can be left out separately. Leaves
+    /// other parts whole, and also a section with other messages than its turns have. Counts what each part costs.
+    fn divide(mut self, config: &CompactionConfig) -> Vec<Self> {
         let all = self.turn_map.span(self.turns.indices());
         if self.shown != Shown::Trimmed || all.len() != self.messages.len() {
+            self.tokens = config.cost(&self.messages);
             return vec![self];
         }
         let groups = self.turn_map.groups(self.turns.indices()).into_iter();
@@ -284,7 +285,6 @@ fn pieces<'s>(record: &'s LoopRecord, config: &CompactionConfig) -> Vec<ContextP
         }
         let rest = record.messages.get(from..span.end).unwrap_or_default();
         piece.messages.extend_from_slice(rest);
-        piece.tokens = config.cost(&piece.messages);
         pieces.extend(piece.divide(config));
         turn = end;
     }

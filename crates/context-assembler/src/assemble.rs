@@ -108,20 +108,16 @@ struct AttemptLimits {
 fn assemble_within(
     input: &AssemblyInput,
     preamble: &Preamble<'_>,
-    room: AttemptLimits,
+    limits: AttemptLimits,
     policy: &AssemblyPolicy,
     accounting: &dyn Accounting,
 ) -> Result<Context, Error> {
-    let AttemptLimits {
-        budget,
-        limit,
-        media,
-    } = room;
+    let budget = limits.budget;
     let overhead = accounting.estimator().request_overhead();
     let request = overhead.saturating_add(preamble.tools_tokens);
     let mut receipt = Receipt {
         view_tokens: input.view_tokens,
-        limit,
+        limit: limits.limit,
         request_tokens: request,
         tools_tokens: preamble.tools_tokens,
         requested: input.requested.clone(),
@@ -130,7 +126,7 @@ fn assemble_within(
     let acknowledge = policy.acknowledge_summaries;
     let mut blocks = blocks(input, acknowledge, accounting, &mut receipt);
     let is_live = policy.form.is_live();
-    receipt.media_left_out = limit_media(&mut blocks, media, is_live, accounting);
+    receipt.media_left_out = limit_media(&mut blocks, limits.media, is_live, accounting);
     let mut messages = preamble.messages(accounting);
     for message in &messages {
         match message.source {
@@ -155,12 +151,7 @@ fn assemble_within(
         return Err(too_small(&blocks));
     }
     let mut room = receipt.limit.saturating_sub(fixed);
-    let state = state(input, &blocks, accounting);
-    let state = state.filter(|state| {
-        let least = newest(&blocks).and_then(|index| blocks.get(index));
-        let least = least.map_or(0, |block| least_tokens(block, accounting));
-        least.saturating_add(state.tokens) <= room
-    });
+    let state = state(input, &blocks, room, accounting);
     room -= state.as_ref().map_or(0, |state| state.tokens);
     let chosen = match policy.whole_tail {
         Some(messages) => newest_that_fit(&blocks, room, messages),
@@ -210,10 +201,11 @@ fn without_double_answers(messages: &mut Vec<ContextMessage>) {
 }
 
 /// Returns the message that describes the current state of the conversation; `None` if the input has no description or
-/// no items.
+/// no items, or if the latest block needs the room.
 fn state(
     input: &AssemblyInput,
     blocks: &[Block<'_>],
+    room: u64,
     accounting: &dyn Accounting,
 ) -> Option<ContextMessage> {
     let origin = MessageOrigin::State {
@@ -223,7 +215,12 @@ fn state(
     let parts = vec![Part::text(render_state(input.state.as_ref()?))];
     let mut message = ContextMessage::new(Role::User, origin, parts);
     message.tokens = cost(accounting, &message);
-    Some(message)
+    let newest = newest(blocks).and_then(|index| blocks.get(index));
+    let fits = |tokens: u64| tokens.saturating_add(message.tokens) <= room;
+    // A block that fits whole is not shortened to learn its least cost.
+    let is_shown = fits(newest.map_or(0, |block| block.tokens))
+        || newest.is_some_and(|block| fits(least_tokens(block, accounting)));
+    is_shown.then_some(message)
 }
 
 /// Chooses the blocks (summaries and groups of messages) with the latest `tail` messages, and every earlier block that

@@ -29,6 +29,7 @@ pub(crate) enum ChosenForm {
 }
 
 /// A rendered short form of a summary.
+#[derive(Clone)]
 pub(crate) struct ShortForm {
     /// The form, and its acknowledgement if there is one.
     pub(crate) messages: Vec<ContextMessage>,

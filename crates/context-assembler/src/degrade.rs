@@ -170,48 +170,43 @@ fn with_stubs(
     };
     let mut results: Vec<(usize, usize)> = messages.iter().enumerate().flat_map(parts).collect();
     results.pop();
-    let stubs = results.into_iter().filter_map(|(at, part)| {
-        let message = messages.get(at)?;
-        let stub = stub(message, message.parts.get(part)?, accounting)?;
-        Some((at, part, stub))
-    });
-    let stubs: Vec<(usize, usize, Part)> = stubs.collect();
-    let stubbed = |count: usize| {
-        let mut shorter = messages.to_vec();
-        let stubs = stubs.get(..count).unwrap_or_default();
-        for of_message in stubs.chunk_by(|a, b| a.0 == b.0) {
-            let at = of_message.first().map_or(0, |(at, ..)| *at);
-            let Some(message) = shorter.get_mut(at) else {
-                continue;
-            };
-            for (_, part_at, stub) in of_message {
-                if let Some(part) = message.parts.get_mut(*part_at) {
-                    part.clone_from(stub);
-                }
-            }
-            message.tokens = cost(accounting, message);
+    let mut shorter = messages.to_vec();
+    let mut used = total(messages);
+    // The latest stub, with the cost of the result in whose place it is.
+    let mut newest = None;
+    for (at, part_at) in results {
+        if used <= limit {
+            break;
         }
-        shorter
-    };
-    // The smallest number of stubs with which the messages fit.
-    let count = last_that(stubs.len() as u64, |count| {
-        total(&stubbed(count as usize - 1)) > limit
-    });
-    let shorter = stubbed(count as usize);
-    let newest = count.checked_sub(1).and_then(|at| stubs.get(at as usize));
-    newest
-        .and_then(|(at, part, _)| clip_instead(messages, &shorter, (*at, *part), limit, accounting))
-        .unwrap_or(shorter)
+        if let Some(message) = shorter.get_mut(at)
+            && let Some((stub, tokens)) = stub(message, part_at, accounting)
+            && let Some(part) = message.parts.get_mut(part_at)
+        {
+            *part = stub;
+            used = used.saturating_sub(message.tokens);
+            message.tokens = cost(accounting, message);
+            used = used.saturating_add(message.tokens);
+            newest = Some((at, part_at, tokens));
+        }
+    }
+    if let Some(newest) = newest
+        && let Some(longer) = clip_instead(messages, &shorter, newest, limit, accounting)
+        && let Some(message) = shorter.get_mut(newest.0)
+    {
+        *message = longer;
+    }
+    shorter
 }
 
-/// If more than a quarter of `limit` is unused, shows the beginning and the end of a tool result instead of its stub.
+/// If more than a quarter of `limit` is unused, returns a message with the beginning and the end of a tool result
+/// instead of its stub. `tokens` is the cost of the result.
 fn clip_instead(
     messages: &[ContextMessage],
     stubbed: &[ContextMessage],
-    (at, part_at): (usize, usize),
+    (at, part_at, tokens): (usize, usize, u64),
     limit: u64,
     accounting: &dyn Accounting,
-) -> Option<Vec<ContextMessage>> {
+) -> Option<ContextMessage> {
     let used = total(stubbed);
     let mut room = limit.checked_sub(used).filter(|left| *left > limit / 4)?;
     let (message, stub) = (messages.get(at)?, stubbed.get(at)?);
@@ -220,7 +215,6 @@ fn clip_instead(
         return None;
     };
     let text = flat(content);
-    let tokens = part_cost(message.role, part, accounting);
     let block = Clippable {
         message: at,
         part: part_at,
@@ -231,37 +225,34 @@ fn clip_instead(
     // A part may cost more than its text.
     for _ in 0..GUESSES {
         let mut longer = stub.clone();
-        let clipped = clipped_part(message, part, &block, room, accounting);
-        longer.parts.get_mut(part_at)?.clone_from(&clipped);
+        *longer.parts.get_mut(part_at)? = clipped_part(message, part, &block, room, accounting);
         longer.tokens = cost(accounting, &longer);
         let with = (used - stub.tokens).saturating_add(longer.tokens);
         if with <= limit {
-            let mut out = stubbed.to_vec();
-            out.get_mut(at)?.clone_from(&longer);
-            return Some(out);
+            return Some(longer);
         }
         room = room.checked_sub(with - limit)?;
     }
     None
 }
 
-/// Returns the largest number up to `most` for which `fits` is true. If a number fits, all smaller ones must fit too. 0
-/// if no number fits.
-pub(crate) fn last_that(most: u64, fits: impl Fn(u64) -> bool) -> u64 {
-    let (mut low, mut high) = (0, most);
+/// Returns what `fitting` makes of the largest number up to `most` for which it makes something. If a number fits, all
+/// smaller ones must fit too. `None` if no number above 0 fits.
+pub(crate) fn last_that<T>(most: u64, fitting: impl Fn(u64) -> Option<T>) -> Option<T> {
+    let (mut low, mut high, mut last) = (0, most, None);
     while low < high {
         let middle = low + (high - low).div_ceil(2);
-        if fits(middle) {
-            low = middle;
-        } else {
-            high = middle - 1;
+        match fitting(middle) {
+            Some(it) => (low, last) = (middle, Some(it)),
+            None => high = middle - 1,
         }
     }
-    low
+    last
 }
 
-/// Returns the stub of a tool result; `None` if the stub is not shorter.
-fn stub(message: &ContextMessage, part: &Part, accounting: &dyn Accounting) -> Option<Part> {
+/// Returns the stub of a tool result, and the cost of the result; `None` if the stub is not shorter.
+fn stub(message: &ContextMessage, at: usize, accounting: &dyn Accounting) -> Option<(Part, u64)> {
+    let part = message.parts.get(at)?;
     let Part::ToolResult {
         call_id, is_error, ..
     } = part
@@ -274,7 +265,7 @@ fn stub(message: &ContextMessage, part: &Part, accounting: &dyn Accounting) -> O
         content: ResultContent::Text(left_out(tokens, &pointer(message))),
         is_error: *is_error,
     };
-    (part_cost(message.role, &stub, accounting) < tokens).then_some(stub)
+    (part_cost(message.role, &stub, accounting) < tokens).then_some((stub, tokens))
 }
 
 /// A part that may be clipped.
@@ -402,16 +393,19 @@ fn clip_largest(
         let above = (above.count() as u64).max(1);
         guess = level.checked_sub(over.div_ceil(above));
     }
-    let clipped = |level| at_level(messages, blocks, level, accounting);
-    if total(&clipped(SMALLEST_CLIP)) > limit {
-        return None;
-    }
+    let fitting = |level| {
+        let clipped = at_level(messages, blocks, level, accounting);
+        (total(&clipped) <= limit).then_some(clipped)
+    };
+    let smallest = fitting(SMALLEST_CLIP)?;
     // At a level above the limit the messages cannot fit.
     let largest = blocks.iter().map(|block| block.tokens).max().unwrap_or(0);
-    let level = last_that(largest.min(limit), |level| {
-        level <= SMALLEST_CLIP || total(&clipped(level)) <= limit
+    let larger = last_that(largest.min(limit), |level| match level > SMALLEST_CLIP {
+        true => fitting(level).map(Some),
+        // The lower levels fit, but `smallest` is shown in their place.
+        false => Some(None),
     });
-    Some(clipped(level.max(SMALLEST_CLIP)))
+    Some(larger.flatten().unwrap_or(smallest))
 }
 
 /// Returns the estimated highest level at which the messages fit, in tokens. A part above the level is assumed to cost
@@ -426,10 +420,10 @@ fn level(messages: &[ContextMessage], blocks: &[Clippable], limit: u64) -> Optio
     let room = limit.checked_sub(fixed)?;
     let fits = |level: u64| {
         let sum: u64 = blocks.iter().map(|block| clipped_at(level, block)).sum();
-        sum <= room
+        (sum <= room).then_some(level)
     };
     let largest = blocks.iter().map(|block| block.tokens).max().unwrap_or(0);
-    Some(last_that(largest.min(limit), fits))
+    last_that(largest.min(limit), fits).or(Some(0))
 }
 
 /// Clips every part that costs more than `level` tokens to this level, if this makes it shorter.

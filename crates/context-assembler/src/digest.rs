@@ -70,21 +70,24 @@ pub(crate) fn digests(
         });
         messages.collect()
     };
-    let fits = |count: usize, chars: usize| {
+    let fitting = |count: usize, chars: usize| {
         let shown = heads.iter().take(count);
         let bytes = shown.map(|head| (head.author.len() + head.chars.min(chars)) as u64);
-        bytes.fold(0, u64::saturating_add) <= most_bytes && total(&render(count, chars)) <= limit
+        let may_fit = bytes.fold(0, u64::saturating_add) <= most_bytes;
+        let digests = may_fit.then(|| render(count, chars));
+        digests.filter(|digests| total(digests) <= limit)
     };
     let all = heads.len();
     let longest = heads.iter().map(|head| head.chars).max().unwrap_or(0);
-    if !all_heads || !fits(all, SHORTEST_HEAD.min(longest)) {
-        let count = last_that(all as u64, |count| fits(count as usize, SHORTEST_HEAD));
-        return (render(count as usize, SHORTEST_HEAD), false);
-    }
     let levels = levels(longest);
     let chars = |level: u64| levels.get(level as usize).copied().unwrap_or(longest);
-    let level = last_that(levels.len() as u64 - 1, |level| fits(all, chars(level)));
-    (render(all, chars(level)), chars(level) >= longest)
+    let with_all = |level| Some((fitting(all, chars(level))?, chars(level) >= longest));
+    let shortest = all_heads.then(|| with_all(0)).flatten();
+    let Some(shortest) = shortest else {
+        let digests = last_that(all as u64, |count| fitting(count as usize, SHORTEST_HEAD));
+        return (digests.unwrap_or_else(|| render(0, SHORTEST_HEAD)), false);
+    };
+    last_that(levels.len() as u64 - 1, with_all).unwrap_or(shortest)
 }
 
 /// Returns the lengths of beginnings to try, in characters, up to `longest`. Each is a sixth longer than the one

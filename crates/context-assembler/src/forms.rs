@@ -40,6 +40,8 @@ pub(crate) struct Forms<'a> {
     /// others are the sums of the costs of their lines. Empty if the summary has no short form. Without ranks the only
     /// short form is a remark in place of the text.
     short: Vec<u64>,
+    /// The first short form, which was rendered to count it. `None` if the summary contains messages.
+    first: Option<ShortForm>,
     /// Whether the summary is shown whole or not at all, because its lines have no ranks.
     pub(crate) is_written: bool,
     /// Cost of the whole summary, in tokens.
@@ -81,6 +83,7 @@ impl<'a> Forms<'a> {
             summary,
             lines: Vec::new(),
             short: Vec::new(),
+            first: None,
             is_written: summary.messages.is_none() && !is_ranked(summary),
             whole,
             acknowledgement,
@@ -89,12 +92,17 @@ impl<'a> Forms<'a> {
             return forms;
         }
         if forms.is_written {
-            let remark = forms.rendered("", 0, whole, accounting).tokens;
-            forms.short.extend((remark < whole).then_some(remark));
+            let remark = forms.rendered("", 0, whole, accounting);
+            forms
+                .short
+                .extend((remark.tokens < whole).then_some(remark.tokens));
+            forms.first = Some(remark);
             return forms;
         }
         forms.lines = lines(summary, accounting);
-        forms.short = forms.short_costs(accounting);
+        let headline = forms.short_form(0, accounting);
+        forms.short = forms.short_costs(headline.tokens, accounting);
+        forms.first = Some(headline);
         forms
     }
 
@@ -119,9 +127,9 @@ impl<'a> Forms<'a> {
         if form >= self.short.len() {
             return (Choice::whole(self.index), self.whole);
         }
-        self.chosen(match self.is_written {
-            true => self.rendered("", 0, self.whole, accounting),
-            false => self.short_form(form, accounting),
+        self.chosen(match &self.first {
+            Some(first) if form == 0 => first.clone(),
+            _ => self.short_form(form, accounting),
         })
     }
 
@@ -142,8 +150,8 @@ impl<'a> Forms<'a> {
         let cost = |lines: &str| accounting.text(&escape_summary(lines)).saturating_add(2);
         let of = |part: &Part| text.get(part.lines.clone()).unwrap_or_default().join("\n");
         let title = |part: &Part| Some(text.get(part.title.clone()?)?.join("\n"));
-        let remark = self.rendered("", 0, self.whole, accounting).tokens;
-        let mut left = tokens.saturating_sub(remark);
+        // The short form of a written summary is the remark alone.
+        let mut left = tokens.saturating_sub(self.tokens(0));
         let mut parts: Vec<Part> = Vec::new();
         let all = most_current(&text);
         let of_parts = all.len();
@@ -193,7 +201,7 @@ impl<'a> Forms<'a> {
     }
 
     /// Returns the costs of the short forms (selections of lines) that cost less than the whole summary, in tokens.
-    fn short_costs(&self, accounting: &dyn Accounting) -> Vec<u64> {
+    fn short_costs(&self, headline: u64, accounting: &dyn Accounting) -> Vec<u64> {
         let last = self.lines.iter().map(|line| line.form).max().unwrap_or(0);
         let mut added = vec![0_u64; last + 1];
         for line in &self.lines {
@@ -201,7 +209,6 @@ impl<'a> Forms<'a> {
                 *added = added.saturating_add(line.tokens);
             }
         }
-        let headline = self.short_form(0, accounting).tokens;
         // The cost of a text is not exactly the sum of the costs of its lines.
         let all = self.short_form(last, accounting).tokens;
         let text = all.saturating_sub(headline);
