@@ -15,6 +15,8 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use agent_memory::context::{AssembleRequest, AssemblyPolicy};
+use agent_memory::store::SessionInfo;
+use agent_memory::view::{TreeNode, ViewAtVersion};
 use agent_memory::{Budget, Memory, Session, Strategy};
 use serde::Serialize;
 
@@ -73,55 +75,22 @@ impl Page {
     ) -> anyhow::Result<Self> {
         let shown: Shown<'_> = &|text| redact::shown(redactor, text);
         let info = session.info().await?;
-        // Messages that other processes append meanwhile are not on the page.
-        let head = info.conversation.head;
-        let stored = |strategy: &Strategy| {
-            let mut views = info.views.iter();
-            views.any(|view| view.name.as_str() == strategy.as_str())
-        };
-        let mut strategies: Vec<Strategy> = Strategy::ALL.into_iter().filter(stored).collect();
-        if strategies.is_empty() {
-            strategies.extend(session.strategy());
-        }
-        let mut views = Vec::new();
-        for strategy in strategies {
-            let open = memory.get_session(session.key().clone()).strategy(strategy);
-            let view = open.await?.current_view().await?.up_to(head).await?;
-            let tree = view.tree(usize::MAX).await?;
-            views.push((strategy, view, tree.nodes));
-        }
+        let views = views(memory, session, &info).await?;
         if let Some(redactor) = redactor {
             redactor.learn_session(session).await?;
             for (.., nodes) in &views {
                 learn(redactor, nodes);
             }
         }
-        let mut log = Log::default();
-        let mut requests = Vec::new();
-        let mut messages = Vec::new();
-        let mut rest = info.conversation.range();
-        while let Some(range) = rest {
-            let page = session.entries_in(range).await?;
-            for entry in &page.items {
-                log.push(entry);
-                requests.extend(request(entry, shown));
-            }
-            let entries: Vec<Entry<'_>> =
-                page.items.iter().map(|one| Entry::of(one, shown)).collect();
-            let (first, last) = (range.first, entries.last().map_or(0, |entry| entry.seq));
-            let attributes =
-                format!("class=\"messages\" data-first=\"{first}\" data-last=\"{last}\"");
-            element(&mut messages, &attributes, &entries)?;
-            rest = page.next;
-        }
-        let tokens = log
-            .tokens
-            .iter()
-            .fold(0, |sum: u64, one| sum.saturating_add(*one));
+        let Messages {
+            log,
+            requests,
+            mut html,
+        } = Messages::read(session, &info, shown).await?;
         let mut data = Data {
             session: shown(session.key().as_str()),
             title: info.conversation.title.as_deref().map(shown),
-            tokens,
+            tokens: log.total(),
             log,
             views: Vec::new(),
             summaries: BTreeMap::new(),
@@ -141,23 +110,13 @@ impl Page {
                 current: session.strategy() == Some(strategy),
                 spans,
             });
-            for budget in BUDGETS.into_iter().filter(|budget| *budget < tokens) {
-                let request = AssembleRequest::new(Budget::tokens(budget), AssemblyPolicy::once());
-                match view.assemble(request).await {
-                    Ok(context) => {
-                        let shares = Shares::of(strategy, budget, &context, &data.log, shown);
-                        data.contexts.push(shares);
-                    }
-                    // The last messages alone are larger.
-                    Err(error) if error.budget_needed().is_some() => {}
-                    Err(error) => return Err(error.into()),
-                }
-            }
+            let contexts = contexts(strategy, &view, &data.log, shown).await?;
+            data.contexts.extend(contexts);
         }
         data.redacted = redactor.map(Redactor::counts);
         let mut json = Vec::new();
         element(&mut json, "id=\"data\"", &data)?;
-        json.append(&mut messages);
+        json.append(&mut html);
         Ok(Self {
             html: fill(PAGE, &data.session, STYLE, SCRIPT, &json),
             messages: data.log.tokens.len(),
@@ -165,6 +124,83 @@ impl Page {
             summaries: data.summaries.len(),
         })
     }
+}
+
+/// Returns the stored views of a session. If none is stored, returns the view of its strategy.
+async fn views(
+    memory: &Memory,
+    session: &Session,
+    info: &SessionInfo,
+) -> anyhow::Result<Vec<(Strategy, ViewAtVersion, Vec<TreeNode>)>> {
+    // Messages that other processes append meanwhile are not on the page.
+    let head = info.conversation.head;
+    let stored = |strategy: &Strategy| {
+        let mut views = info.views.iter();
+        views.any(|view| view.name.as_str() == strategy.as_str())
+    };
+    let mut strategies: Vec<Strategy> = Strategy::ALL.into_iter().filter(stored).collect();
+    if strategies.is_empty() {
+        strategies.extend(session.strategy());
+    }
+    let mut views = Vec::new();
+    for strategy in strategies {
+        let open = memory.get_session(session.key().clone()).strategy(strategy);
+        let view = open.await?.current_view().await?.up_to(head).await?;
+        let tree = view.tree(usize::MAX).await?;
+        views.push((strategy, view, tree.nodes));
+    }
+    Ok(views)
+}
+
+/// The messages of a session as elements of the page, and their columns and requests.
+#[derive(Default)]
+struct Messages {
+    log: Log,
+    requests: Vec<(u32, String)>,
+    html: Vec<u8>,
+}
+
+impl Messages {
+    async fn read(session: &Session, info: &SessionInfo, shown: Shown<'_>) -> anyhow::Result<Self> {
+        let mut messages = Self::default();
+        let mut rest = info.conversation.range();
+        while let Some(range) = rest {
+            let page = session.entries_in(range).await?;
+            for entry in &page.items {
+                messages.log.push(entry);
+                messages.requests.extend(request(entry, shown));
+            }
+            let entries: Vec<Entry<'_>> =
+                page.items.iter().map(|one| Entry::of(one, shown)).collect();
+            let (first, last) = (range.first, entries.last().map_or(0, |entry| entry.seq));
+            let attributes =
+                format!("class=\"messages\" data-first=\"{first}\" data-last=\"{last}\"");
+            element(&mut messages.html, &attributes, &entries)?;
+            rest = page.next;
+        }
+        Ok(messages)
+    }
+}
+
+/// Returns the shares of a log in contexts of several sizes that are made from a view.
+async fn contexts(
+    strategy: Strategy,
+    view: &ViewAtVersion,
+    log: &Log,
+    shown: Shown<'_>,
+) -> anyhow::Result<Vec<Shares>> {
+    let tokens = log.total();
+    let mut contexts = Vec::new();
+    for budget in BUDGETS.into_iter().filter(|budget| *budget < tokens) {
+        let request = AssembleRequest::new(Budget::tokens(budget), AssemblyPolicy::once());
+        match view.assemble(request).await {
+            Ok(context) => contexts.push(Shares::of(strategy, budget, &context, log, shown)),
+            // The last messages alone are larger.
+            Err(error) if error.budget_needed().is_some() => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(contexts)
 }
 
 #[cfg(test)]

@@ -9,11 +9,11 @@ mod text;
 use std::path::Path;
 use std::sync::Arc;
 
-use agent_memory::compaction::StopReason;
-use agent_memory::{CompactRequest, Memory, Session, Strategy};
+use agent_memory::compaction::{LeaseHolder, Outcome, StopReason};
+use agent_memory::{Memory, Session, Strategy, VerifyReport};
 
 use self::dry_run::dry_run;
-use self::options::{check, is_due};
+use self::options::{check, is_due, request};
 pub(super) use self::report::ViewSize;
 use self::report::{CompactReport, CompactionResult, ViewChange};
 use self::target::{empty, neither, open, open_for_dry_run, planned};
@@ -98,17 +98,7 @@ async fn compact(
     progress.say("compacting");
     let outcome = if is_due(args, config, session).await? {
         let (_holding, cancel) = app.stop.holding();
-        Some(
-            session
-                .compact(CompactRequest {
-                    mode: args.mode,
-                    instructions: args.writing.instructions.clone(),
-                    cancel,
-                    fits: Some(args.budget),
-                    ..CompactRequest::default()
-                })
-                .await?,
-        )
+        Some(session.compact(request(args, cancel)).await?)
     } else {
         None
     };
@@ -119,32 +109,62 @@ async fn compact(
     progress.say("verifying");
     let report = session.verify().await?;
     progress.done();
-    let mut held = None;
-    let mut dropped = args.report_dropped.then(Vec::new);
-    let (view, run) = match outcome {
-        Some(outcome) => {
-            if let Some(dropped) = &mut dropped {
-                let left_out = session
-                    .current_view()
-                    .await?
-                    .left_out(&outcome.summaries)
-                    .await?;
-                dropped.extend(left_out.into_iter().map(Dropped::from));
-            }
-            held = outcome.held.clone();
-            let view = ViewChange::new(session, outcome.before, outcome.after, report);
-            let mut run = CompactionResult::new(outcome);
-            if session.strategy() == Some(Strategy::Handoff) && run.summary.is_some() {
-                run.summary_text = session.current_view().await?.handoff_summary().await?;
-            }
-            (view, run)
-        }
-        None => {
-            let size = session.current_view().await?.measure();
-            let view = ViewChange::new(session, size, size, report);
-            (view, CompactionResult::none(StopReason::BelowThreshold))
-        }
+    let held = outcome.as_ref().and_then(|outcome| outcome.held.clone());
+    let dropped = match args.report_dropped {
+        true => Some(dropped(session, outcome.as_ref()).await?),
+        false => None,
     };
+    let (view, run) = result(session, outcome, report).await?;
+    note_missing(app, args, session, &run);
+    let answer = CompactReport {
+        view,
+        imported,
+        run,
+        dropped,
+        plan: None,
+        spent: Cost::of(session.memory()),
+        estimate: None,
+    };
+    if app.json {
+        app.out.json(&answer)?;
+    } else {
+        print(app, args, session, &answer).await?;
+    }
+    answer.view.verify.check()?;
+    Ok(check_end(&answer.run, held.as_ref())?)
+}
+
+/// Returns the messages that the new summaries do not mention.
+async fn dropped(session: &Session, outcome: Option<&Outcome>) -> anyhow::Result<Vec<Dropped>> {
+    let Some(outcome) = outcome else {
+        return Ok(Vec::new());
+    };
+    let view = session.current_view().await?;
+    let left_out = view.left_out(&outcome.summaries).await?;
+    Ok(left_out.into_iter().map(Dropped::from).collect())
+}
+
+/// Returns the result of a compaction. `outcome` is `None` below the threshold.
+async fn result(
+    session: &Session,
+    outcome: Option<Outcome>,
+    report: VerifyReport,
+) -> anyhow::Result<(ViewChange, CompactionResult)> {
+    let Some(outcome) = outcome else {
+        let size = session.current_view().await?.measure();
+        let view = ViewChange::new(session, size, size, report);
+        return Ok((view, CompactionResult::none(StopReason::BelowThreshold)));
+    };
+    let view = ViewChange::new(session, outcome.before, outcome.after, report);
+    let mut run = CompactionResult::new(outcome);
+    if session.strategy() == Some(Strategy::Handoff) && run.summary.is_some() {
+        run.summary_text = session.current_view().await?.handoff_summary().await?;
+    }
+    Ok((view, run))
+}
+
+/// Notes the summaries that the model did not write, with the command that has them written.
+fn note_missing(app: &App, args: &Compact, session: &Session, run: &CompactionResult) {
     let key = session.key().as_str();
     let next = match run.model.without_model {
         // What was not made is planned again.
@@ -163,32 +183,20 @@ async fn compact(
             "summaries wait to be written by a model: run {redo}"
         ));
     }
-    let answer = CompactReport {
-        view,
-        imported,
-        run,
-        dropped,
-        plan: None,
-        spent: Cost::of(session.memory()),
-        estimate: None,
-    };
-    if app.json {
-        app.out.json(&answer)?;
-    } else {
-        print(app, args, session, &answer).await?;
-    }
-    answer.view.verify.check()?;
-    match answer.run.failure {
-        Some(failure) if answer.run.stop_reason == StopReason::SummarizerFailed => {
+}
+
+/// Returns an error if the summarizer failed, or if another process did all of the work. Notes the work that is left.
+fn check_end(run: &CompactionResult, held: Option<&LeaseHolder>) -> Result<(), Failure> {
+    match &run.failure {
+        Some(failure) if run.stop_reason == StopReason::SummarizerFailed => {
             let text = format!("a summary could not be made: {failure}");
             Err(Failure::new(Kind::Summarizer, text)
-                .hint("published summaries stay; run it again to continue")
-                .into())
+                .hint("published summaries stay; run it again to continue"))
         }
-        _ if answer.run.stop_reason == StopReason::Held => {
-            let failure = error::held(held.as_ref());
-            if answer.run.summaries.total() == 0 {
-                return Err(failure.into());
+        _ if run.stop_reason == StopReason::Held => {
+            let failure = error::held(held);
+            if run.summaries.total() == 0 {
+                return Err(failure);
             }
             let text = failure
                 .message

@@ -6,7 +6,7 @@ use agent_memory::context::AssembleRequest;
 use agent_memory::context::render_text;
 use agent_memory::{
     Budget, Context, Session,
-    context::{AssemblyPolicy, ContextMessage, Receipt},
+    context::{AssemblyPolicy, ContextMessage, DegradationStep, Receipt},
     model::ViewVersion,
 };
 use serde::Serialize;
@@ -133,21 +133,13 @@ pub(crate) fn receipt(context: &Context) -> String {
         ));
     }
     for degraded in &receipt.degraded {
-        let how = match degraded.step {
-            agent_memory::context::DegradationStep::StubbedResults => {
-                "tool results replaced by stubs"
-            }
-            agent_memory::context::DegradationStep::Clipped => "largest texts clipped",
-            agent_memory::context::DegradationStep::Text => "made one text",
-            agent_memory::context::DegradationStep::Digest => "a digest",
-            _ => "shortened",
-        };
         lines.push(format!(
-            "  shortened: messages {}-{} from {} to {} tokens, {how}",
+            "  shortened: messages {}-{} from {} to {} tokens, {}",
             degraded.first,
             degraded.last,
             number(degraded.from_tokens),
-            number(degraded.to_tokens)
+            number(degraded.to_tokens),
+            how(degraded.step)
         ));
     }
     if !receipt.stubbed_calls.is_empty() {
@@ -180,4 +172,15 @@ pub(crate) fn receipt(context: &Context) -> String {
     // The ids of calls come from the transcript, so they may contain control characters.
     let ends = |line: &String| format!("{}\n", one_line(line));
     lines.iter().map(ends).collect()
+}
+
+/// Returns the way in which messages were shortened.
+fn how(step: DegradationStep) -> &'static str {
+    match step {
+        DegradationStep::StubbedResults => "tool results replaced by stubs",
+        DegradationStep::Clipped => "largest texts clipped",
+        DegradationStep::Text => "made one text",
+        DegradationStep::Digest => "a digest",
+        _ => "shortened",
+    }
 }

@@ -170,6 +170,10 @@ fn print(
     if app.json {
         return Ok(app.out.json(&answer)?);
     }
+    print_text(app, &answer)
+}
+
+fn print_text(app: &mut App, answer: &EraseReport) -> anyhow::Result<()> {
     if let Some(archived) = &answer.archived {
         let times = match (&archived.oldest, &archived.newest) {
             (Some(oldest), Some(newest)) => format!(", from {oldest} to {newest}"),
@@ -181,7 +185,10 @@ fn print(
             count(archived.tokens, "token", "tokens"),
         ))?;
     }
-    let done = if dry_run { "would erase" } else { "erased" };
+    let done = match answer.erased {
+        true => "erased",
+        false => "would erase",
+    };
     app.out.line(&format!(
         "{done} {}, {} and {} of prepared work",
         count(answer.entries, "entry", "entries"),
@@ -220,11 +227,11 @@ fn print(
             count(answer.transcripts, "kept transcript", "kept transcripts")
         ))?;
     }
-    if !dry_run && answer.summaries > 0 {
+    if answer.erased && answer.summaries > 0 {
         app.out
             .line("run `compact` again: spans of erased summaries show their messages")?;
     }
-    if dry_run {
+    if !answer.erased {
         app.out.line(
             "the database did not change: give --reason instead of --dry-run to erase for ever",
         )?;

@@ -94,7 +94,6 @@ pub(crate) async fn run(app: &mut App, args: &Redo) -> anyhow::Result<()> {
     let reason = redone.stop_reason;
     let progressed = redone.made_progress();
     let held = redone.held.clone();
-    let failure = redone.failures.last().map(|failure| failure.error.clone());
     let limit = args.max_calls.map(|calls| calls.to_string());
     let limit = limit.iter().flat_map(|calls| ["--max-calls", calls]);
     let limit: Vec<&str> = limit.collect();
@@ -115,12 +114,24 @@ pub(crate) async fn run(app: &mut App, args: &Redo) -> anyhow::Result<()> {
     if args.extracts {
         return Ok(());
     }
+    Ok(check_end(args, &answer, reason, progressed)?)
+}
+
+/// Returns an error if the run ended before all summaries were rewritten, unless it only has to be run again.
+fn check_end(
+    args: &Redo,
+    answer: &RedoResult,
+    reason: RedoStop,
+    progressed: bool,
+) -> Result<(), Failure> {
+    let failure = answer.failures.last();
+    let failure = failure.map_or("", |failure| failure.error.as_str());
     let left = count(answer.provisional.left, "summary is", "summaries are");
     let limit = args.max_calls.unwrap_or_default();
     let (kind, text, hint) = match reason {
         RedoStop::SummarizerFailed => (
             Kind::Summarizer,
-            format!("{left} not rewritten yet: {}", failure.unwrap_or_default()),
+            format!("{left} not rewritten yet: {failure}"),
             "rewritten summaries stay; run it again to continue",
         ),
         RedoStop::CallLimitTooLow => (
@@ -133,10 +144,7 @@ pub(crate) async fn run(app: &mut App, args: &Redo) -> anyhow::Result<()> {
         ),
         RedoStop::CallLimit if !progressed => (
             Kind::CallLimit,
-            format!(
-                "{left} not rewritten yet, and --max-calls {limit} allowed none: {}",
-                failure.unwrap_or_default()
-            ),
+            format!("{left} not rewritten yet, and --max-calls {limit} allowed none: {failure}"),
             "run it again: it begins with the other summaries",
         ),
         RedoStop::LostRace if !progressed => (
@@ -146,7 +154,7 @@ pub(crate) async fn run(app: &mut App, args: &Redo) -> anyhow::Result<()> {
         ),
         _ => return Ok(()),
     };
-    Err(Failure::new(kind, text).hint(hint).into())
+    Err(Failure::new(kind, text).hint(hint))
 }
 
 /// Returns the summaries to select, and the limit on calls.

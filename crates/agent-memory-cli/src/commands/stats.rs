@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use agent_memory::Memory;
 use agent_memory::store::ConversationFilter;
 use serde::Serialize;
 
@@ -55,6 +56,16 @@ struct ViewTotals {
 
 pub(crate) async fn run(app: &mut App) -> anyhow::Result<()> {
     let memory = app.open().await?;
+    let mut answer = database(app, &memory).await?;
+    add_sessions(&mut answer, &memory).await?;
+    if app.json {
+        return Ok(app.out.json(&answer)?);
+    }
+    print(app, &answer)
+}
+
+/// Returns the size of the database. Its sessions are not counted yet.
+async fn database(app: &App, memory: &Memory) -> anyhow::Result<StatsReport> {
     let place = app.place()?;
     let usage = memory.store().usage().await;
     let usage = usage.map_err(agent_memory::Error::from)?;
@@ -64,7 +75,7 @@ pub(crate) async fn run(app: &mut App) -> anyhow::Result<()> {
         None => usage.log + usage.summaries + usage.views + usage.search + usage.other,
     };
     let pending_wipe = memory.store().pending_wipe().await?;
-    let mut answer = StatsReport {
+    Ok(StatsReport {
         database: place.name(),
         bytes: size,
         conversations: 0,
@@ -84,7 +95,11 @@ pub(crate) async fn run(app: &mut App) -> anyhow::Result<()> {
         tiers: usage.tiers,
         months: usage.months,
         pending_wipe: pending_wipe.map(|at| at.to_string()),
-    };
+    })
+}
+
+/// Adds the numbers of all sessions.
+async fn add_sessions(answer: &mut StatsReport, memory: &Memory) -> anyhow::Result<()> {
     let mut views: BTreeMap<String, ViewTotals> = BTreeMap::new();
     let mut summaries = BTreeSet::new();
     let mut filter = ConversationFilter::default();
@@ -126,9 +141,10 @@ pub(crate) async fn run(app: &mut App) -> anyhow::Result<()> {
     }
     answer.summaries = summaries.len() as u64;
     answer.views = views.into_values().collect();
-    if app.json {
-        return Ok(app.out.json(&answer)?);
-    }
+    Ok(())
+}
+
+fn print(app: &mut App, answer: &StatsReport) -> anyhow::Result<()> {
     let row = |name: &str, text: String, more: String| vec![name.to_owned(), text, more];
     let parts = &answer.parts;
     let each = |part: u64, of: u64, what: &str| match of {

@@ -114,35 +114,38 @@ pub(crate) async fn run(app: &mut App, args: &Verify) -> anyhow::Result<()> {
     if app.json {
         app.out.json(&answer)?;
     } else {
-        let checked = format!(
-            "{}, {}, {}, {}",
-            count(answer.report.conversations, "session", "sessions"),
-            count(answer.report.messages, "log entry", "log entries"),
-            count(answer.report.summaries, "summary", "summaries"),
-            count(answer.report.views, "view", "views"),
-        );
-        if answer.ok {
-            app.out.line(&format!("no violations: {checked}"))?;
-        } else {
-            for violation in &answer.report.violations {
-                app.out.line(&format!("wrong: {violation}"))?;
-            }
-            app.out.line(&format!("checked: {checked}"))?;
-        }
-        for compared in &answer.against {
-            app.out.line(&compared.line())?;
-        }
-    }
-    if let Some(since) = &answer.pending_wipe
-        && !app.json
-    {
-        app.out.line(&unwiped(since))?;
+        print(app, &answer)?;
     }
     match not_compared.into_iter().next() {
         Some(failure) if wrong == 0 => Err(failure.into()),
         None if wrong == 0 => Ok(()),
         _ => Err(failed(answer.report.violations.len() as u64).into()),
     }
+}
+
+fn print(app: &mut App, answer: &DatabaseReport) -> anyhow::Result<()> {
+    let checked = format!(
+        "{}, {}, {}, {}",
+        count(answer.report.conversations, "session", "sessions"),
+        count(answer.report.messages, "log entry", "log entries"),
+        count(answer.report.summaries, "summary", "summaries"),
+        count(answer.report.views, "view", "views"),
+    );
+    if answer.ok {
+        app.out.line(&format!("no violations: {checked}"))?;
+    } else {
+        for violation in &answer.report.violations {
+            app.out.line(&format!("wrong: {violation}"))?;
+        }
+        app.out.line(&format!("checked: {checked}"))?;
+    }
+    for compared in &answer.against {
+        app.out.line(&compared.line())?;
+    }
+    if let Some(since) = &answer.pending_wipe {
+        app.out.line(&unwiped(since))?;
+    }
+    Ok(())
 }
 
 /// Returns the text about an erasure at the time `since` that was interrupted.

@@ -23,6 +23,12 @@ impl Log {
         self.times
             .push(entry.message.created_at.0.div_euclid(1_000));
     }
+
+    /// Returns the cost of all entries, in tokens.
+    pub(super) fn total(&self) -> u64 {
+        let tokens = self.tokens.iter();
+        tokens.fold(0, |sum: u64, one| sum.saturating_add(*one))
+    }
 }
 
 /// Returns the letter of an entry: `n` for a note, `c` for calls, `t` for results, `r` for reasoning alone, `p` for a

@@ -242,9 +242,25 @@ fn a_text_forges_no_mark() {
     }
 }
 
+/// Asserts that each value is replaced in its text, and in another one.
+fn assert_all_found(cases: &[(&str, &str)]) {
+    for (text, value) in cases.iter().copied() {
+        let redactor = Redactor::new().unwrap();
+        let text = text.replace("VALUE", value);
+        redactor.learn(&text);
+        let shown = redactor.text(&text);
+        assert!(
+            !shown.contains(value) && shown.contains(MARK),
+            "{text:?} is {shown:?}"
+        );
+        let again = format!("failed: {value}.");
+        assert!(!redactor.text(&again).contains(value), "{again}");
+    }
+}
+
 #[test]
 fn values_without_quotes_are_found_in_settings() {
-    for (text, value) in [
+    assert_all_found(&[
         ("password=VALUE", "Summer2024!"),
         ("password: VALUE", "Summer2024!"),
         ("password = VALUE", "hunter2x"),
@@ -292,6 +308,12 @@ fn values_without_quotes_are_found_in_settings() {
             "kitten77",
         ),
         (r#"\x1b[33mpassword="\x1b[1mVALUE\x1b[0m""#, "kitten77"),
+    ]);
+}
+
+#[test]
+fn values_are_found_in_commands_and_requests() {
+    assert_all_found(&[
         ("curl -s -u ada:VALUE https://a.org", "kitten"),
         ("curl --user 'ada:VALUE' https://a.org", "kitten"),
         ("mysql -u root -pVALUE shop", "kitten"),
@@ -322,18 +344,7 @@ fn values_without_quotes_are_found_in_settings() {
             "https://a.org/x?sv=2022-11-02&sig=VALUE&se=2027",
             "k9X2m%2BQ7w1Zr2Lw9Xc4Vb8Nm1Kj6Hg3Fd5%3D",
         ),
-    ] {
-        let redactor = Redactor::new().unwrap();
-        let text = text.replace("VALUE", value);
-        redactor.learn(&text);
-        let shown = redactor.text(&text);
-        assert!(
-            !shown.contains(value) && shown.contains(MARK),
-            "{text:?} is {shown:?}"
-        );
-        let again = format!("failed: {value}.");
-        assert!(!redactor.text(&again).contains(value), "{again}");
-    }
+    ]);
 }
 
 #[test]

@@ -14,7 +14,7 @@ use agent_memory::summaries::{ConversationState, FactKind};
 use agent_memory::transcripts::{
     CalledName, CountedInput, KnownAgents, NamePatterns, OwnCompaction, Shown,
 };
-use agent_memory::{Budget, Builder, Memory, Message, Mode, Part, Role, Session};
+use agent_memory::{Budget, Builder, Context, Memory, Message, Mode, Part, Role, Session};
 
 use anyhow::ensure;
 
@@ -116,50 +116,15 @@ impl Measure<'_> {
             .map(|previous| previous.shows.clone())
             .unwrap_or_default();
         before.extend(self.messages(since, own.at).map(|(at, _)| Shown::Entry(at)));
-        let text = |shown: &[Shown]| Text::new(self.text(shown), self.patterns);
-        let after = text(&own.shows);
-        let known_before = previous.map(|_| text(&before));
         let tokens = self.tokens(&own.shows);
         let budget = tokens.max(LEAST);
-        let request = AssembleRequest::new(Budget::tokens(budget), AssemblyPolicy::once());
-        let context = match self.ours.assemble(request).await {
-            Ok(context) => Some(context),
-            // The last messages alone are larger.
-            Err(error) if error.budget_needed().is_some() => None,
-            Err(error) => return Err(error.into()),
-        };
-        let ours = context.as_ref().map_or_else(String::new, |context| {
-            let messages = context.to_messages();
-            let texts: Vec<String> = messages
-                .iter()
-                .map(|message| texts(&message.parts))
-                .collect();
-            unescaped(&texts.join("\n"))
-        });
-        let ours = Text::new(ours, self.patterns);
-
-        let summary = self.text(&own.shows);
-        let mut items = Vec::new();
-        for item in self.items(own) {
-            let (kept, by_us) = (item.is_in(&after), item.is_in(&ours));
-            let was_there = known_before.as_ref().is_none_or(|text| item.is_in(text));
-            let command = match kept {
-                true => None,
-                false => self.command(&item).await?,
-            };
-            items.push(Known {
-                kind: item.kind,
-                seq: item.at.map(|at| at as u64 + 1),
-                kept,
-                missing_before: !kept && !was_there,
-                other_script: !kept && is_wide(&item.text) && !is_wide(&summary),
-                agent_memory: by_us,
-                command,
-                text: item.text,
-                says: item.says,
-            });
-        }
-        items.sort_by_key(|item| (item.missing_before, item.kind));
+        let context = self.context(budget).await?;
+        let known_before = previous.map(|_| Text::new(self.text(&before), self.patterns));
+        let ours = Text::new(
+            context.as_ref().map_or_else(String::new, context_text),
+            self.patterns,
+        );
+        let items = self.known(own, known_before.as_ref(), &ours).await?;
         let same = before
             .iter()
             .zip(&own.shows)
@@ -168,11 +133,6 @@ impl Measure<'_> {
         let same = self.tokens(own.shows.get(..same).unwrap_or_default());
         let before_tokens = self.tokens(&before);
         let is_entry = |shown: &&Shown| matches!(shown, Shown::Entry(at) if *at < own.at);
-        let is_added = |shown: &&Shown| matches!(shown, Shown::Entry(at) if *at >= own.at);
-        let is_text = |shown: &&Shown| matches!(shown, Shown::Text(_));
-        let part = |is: &dyn Fn(&&Shown) -> bool| -> Vec<Shown> {
-            own.shows.iter().filter(is).cloned().collect()
-        };
         let entry = self.entries.get(own.at);
         Ok(Compaction {
             number,
@@ -188,15 +148,7 @@ impl Measure<'_> {
                 tokens: before_tokens,
                 tokens_by_agent: own.tokens_before,
             },
-            after: SizeAfter {
-                tokens,
-                summary: self.text(&part(&is_text)),
-                summary_tokens: self.tokens(&part(&is_text)),
-                messages: part(&is_entry).len() as u64,
-                message_tokens: self.tokens(&part(&is_entry)),
-                added: part(&is_added).len() as u64,
-                added_tokens: self.tokens(&part(&is_added)),
-            },
+            after: self.size_after(own),
             cache: Cache {
                 before: before_tokens,
                 same,
@@ -215,6 +167,69 @@ impl Measure<'_> {
             kinds: KindCounts::all(items.iter()),
             items,
         })
+    }
+
+    /// Returns agent-memory's context; `None` if the budget is too small for one.
+    async fn context(&self, budget: u64) -> anyhow::Result<Option<Context>> {
+        let request = AssembleRequest::new(Budget::tokens(budget), AssemblyPolicy::once());
+        match self.ours.assemble(request).await {
+            Ok(context) => Ok(Some(context)),
+            // The last messages alone are larger.
+            Err(error) if error.budget_needed().is_some() => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Returns the items that hold before a compaction, and which of the texts have them: the agent's context `before` it
+    /// and after it, and agent-memory's. `before` is `None` for the first compaction.
+    async fn known(
+        &self,
+        own: &OwnCompaction,
+        before: Option<&Text>,
+        ours: &Text,
+    ) -> anyhow::Result<Vec<Known>> {
+        let summary = self.text(&own.shows);
+        let after = Text::new(summary.clone(), self.patterns);
+        let mut items = Vec::new();
+        for item in self.items(own) {
+            let (kept, by_us) = (item.is_in(&after), item.is_in(ours));
+            let was_there = before.is_none_or(|text| item.is_in(text));
+            let command = match kept {
+                true => None,
+                false => self.command(&item).await?,
+            };
+            items.push(Known {
+                kind: item.kind,
+                seq: item.at.map(|at| at as u64 + 1),
+                kept,
+                missing_before: !kept && !was_there,
+                other_script: !kept && is_wide(&item.text) && !is_wide(&summary),
+                agent_memory: by_us,
+                command,
+                text: item.text,
+                says: item.says,
+            });
+        }
+        items.sort_by_key(|item| (item.missing_before, item.kind));
+        Ok(items)
+    }
+
+    fn size_after(&self, own: &OwnCompaction) -> SizeAfter {
+        let is_entry = |shown: &&Shown| matches!(shown, Shown::Entry(at) if *at < own.at);
+        let is_added = |shown: &&Shown| matches!(shown, Shown::Entry(at) if *at >= own.at);
+        let is_text = |shown: &&Shown| matches!(shown, Shown::Text(_));
+        let part = |is: &dyn Fn(&&Shown) -> bool| -> Vec<Shown> {
+            own.shows.iter().filter(is).cloned().collect()
+        };
+        SizeAfter {
+            tokens: self.tokens(&own.shows),
+            summary: self.text(&part(&is_text)),
+            summary_tokens: self.tokens(&part(&is_text)),
+            messages: part(&is_entry).len() as u64,
+            message_tokens: self.tokens(&part(&is_entry)),
+            added: part(&is_added).len() as u64,
+            added_tokens: self.tokens(&part(&is_added)),
+        }
     }
 
     /// Returns the messages of a range, with their indices.
@@ -379,6 +394,16 @@ fn typed(message: &Message) -> Option<String> {
     let is_mark = text.starts_with(['[', '(']) && text.ends_with([']', ')']);
     let is_command = text.starts_with("! ") || (text.starts_with('/') && !text.contains(' '));
     (!text.is_empty() && !(is_one_line && (is_mark || is_command))).then_some(text)
+}
+
+/// Returns all texts of a context.
+fn context_text(context: &Context) -> String {
+    let messages = context.to_messages();
+    let texts: Vec<String> = messages
+        .iter()
+        .map(|message| texts(&message.parts))
+        .collect();
+    unescaped(&texts.join("\n"))
 }
 
 /// Returns all texts of a message, with the arguments and results of tools.

@@ -1,9 +1,9 @@
 //! `compact --dry-run`: the next step, and the cost of the run.
 
+use agent_memory::Session;
 use agent_memory::compaction::StopReason;
-use agent_memory::{CompactRequest, Session};
 
-use super::options::{check, is_due};
+use super::options::{check, is_due, request};
 use super::report::{CompactReport, CompactionResult, ViewChange};
 use crate::app::App;
 use crate::args::Compact;
@@ -90,15 +90,7 @@ async fn estimate(
 ) -> anyhow::Result<Cost> {
     let copy = session.copy_to_ram(writers.builder()).await?;
     let (_holding, cancel) = app.stop.holding();
-    let outcome = copy
-        .compact(CompactRequest {
-            mode: args.mode,
-            instructions: args.writing.instructions.clone(),
-            cancel,
-            fits: Some(args.budget),
-            ..CompactRequest::default()
-        })
-        .await?;
+    let outcome = copy.compact(request(args, cancel)).await?;
     if outcome.stop_reason == StopReason::Cancelled {
         return Err(app.stop.failure().into());
     }

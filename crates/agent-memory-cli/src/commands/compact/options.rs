@@ -1,7 +1,7 @@
-//! The options of `compact` that depend on a session: whether they have an effect, and whether it is due.
+//! The options of `compact`: their effect on a session, its threshold, and the request for a compaction.
 
-use agent_memory::compaction::WindowUse;
-use agent_memory::{Session, Strategy};
+use agent_memory::compaction::{CancellationToken, WindowUse};
+use agent_memory::{CompactRequest, Session, Strategy};
 
 use crate::args::Compact;
 use crate::config::Config;
@@ -38,4 +38,15 @@ pub(super) async fn is_due(
         ..WindowUse::default()
     };
     Ok(args.policy.is_due(&usage, config))
+}
+
+/// Returns the request for a compaction.
+pub(super) fn request(args: &Compact, cancel: CancellationToken) -> CompactRequest {
+    CompactRequest {
+        mode: args.mode,
+        instructions: args.writing.instructions.clone(),
+        cancel,
+        fits: Some(args.budget),
+        ..CompactRequest::default()
+    }
 }

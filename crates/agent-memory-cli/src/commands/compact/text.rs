@@ -85,6 +85,12 @@ pub(super) async fn print(
         Err(error) => return Err(error.into()),
     }
     app.out.line("")?;
+    print_commands(app, args, session).await
+}
+
+/// Prints the next commands for the session.
+async fn print_commands(app: &mut App, args: &Compact, session: &Session) -> anyhow::Result<()> {
+    let key = session.key().as_str();
     app.out.line("To go on:")?;
     let context = context_command(app, key, args);
     app.out.line(&format!("  {context}"))?;
