@@ -6,9 +6,10 @@
 mod file;
 mod json;
 mod ours;
+mod parts;
 mod toml;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::ValueEnum;
 use serde::Serialize;
@@ -284,126 +285,6 @@ impl Agent {
             .hint("start the agent once, or create the folder if it keeps its files elsewhere"))
     }
 
-    /// Returns the parts of the agent's configuration that are ours.
-    pub(crate) fn parts(self, program: &Program) -> Vec<Part> {
-        let home = self.home();
-        let part = |name, path: &Path, edit| Part {
-            name,
-            path: path.to_owned(),
-            edit,
-        };
-        let hooks = |file: &str, events: &'static [&'static str]| {
-            part(
-                "hooks",
-                &home.join(file),
-                Edit::Hooks(events, program.shell(self)),
-            )
-        };
-        let servers = |path: &Path, more| {
-            let server = program.server("env", more);
-            part("server", path, Edit::Server("mcpServers", server))
-        };
-        let whole = |name, file: &str, content| {
-            let content = program.door(self, content);
-            part(name, &home.join(file), Edit::Whole(content))
-        };
-        match self {
-            Agent::ClaudeCode => {
-                const EVENTS: &[&str] = &[
-                    "SessionStart",
-                    "Stop",
-                    "SubagentStop",
-                    "PreCompact",
-                    "SessionEnd",
-                ];
-                // Beside the folder, unless the folder is named.
-                let file = match variable("CLAUDE_CONFIG_DIR") {
-                    Some(_) => home.join(".claude.json"),
-                    None => home.with_extension("json"),
-                };
-                // A folder of skills with a manifest is a plugin.
-                let plugin = |file, content| whole("mod", file, content);
-                vec![
-                    hooks("settings.json", EVENTS),
-                    plugin(
-                        "skills/agent-memory/.claude-plugin/plugin.json",
-                        include_str!("agents/doors/plugin.json"),
-                    ),
-                    plugin(
-                        "skills/agent-memory/hooks/hooks.json",
-                        include_str!("agents/doors/hooks.json"),
-                    ),
-                    plugin(
-                        "skills/agent-memory/hooks/register.js",
-                        include_str!("agents/doors/register.js"),
-                    ),
-                    servers(&file, json!({"type": "stdio"})),
-                ]
-            }
-            Agent::Codex => {
-                const EVENTS: &[&str] = &["SessionStart", "Stop", "PreCompact", "SessionEnd"];
-                // Codex gives a server only the variables that are named.
-                let inherited =
-                    json!({"env_vars": ["XDG_DATA_HOME", "APPDATA", "AGENT_MEMORY_STORE"]});
-                let server = Edit::CodexServer(program.server("env", inherited));
-                vec![
-                    hooks("hooks.json", EVENTS),
-                    part("server", &home.join("config.toml"), server),
-                ]
-            }
-            Agent::GeminiCli => {
-                // Not PreCompress, which comes before every call of the model.
-                const EVENTS: &[&str] = &["SessionStart", "AfterAgent", "SessionEnd"];
-                vec![
-                    hooks("settings.json", EVENTS),
-                    servers(&home.join("settings.json"), Value::Null),
-                ]
-            }
-            Agent::QwenCode => {
-                const EVENTS: &[&str] = &["SessionStart", "Stop", "PreCompact", "SessionEnd"];
-                vec![
-                    hooks("settings.json", EVENTS),
-                    servers(&home.join("settings.json"), Value::Null),
-                ]
-            }
-            Agent::Pi => vec![
-                whole(
-                    "extension",
-                    "extensions/agent-memory.ts",
-                    include_str!("agents/doors/pi-extension.ts"),
-                ),
-                servers(&home.join("mcp.json"), json!({"exposure": "direct"})),
-            ],
-            Agent::Opencode => {
-                let mut server = program.server("environment", Value::Null);
-                if let Some(fields) = server.as_object_mut() {
-                    fields.remove("args");
-                    fields.insert("type".to_owned(), json!("local"));
-                    fields.insert("command".to_owned(), json!([program.path(), "mcp"]));
-                    fields.insert("enabled".to_owned(), json!(true));
-                }
-                let server =
-                    |path: &Path| part("server", path, Edit::Server("mcp", server.clone()));
-                // opencode reads both, so the server may be in either, or in both.
-                let both = ["opencode.jsonc", "opencode.json"].map(|name| home.join(name));
-                let mut servers: Vec<Part> = both.iter().map(|path| server(path)).collect();
-                let has_ours =
-                    |part: &mut Part| matches!(part.state(), State::Installed | State::Different);
-                servers.retain_mut(has_ours);
-                if servers.is_empty() {
-                    let [comments, plain] = &both;
-                    servers.push(server(if comments.exists() { comments } else { plain }));
-                }
-                let plugin = whole(
-                    "plugin",
-                    "plugin/agent-memory.js",
-                    include_str!("agents/doors/opencode-plugin.js"),
-                );
-                std::iter::once(plugin).chain(servers).collect()
-            }
-        }
-    }
-
     /// Returns the steps that are left to the person after an installation.
     pub(crate) fn steps(self) -> &'static [&'static str] {
         match self {
@@ -426,6 +307,8 @@ impl Agent {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use proptest::collection::vec;
     use proptest::prelude::*;
 
