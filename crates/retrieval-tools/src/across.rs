@@ -12,6 +12,7 @@ use crate::cursor::foreign;
 use crate::error::Result;
 use crate::grep::{GrepAnswer, GrepArgs, GrepHit};
 use crate::retrieval::Retrieval;
+use crate::room::Room;
 use crate::set::RetrievalSet;
 use crate::text::{go_on, short};
 use crate::tools::{Extra, no_tool};
@@ -239,19 +240,6 @@ impl RetrievalSet {
             }
             None => (None, vec![SessionPosition::Begin; members.len()]),
         };
-        let mut stages = match args.mode {
-            SearchMode::Auto => AUTO_STAGES.to_vec(),
-            mode => vec![(ASKED, mode, None)],
-        };
-        match only {
-            Some(only) => stages.retain(|(stage, ..)| *stage == only),
-            // The pattern is too long for the modes `Literal` and `Words`.
-            None if args.query(1).has_long_pattern() => drop(stages.drain(..stages.len() - 1)),
-            None => {}
-        }
-        if stages.is_empty() {
-            return Err(foreign(args.cursor.as_deref().unwrap_or_default()));
-        }
         let mut answer = SessionsAnswer {
             pattern: args.pattern.clone(),
             mode: args.mode,
@@ -264,27 +252,8 @@ impl RetrievalSet {
             stopped: false,
             hits: Vec::new(),
         };
-        for (stage, mode, fallback) in stages {
-            let mut found = Vec::with_capacity(members.len());
-            for ((_, tools), begin) in members.iter().zip(&places) {
-                let asked = GrepArgs {
-                    mode,
-                    cursor: match begin {
-                        SessionPosition::At(_, cursor) => Some(cursor.clone()),
-                        SessionPosition::Begin | SessionPosition::Done => None,
-                    },
-                    ..args.clone()
-                };
-                let answer = match begin {
-                    SessionPosition::Done => None,
-                    _ => Some(tools.answer_grep(&asked, false).await?),
-                };
-                found.push(SessionHits {
-                    begin: begin.clone(),
-                    answer,
-                    taken: 0,
-                });
-            }
+        for (stage, mode, fallback) in stages(&args, only)? {
+            let mut found = search_each(&members, &places, &args, mode).await?;
             let answers = || found.iter().filter_map(|one| one.answer.as_ref());
             answer.note = answer.note.or_else(|| answers().find_map(|one| one.note));
             let found_fallback = answers().find_map(|one| one.fallback.clone());
@@ -302,46 +271,121 @@ impl RetrievalSet {
             let limits = members.iter().map(|(_, tools)| tools.limits());
             let limits = limits.reduce(|one, other| one.within(&other));
             let limits = limits.unwrap_or_default();
-            let limit = limits.hits(args.limit);
-            // The session of each hit in the answer, in order.
+            let frame = first.room(limits.answer_tokens);
+            let mut room = frame.clone();
             let mut taken = Vec::new();
-            let mut room = first.room(limits.answer_tokens);
-            let frame = room.clone();
-            while answer.hits.len() < limit
+            while answer.hits.len() < limits.hits(args.limit)
                 && let Some(at) = next_of(&found, args.order)
                 && let (Some((key, _)), Some(one)) = (members.get(at), found.get_mut(at))
-                && let Some(hit) = one.next().cloned()
+                && answer.take(key, one, &mut room)
             {
-                let hit = SessionHit {
-                    session: (*key).clone(),
-                    hit,
-                };
-                let mut line = String::from("100. ");
-                hit.write(&mut line);
-                if !room.take(&line) && !answer.hits.is_empty() {
-                    break;
-                }
-                one.taken += 1;
-                answer.hits.push(hit);
                 taken.push(at);
             }
-            loop {
-                let next: Vec<SessionPosition> = found.iter().map(SessionHits::place).collect();
-                answer.complete = next.iter().all(|place| *place == SessionPosition::Done);
-                answer.cursor = (!answer.complete).then(|| write_cursor(stage, &next));
-                // The cursor of many sessions can be long.
-                if first.reply.is_none() || frame.holds(&answer.to_text()) {
-                    break;
-                }
-                let Some(at) = taken.pop().filter(|_| !taken.is_empty()) else {
-                    break;
-                };
-                answer.hits.pop();
-                found.get_mut(at).into_iter().for_each(|one| one.taken -= 1);
-            }
+            // The cursor of many sessions can be long.
+            let fits =
+                |answer: &SessionsAnswer| first.reply.is_none() || frame.holds(&answer.to_text());
+            answer.close(stage, &mut found, taken, fits);
             return Ok(answer);
         }
         Ok(answer)
+    }
+}
+
+/// Returns the stages of a search: the modes to try in order, each with its letter in cursors and the fallback to report.
+/// `only` is the letter of a cursor, which continues its own stage.
+fn stages(
+    args: &GrepArgs,
+    only: Option<char>,
+) -> Result<Vec<(char, SearchMode, Option<Fallback>)>> {
+    let mut stages = match args.mode {
+        SearchMode::Auto => AUTO_STAGES.to_vec(),
+        mode => vec![(ASKED, mode, None)],
+    };
+    match only {
+        Some(only) => stages.retain(|(stage, ..)| *stage == only),
+        // The pattern is too long for the modes `Literal` and `Words`.
+        None if args.query(1).has_long_pattern() => drop(stages.drain(..stages.len() - 1)),
+        None => {}
+    }
+    match stages.is_empty() {
+        true => Err(foreign(args.cursor.as_deref().unwrap_or_default())),
+        false => Ok(stages),
+    }
+}
+
+/// Searches each session in one mode, from its position on.
+async fn search_each(
+    members: &[(&SessionKey, &Retrieval)],
+    places: &[SessionPosition],
+    args: &GrepArgs,
+    mode: SearchMode,
+) -> Result<Vec<SessionHits>> {
+    let mut found = Vec::with_capacity(members.len());
+    for ((_, tools), begin) in members.iter().zip(places) {
+        let asked = GrepArgs {
+            mode,
+            cursor: match begin {
+                SessionPosition::At(_, cursor) => Some(cursor.clone()),
+                SessionPosition::Begin | SessionPosition::Done => None,
+            },
+            ..args.clone()
+        };
+        let answer = match begin {
+            SessionPosition::Done => None,
+            _ => Some(tools.answer_grep(&asked, false).await?),
+        };
+        found.push(SessionHits {
+            begin: begin.clone(),
+            answer,
+            taken: 0,
+        });
+    }
+    Ok(found)
+}
+
+impl SessionsAnswer {
+    /// Adds the next hit of a session if it fits in the room. The first hit is always added. Returns whether a hit was
+    /// added.
+    fn take(&mut self, key: &SessionKey, found: &mut SessionHits, room: &mut Room<'_>) -> bool {
+        let Some(hit) = found.next().cloned() else {
+            return false;
+        };
+        let hit = SessionHit {
+            session: key.clone(),
+            hit,
+        };
+        let mut line = String::from("100. ");
+        hit.write(&mut line);
+        if !room.take(&line) && !self.hits.is_empty() {
+            return false;
+        }
+        found.taken += 1;
+        self.hits.push(hit);
+        true
+    }
+
+    /// Sets the cursor after the hits. Removes the last hits until the answer fits with it, but never the first one.
+    /// `taken` has the session of each hit, in order.
+    fn close(
+        &mut self,
+        stage: char,
+        found: &mut [SessionHits],
+        mut taken: Vec<usize>,
+        fits: impl Fn(&Self) -> bool,
+    ) {
+        loop {
+            let next: Vec<SessionPosition> = found.iter().map(SessionHits::place).collect();
+            self.complete = next.iter().all(|place| *place == SessionPosition::Done);
+            self.cursor = (!self.complete).then(|| write_cursor(stage, &next));
+            if fits(self) {
+                break;
+            }
+            let Some(at) = taken.pop().filter(|_| !taken.is_empty()) else {
+                break;
+            };
+            self.hits.pop();
+            found.get_mut(at).into_iter().for_each(|one| one.taken -= 1);
+        }
     }
 }
 

@@ -321,10 +321,33 @@ impl Retrieval {
             }
         }
         let mut candidates: Vec<Passage> = found.into_values().chain(alone).collect();
+        self.weigh(&mut candidates, &lineage, range).await?;
+        renew(&mut candidates, query);
+        candidates.sort_by(|a, b| {
+            let by_score = b.score.total_cmp(&a.score);
+            by_score
+                .then_with(|| b.seq.cmp(&a.seq))
+                .then_with(|| a.summary_id.cmp(&b.summary_id))
+        });
+        for candidate in &mut candidates {
+            // Six digits, so that scores are the same on every machine.
+            candidate.score = (candidate.score * 1e6).round() / 1e6;
+        }
+        Ok(candidates)
+    }
+
+    /// Sets the paths of the candidates, and weighs their scores by their positions in the range and by the scores of the
+    /// summaries above them.
+    async fn weigh(
+        &self,
+        candidates: &mut [Passage],
+        lineage: &BTreeMap<SummaryId, f64>,
+        range: SeqRange,
+    ) -> Result<()> {
         let seqs = candidates.iter().map(|one| one.seq).collect();
         let paths = self.paths(&seqs).await?;
         let (first, long) = (range.first.0, range.len().max(1));
-        for candidate in &mut candidates {
+        for candidate in candidates {
             candidate.path = paths.get(&candidate.seq).cloned().unwrap_or_default();
             let place = f64::from(candidate.seq.0.saturating_sub(first) + 1) / long as f64;
             candidate.score *= 1.0 + RECENCY * place.min(1.0);
@@ -339,18 +362,7 @@ impl Retrieval {
                 }
             }
         }
-        renew(&mut candidates, query);
-        candidates.sort_by(|a, b| {
-            let by_score = b.score.total_cmp(&a.score);
-            by_score
-                .then_with(|| b.seq.cmp(&a.seq))
-                .then_with(|| a.summary_id.cmp(&b.summary_id))
-        });
-        for candidate in &mut candidates {
-            // Six digits, so that scores are the same on every machine.
-            candidate.score = (candidate.score * 1e6).round() / 1e6;
-        }
-        Ok(candidates)
+        Ok(())
     }
 
     /// Returns the hits of a query in the mode `Prose`. If the search does not support this mode: in the mode `Words`,
