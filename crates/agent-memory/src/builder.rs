@@ -326,60 +326,23 @@ impl Builder {
     /// `Invalid` if no store is set, if the ladder is invalid, or if [`fresh_tail`](Self::fresh_tail) is combined with
     /// a planner of the application. `Store` if the database cannot be opened, belongs to another program, or
     /// was written by a newer version.
-    pub async fn open(self) -> Result<Memory> {
+    pub async fn open(mut self) -> Result<Memory> {
         let ladder = self.ladder.clone().unwrap_or_default();
         if let Err(error) = ladder.validate() {
             return Err(Error::new(ErrorKind::Invalid, error.to_string()));
         }
-        let (mut dag, mut handoff, mut assembly) = (self.dag, self.handoff, self.assembly);
-        if let Some(messages) = self.fresh_tail {
-            if self.planner.is_some() {
-                return Err(Error::new(
-                    ErrorKind::Invalid,
-                    "`fresh_tail` sets the tail of the strategies' planners, and the memory has another \
-                     planner: set the tail in that planner's policy",
-                ));
-            }
-            dag.fresh_tail.messages = messages;
-            let live = handoff.clone();
-            handoff = LiveHandoffPolicy::new(move || HandoffPolicy {
-                keep: CutPolicy::LastMessages { messages },
-                min_tokens: 0,
-                ..live.get()
-            });
-            assembly.whole_tail = assembly.whole_tail.map(|_| messages);
-        }
-        let store = match self.store {
-            #[cfg(feature = "sqlite")]
-            Some(StoreConfig::Sqlite(path)) => {
-                Arc::new(store_sqlite::SqliteStore::open(path).await?) as Arc<dyn FullStore>
-            }
-            Some(StoreConfig::Store(store)) => store,
-            None => {
-                return Err(Error::new(
-                    ErrorKind::Invalid,
-                    "the memory has no store: set a file with `sqlite`, or `store(InMemoryStore::new())` to lose \
-                     everything when the program ends",
-                ));
-            }
-        };
+        self.apply_fresh_tail()?;
+        let store = open_store(self.store.take()).await?;
         let extractive = default_extractive();
-        let mut summarizers = self.summarizers.into_iter();
+        let mut summarizers = std::mem::take(&mut self.summarizers).into_iter();
         let summarizer = summarizers
             .next()
             .unwrap_or_else(|| Arc::new(extractive.clone()));
         let by_model = !summarizer.provisional()
             || self.automatic.runner.is_some()
             || self.automatic.summarizer.is_some();
-        let handoff_ladder = match self.ladder {
-            _ if by_model && self.model_only => model_only(),
-            None if by_model => failing(),
-            Some(given) if by_model && changes_gate_alone(&given) => Ladder {
-                gate: given.gate,
-                ..failing()
-            },
-            _ => ladder.clone(),
-        };
+        let handoff_ladder = self.handoff_ladder(by_model);
+        let search = self.search(&store);
         let blocks = self.blocks.unwrap_or_else(|| BlockPolicy {
             digest: match summarizer.provisional() {
                 true => Digest::Summarizer,
@@ -388,21 +351,13 @@ impl Builder {
             ..BlockPolicy::default()
         });
         let planners = Planners::new(
-            dag,
-            handoff,
+            self.dag,
+            self.handoff,
             blocks,
             self.strategy,
             self.planner,
             self.clear_results.as_ref(),
         );
-        let search = match self.keeps_index {
-            true => SegmentSearch::new(Arc::clone(&store)),
-            false => SegmentSearch::without_index(Arc::clone(&store)),
-        };
-        let search: Arc<dyn Search> = match &self.embedder {
-            Some(embedder) => Arc::new(search.with_embedder(Arc::clone(embedder))),
-            None => Arc::new(search),
-        };
         let mut runner = self.runner;
         runner.owner.get_or_insert_with(process_owner::current);
         Ok(Memory::new(Inner {
@@ -418,7 +373,7 @@ impl Builder {
             handoff_ladder,
             automatic: self.automatic,
             planners,
-            assembly,
+            assembly: self.assembly,
             runner,
             identity: self.identity,
             clock: self.clock,
@@ -437,6 +392,68 @@ impl Builder {
             sent: PerSession::default(),
             closing: CancellationToken::new(),
         }))
+    }
+
+    /// Puts the number of [`fresh_tail`](Self::fresh_tail) into the policies.
+    fn apply_fresh_tail(&mut self) -> Result<()> {
+        let Some(messages) = self.fresh_tail else {
+            return Ok(());
+        };
+        if self.planner.is_some() {
+            return Err(Error::new(
+                ErrorKind::Invalid,
+                "`fresh_tail` sets the tail of the strategies' planners, and the memory has another \
+                 planner: set the tail in that planner's policy",
+            ));
+        }
+        self.dag.fresh_tail.messages = messages;
+        let live = self.handoff.clone();
+        self.handoff = LiveHandoffPolicy::new(move || HandoffPolicy {
+            keep: CutPolicy::LastMessages { messages },
+            min_tokens: 0,
+            ..live.get()
+        });
+        self.assembly.whole_tail = self.assembly.whole_tail.map(|_| messages);
+        Ok(())
+    }
+
+    /// Returns the ladder of handoffs. If `by_model` is true, a model writes them.
+    fn handoff_ladder(&self, by_model: bool) -> Ladder {
+        match &self.ladder {
+            _ if by_model && self.model_only => model_only(),
+            None if by_model => failing(),
+            Some(given) if by_model && changes_gate_alone(given) => Ladder {
+                gate: given.gate.clone(),
+                ..failing()
+            },
+            given => given.clone().unwrap_or_default(),
+        }
+    }
+
+    fn search(&self, store: &Arc<dyn FullStore>) -> Arc<dyn Search> {
+        let search = match self.keeps_index {
+            true => SegmentSearch::new(Arc::clone(store)),
+            false => SegmentSearch::without_index(Arc::clone(store)),
+        };
+        match &self.embedder {
+            Some(embedder) => Arc::new(search.with_embedder(Arc::clone(embedder))),
+            None => Arc::new(search),
+        }
+    }
+}
+
+async fn open_store(store: Option<StoreConfig>) -> Result<Arc<dyn FullStore>> {
+    match store {
+        #[cfg(feature = "sqlite")]
+        Some(StoreConfig::Sqlite(path)) => {
+            Ok(Arc::new(store_sqlite::SqliteStore::open(path).await?))
+        }
+        Some(StoreConfig::Store(store)) => Ok(store),
+        None => Err(Error::new(
+            ErrorKind::Invalid,
+            "the memory has no store: set a file with `sqlite`, or `store(InMemoryStore::new())` to lose \
+             everything when the program ends",
+        )),
     }
 }
 
