@@ -297,13 +297,20 @@ mod tests {
         }
     }
 
+    fn assert_kinds(cases: &[(u16, &str, FailureKind)]) {
+        for (status, body, expected) in cases.iter().copied() {
+            let failure = failed("the server", Some(status), None, body, &Secrets::default());
+            assert_eq!(failure.kind(), expected, "{status} {body}");
+        }
+    }
+
     #[test]
     fn a_status_is_read_with_its_body() {
         use FailureKind::{
-            Auth, BadAnswer, BadRequest, Loading, NotFound, Overloaded, Quota, RateLimited,
-            TimedOut, TooLong,
+            Auth, BadAnswer, BadRequest, NotFound, Overloaded, Quota, RateLimited, TimedOut,
+            TooLong,
         };
-        let cases = [
+        assert_kinds(&[
             (
                 401,
                 r#"{"error":{"message":"no","type":"invalid_request_error","code":"invalid_api_key"}}"#,
@@ -351,7 +358,14 @@ mod tests {
                 Overloaded,
             ),
             (302, "", BadAnswer),
-            // llama.cpp.
+            (504, "the upstream server took too long", Overloaded),
+        ]);
+    }
+
+    #[test]
+    fn a_status_of_llama_cpp_is_read_with_its_body() {
+        use FailureKind::{BadRequest, Loading, Overloaded, TooLong};
+        assert_kinds(&[
             (
                 400,
                 r#"{"error":{"code":400,"message":"request (9 tokens) exceeds the available context size (8 tokens), try increasing it","type":"exceed_context_size_error","n_prompt_tokens":9,"n_ctx":8}}"#,
@@ -377,12 +391,7 @@ mod tests {
                 r#"{"error":{"code":501,"message":"This server does not support embeddings.","type":"not_supported_error"}}"#,
                 BadRequest,
             ),
-            (504, "the upstream server took too long", Overloaded),
-        ];
-        for (status, body, expected) in cases {
-            let failure = failed("the server", Some(status), None, body, &Secrets::default());
-            assert_eq!(failure.kind(), expected, "{status} {body}");
-        }
+        ]);
     }
 
     #[test]
