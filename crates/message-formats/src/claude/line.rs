@@ -3,10 +3,14 @@
 use memory_model::{Message, Part, Role};
 
 use super::attachment;
+use super::queue::QUEUE;
 use crate::blocks::{Dialect, only_results, set_meta};
 use crate::json_lines::Line;
 use crate::raw::{MetaBuilder, RawObject, list, string};
 use crate::session::{note, unknown};
+
+/// Types of lines that are not part of a conversation.
+pub(super) const NOISE: [&str; 3] = ["progress", "file-history-snapshot", QUEUE];
 
 /// Keys of a line that have fields in its message.
 const CARRIED: [&str; 4] = ["type", "message", "uuid", "timestamp"];
@@ -54,6 +58,21 @@ pub(super) fn whole(line: &Line<'_>, tag: &str) -> Message {
         _ => Role::System,
     };
     note(role, line.text)
+}
+
+/// Returns a message without its texts and without other parts that were said from the queue already.
+pub(super) fn without_said(
+    mut message: Message,
+    said: &[Part],
+    line: &Line<'_>,
+    tag: &str,
+) -> Message {
+    let is_said = |part: &Part| matches!(part, Part::Text { .. }) || said.contains(part);
+    message.parts.retain(|part| !is_said(part));
+    match message.parts.is_empty() {
+        true => whole(line, tag),
+        false => message,
+    }
 }
 
 /// Returns a note of a line that repeats another entry. The note lacks the content, because that entry has it.
