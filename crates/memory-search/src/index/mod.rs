@@ -3,8 +3,11 @@
 mod base;
 mod cache;
 mod candidates;
+mod check;
 mod extend;
+mod extension;
 mod found;
+mod merging;
 mod ranked;
 mod reading;
 mod seal;
@@ -12,5 +15,6 @@ mod search;
 mod side_by_side;
 mod visible;
 
-pub use extend::{IndexCheck, IndexProgress, check_index, extend_index, mend_index, rebuild_index};
+pub use check::{IndexCheck, check_index, mend_index};
+pub use extend::{IndexProgress, extend_index, rebuild_index};
 pub use search::SegmentSearch;
