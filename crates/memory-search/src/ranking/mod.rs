@@ -9,6 +9,7 @@ mod corpus;
 mod dates;
 mod document;
 mod fusion;
+mod postings;
 mod question;
 mod record;
 mod score;

@@ -3,8 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::corpus::{Corpus, TermId};
+use super::corpus::Corpus;
 use super::dates::AskedDate;
+use super::postings::TermId;
 use super::weights::{ASKING_WORD_WEIGHT, DERIVED_WORD_WEIGHT};
 use crate::fold::{composed, fold_case};
 use crate::words::{Language, Tokenizer, WordLists, is_stop_word};

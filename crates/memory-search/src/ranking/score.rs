@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::block::{BLOCK, Entry, documents};
-use super::corpus::{Corpus, Posting, TermId};
+use super::corpus::Corpus;
 use super::dates::Nearness;
+use super::postings::{Posting, TermId};
 use super::question::Question;
 use super::weights::*;
 
