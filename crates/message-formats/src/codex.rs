@@ -419,26 +419,7 @@ fn item(
             (role, parts, keys)
         }
         "reasoning" => {
-            let mut parts = Vec::new();
-            for key in ["summary", "content"] {
-                let items = item.present(key).and_then(list);
-                parts.extend(items.unwrap_or_default().into_iter().map(reasoning));
-            }
-            if parts.is_empty() {
-                parts.push(Part::Reasoning {
-                    text: String::new(),
-                    signature: None,
-                });
-            }
-            let encrypted = item.present("encrypted_content");
-            let whole = encrypted.and_then(|_| line.object.get("payload"));
-            let keys: &[&str] = match (parts.last_mut(), whole) {
-                (Some(Part::Reasoning { signature, .. }), Some(whole)) => {
-                    *signature = Some(whole.get().to_owned());
-                    &["type", "id", "summary", "content", "encrypted_content"]
-                }
-                _ => &["type", "id", "summary", "content"],
-            };
+            let (parts, keys) = thoughts(line, item);
             (Role::Assistant, parts, keys)
         }
         "function_call" | "custom_tool_call" | "local_shell_call" | "tool_search_call" => {
@@ -483,6 +464,31 @@ fn item(
     let outer = line.object.facts(&CARRIED);
     set_meta(&mut message, outer, item.rest(keys), blocks);
     Some(message)
+}
+
+/// Reads the texts of an item of reasoning. Also returns the keys that the parts have.
+fn thoughts(line: &Line<'_>, item: &RawObject<'_>) -> (Vec<Part>, &'static [&'static str]) {
+    let mut parts = Vec::new();
+    for key in ["summary", "content"] {
+        let items = item.present(key).and_then(list);
+        parts.extend(items.unwrap_or_default().into_iter().map(reasoning));
+    }
+    if parts.is_empty() {
+        parts.push(Part::Reasoning {
+            text: String::new(),
+            signature: None,
+        });
+    }
+    let encrypted = item.present("encrypted_content");
+    let whole = encrypted.and_then(|_| line.object.get("payload"));
+    let keys: &'static [&'static str] = match (parts.last_mut(), whole) {
+        (Some(Part::Reasoning { signature, .. }), Some(whole)) => {
+            *signature = Some(whole.get().to_owned());
+            &["type", "id", "summary", "content", "encrypted_content"]
+        }
+        _ => &["type", "id", "summary", "content"],
+    };
+    (parts, keys)
 }
 
 /// Reads one text of reasoning.

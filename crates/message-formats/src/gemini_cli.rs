@@ -171,6 +171,26 @@ struct Record {
     answered: HashSet<String>,
 }
 
+impl Record {
+    /// Returns the thoughts of an answer that were not read so far.
+    fn new_thoughts(&mut self, answer: &RawObject<'_>, blocks: &mut MetaBuilder) -> Vec<Part> {
+        let mut parts = Vec::new();
+        let mut extras = MetaBuilder::default();
+        let thoughts = answer
+            .present("thoughts")
+            .and_then(list)
+            .unwrap_or_default();
+        for (at, item) in thoughts.iter().enumerate().skip(self.thoughts) {
+            let mut extra = MetaBuilder::default();
+            parts.push(thought(item, &mut extra));
+            extras.nest(&format!("\"{at}\""), extra);
+        }
+        blocks.nest("\"thoughts\"", extras);
+        self.thoughts = self.thoughts.max(thoughts.len());
+        parts
+    }
+}
+
 impl LineReader for Reader {
     fn line(&mut self, line: &Line<'_>, report: &mut Report) {
         let object = &line.object;
@@ -305,20 +325,8 @@ impl Reader {
         let content = object.present("content");
         let content = content.map(|content| parts(content, &mut self.calls, &mut inner));
         let record = self.known(&id);
-        let mut parts = Vec::new();
         let mut blocks = MetaBuilder::default();
-        let mut extras = MetaBuilder::default();
-        let thoughts = object
-            .present("thoughts")
-            .and_then(list)
-            .unwrap_or_default();
-        for (at, item) in thoughts.iter().enumerate().skip(record.thoughts) {
-            let mut extra = MetaBuilder::default();
-            parts.push(thought(item, &mut extra));
-            extras.nest(&format!("\"{at}\""), extra);
-        }
-        blocks.nest("\"thoughts\"", extras);
-        record.thoughts = record.thoughts.max(thoughts.len());
+        let mut parts = record.new_thoughts(object, &mut blocks);
         if let Some(content) = content {
             let before = std::mem::replace(&mut record.content, content.clone());
             let mut content = new_parts(content, &before);

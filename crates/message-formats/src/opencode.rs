@@ -116,7 +116,7 @@ impl Documents for OpenCode {
         };
         reader.messages(&shown, back.is_empty(), None);
         let after = reader.log.id_before(reader.log.len());
-        let mut forks: Vec<(String, Option<String>, SessionBuilder)> = Vec::new();
+        let mut forks: Vec<Fork> = Vec::new();
         if let (Some(revert), false) = (&revert, back.is_empty()) {
             let before = reader.log.branch();
             let part = revert.part.as_deref().filter(|_| revert.is_in(&back));
@@ -133,23 +133,7 @@ impl Documents for OpenCode {
         let gone = document
             .as_ref()
             .and_then(|document| list(document.get("gone")?));
-        for run in gone.unwrap_or_default() {
-            let Some(run) = RawObject::parse(run.get()) else {
-                continue;
-            };
-            let messages = run.get("messages").and_then(list).unwrap_or_default();
-            let Some(name) = messages.first().and_then(|message| id_of(message)) else {
-                continue;
-            };
-            let after = run
-                .id("after")
-                .and_then(|after| reader.ends.get(&after).cloned());
-            let branch = reader.log.branch();
-            let log = std::mem::replace(&mut reader.log, branch);
-            reader.messages(&messages, false, None);
-            let run = std::mem::replace(&mut reader.log, log);
-            forks.push((name, after.or_else(|| first.clone()), run));
-        }
+        forks.extend(reader.gone(&gone.unwrap_or_default(), first.as_ref()));
         let key = SessionKey::new(key);
         let mut log = reader.log.finish(key.clone());
         (log.linked, log.in_use, log.since) = (true, true, since);
@@ -202,6 +186,14 @@ impl Revert {
         let first = back.first().and_then(|message| id_of(message));
         first.as_ref() == Some(&self.message)
     }
+}
+
+/// A fork: its name, the entry before it, and its log.
+type Fork = (String, Option<String>, SessionBuilder);
+
+/// Returns whether a part has a type.
+fn is(part: &RawObject<'_>, tag: &str) -> bool {
+    part.string("type").as_deref() == Some(tag)
 }
 
 /// Returns the id of a message of either version.
@@ -266,6 +258,30 @@ impl Reader<'_> {
         }
     }
 
+    /// Reads the messages that a database lost, each run of them as a fork. A run that does not name the message before
+    /// it comes behind the entry `first`.
+    fn gone(&mut self, runs: &[&RawValue], first: Option<&String>) -> Vec<Fork> {
+        let mut forks = Vec::new();
+        for run in runs {
+            let Some(run) = RawObject::parse(run.get()) else {
+                continue;
+            };
+            let messages = run.get("messages").and_then(list).unwrap_or_default();
+            let Some(name) = messages.first().and_then(|message| id_of(message)) else {
+                continue;
+            };
+            let after = run
+                .id("after")
+                .and_then(|after| self.ends.get(&after).cloned());
+            let branch = self.log.branch();
+            let log = std::mem::replace(&mut self.log, branch);
+            self.messages(&messages, false, None);
+            let run = std::mem::replace(&mut self.log, log);
+            forks.push((name, after.or_else(|| first.cloned()), run));
+        }
+        forks
+    }
+
     /// Adds an entry, and returns its external id.
     fn push(&mut self, message: Message, id: Option<String>, text: &str) -> Option<String> {
         let id = id.map(|id| id + &self.suffix);
@@ -312,7 +328,6 @@ impl Reader<'_> {
             is_told: false,
             info,
         };
-        let is = |part: &RawObject<'_>, tag: &str| part.string("type").as_deref() == Some(tag);
         let compaction = parts.iter().find(|(part, _)| is(part, "compaction"));
         let mut others = parts.iter().filter(|(part, _)| !is(part, "compaction"));
         if let (Some((compaction, _)), None, Role::User) = (compaction, others.next(), role) {
@@ -321,19 +336,7 @@ impl Reader<'_> {
             return Some(());
         }
         if envelope.info.is_true("summary") {
-            let texts = parts.iter().filter(|(part, _)| is(part, "text"));
-            let texts = texts.filter_map(|(part, _)| readable(part.get("text")?));
-            let texts: Vec<String> = texts.map(|(text, _)| text).collect();
-            let entry = self.note(&mut envelope);
-            let kept_from = self.kept_from.take();
-            if let Some(entry) = entry.filter(|_| envelope.info.present("error").is_none()) {
-                self.log.push_summary(SourceSummary {
-                    entry,
-                    text: texts.join("\n"),
-                    scope: SourceScope::Before { kept_from },
-                    details: None,
-                });
-            }
+            self.summary(&mut envelope, &parts);
             return Some(());
         }
         let mut open = Open::default();
@@ -353,6 +356,23 @@ impl Reader<'_> {
             self.note(&mut envelope);
         }
         Some(())
+    }
+
+    /// Keeps the summary of a compaction as a note, and its texts as the session's summary.
+    fn summary(&mut self, envelope: &mut Envelope<'_>, parts: &[(RawObject<'_>, &RawValue)]) {
+        let texts = parts.iter().filter(|(part, _)| is(part, "text"));
+        let texts = texts.filter_map(|(part, _)| readable(part.get("text")?));
+        let texts: Vec<String> = texts.map(|(text, _)| text).collect();
+        let entry = self.note(envelope);
+        let kept_from = self.kept_from.take();
+        if let Some(entry) = entry.filter(|_| envelope.info.present("error").is_none()) {
+            self.log.push_summary(SourceSummary {
+                entry,
+                text: texts.join("\n"),
+                scope: SourceScope::Before { kept_from },
+                details: None,
+            });
+        }
     }
 
     /// Keeps a message whole as a note. Returns its external id.
