@@ -76,27 +76,7 @@ pub(super) async fn verify<S: Store + ?Sized>(
             report.add(ViolationKind::SpansOverlap, message);
         }
         saved += i128::from(scope.cost(range)) - i128::from(span.tokens);
-        if let SpanBody::Summary { id, depth } = &span.body {
-            let shown = scope.summary(id);
-            let right = shown.is_some_and(|summary| {
-                summary.range == range && summary.depth == *depth && summary.tokens == span.tokens
-            });
-            let reaches_out = |summary: &&Facts| {
-                range.intersect(&summary.range).is_some() && !range.covers(&summary.range)
-            };
-            if let Some(summary) = shown.filter(reaches_out) {
-                let message = format!(
-                    "{name}: the span {range} shows {id}, which covers {}: it reaches into its \
-                     neighbours",
-                    summary.range
-                );
-                report.add(ViolationKind::SpansOverlap, message);
-            } else if !right {
-                let message =
-                    format!("{name}: the span {range} differs from {id} in depth or tokens");
-                report.add(ViolationKind::SpanWrong, message);
-            }
-        }
+        verify_shown(&name, span, range, scope, report);
     }
     if saved != i128::from(view.saved) {
         let message = format!(
@@ -106,6 +86,31 @@ pub(super) async fn verify<S: Store + ?Sized>(
         report.add(ViolationKind::SumWrong, message);
     }
     Ok(())
+}
+
+/// Checks a span with a summary against the summary that it shows.
+fn verify_shown(name: &str, span: &Span, range: SeqRange, scope: &Scope<'_>, report: &mut Report) {
+    let SpanBody::Summary { id, depth } = &span.body else {
+        return;
+    };
+    let shown = scope.summary(id);
+    let right = shown.is_some_and(|summary| {
+        summary.range == range && summary.depth == *depth && summary.tokens == span.tokens
+    });
+    let reaches_out = |summary: &&Facts| {
+        range.intersect(&summary.range).is_some() && !range.covers(&summary.range)
+    };
+    if let Some(summary) = shown.filter(reaches_out) {
+        let message = format!(
+            "{name}: the span {range} shows {id}, which covers {}: it reaches into its \
+             neighbours",
+            summary.range
+        );
+        report.add(ViolationKind::SpansOverlap, message);
+    } else if !right {
+        let message = format!("{name}: the span {range} differs from {id} in depth or tokens");
+        report.add(ViolationKind::SpanWrong, message);
+    }
 }
 
 /// Replays all publications of a view from the beginning, and returns the starts of the resulting spans.
