@@ -55,22 +55,7 @@ impl<D: Database> SqlStore<D> {
             return Ok(erased);
         }
         for log in &erased.logs {
-            let found = sql::payloads_of(family, log.conversation, log.range);
-            let found = on.all(&found).await?;
-            let payloads: Vec<i64> = found.iter().map(|row| row.int(0)).collect::<Result<_>>()?;
-            let from =
-                SegmentSelection::From(log.conversation, IndexedKind::Messages, log.range.first.0);
-            self.forget_segments(on, family, from).await?;
-            on.run(&vector::delete_range(family, log.conversation, log.range))
-                .await?;
-            on.run(&sql::record(family, log.conversation, log.range, erase)?)
-                .await?;
-            on.run(&sql::blank_entries(family, log.conversation, log.range))
-                .await?;
-            for ids in batched(&payloads) {
-                on.run(&sql::delete_payloads(family, &ids)).await?;
-            }
-            self.forget_facts(on, family, log.conversation).await?;
+            self.erase_log(on, family, log, erase).await?;
         }
         for seen in erased.seen_by.iter().filter(|_| !summaries.is_empty()) {
             let all = SegmentSelection::From(seen.conversation, IndexedKind::Summaries, 0);
@@ -113,6 +98,32 @@ impl<D: Database> SqlStore<D> {
         drop(writer);
         self.wipe(pending).await?;
         Ok(erased)
+    }
+
+    /// Erases the words of a range of a log, in its rows, its index and its facts.
+    async fn erase_log(
+        &self,
+        on: &mut impl Executor,
+        family: Family,
+        log: &ErasedRange,
+        erase: &Erase,
+    ) -> Result<()> {
+        let found = sql::payloads_of(family, log.conversation, log.range);
+        let found = on.all(&found).await?;
+        let payloads: Vec<i64> = found.iter().map(|row| row.int(0)).collect::<Result<_>>()?;
+        let from =
+            SegmentSelection::From(log.conversation, IndexedKind::Messages, log.range.first.0);
+        self.forget_segments(on, family, from).await?;
+        on.run(&vector::delete_range(family, log.conversation, log.range))
+            .await?;
+        on.run(&sql::record(family, log.conversation, log.range, erase)?)
+            .await?;
+        on.run(&sql::blank_entries(family, log.conversation, log.range))
+            .await?;
+        for ids in batched(&payloads) {
+            on.run(&sql::delete_payloads(family, &ids)).await?;
+        }
+        self.forget_facts(on, family, log.conversation).await
     }
 
     /// Removes the erased words from the files, and then deletes the records of the `pending` erasures.
