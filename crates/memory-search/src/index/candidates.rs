@@ -43,32 +43,7 @@ impl Handle<'_> {
         need: &Need,
     ) -> Result<Candidates> {
         Ok(match need {
-            Need::Grams(keys) => {
-                let chunks = self.chunks_of(segment, keys, true).await?;
-                let mut entries = Vec::new();
-                for (key, chunk) in keys.iter().zip(&chunks) {
-                    let Some(chunk) = chunk else {
-                        return Ok(Some(Vec::new()));
-                    };
-                    match find(chunk, key)? {
-                        Some(entry) => entries.push(entry),
-                        None => return Ok(Some(Vec::new())),
-                    }
-                }
-                entries.sort_by_key(|entry| entry.count);
-                let mut entries = entries.iter();
-                let mut left = match entries.next() {
-                    Some(rarest) => groups(rarest)?,
-                    None => Vec::new(),
-                };
-                for entry in entries {
-                    if left.is_empty() {
-                        break;
-                    }
-                    retain_groups(entry, &mut left)?;
-                }
-                Some(of_groups(&left, segment.documents))
-            }
+            Need::Grams(keys) => Some(self.with_grams(segment, keys).await?),
             Need::GramPrefix(key) => {
                 let list = self.places_with(segment, key, &|_| true).await?;
                 Some(of_groups(&list, segment.documents))
@@ -77,29 +52,7 @@ impl Handle<'_> {
                 let has = |key: &[u8]| unbroken_of(key).is_some_and(|chars| chars >= *least);
                 Some(self.places_with(segment, &unbroken_prefix(), &has).await?)
             }
-            Need::Words(all) => {
-                let mut lists = Vec::new();
-                for any in all {
-                    let mut list = Vec::new();
-                    let chunks = self.chunks_of(segment, any, true).await?;
-                    for (key, chunk) in any.iter().zip(chunks) {
-                        if let Some(chunk) = chunk
-                            && let Some(entry) = find(&chunk, key)?
-                        {
-                            list.extend(places(&entry)?);
-                        }
-                    }
-                    if list.is_empty() {
-                        return Ok(Some(Vec::new()));
-                    }
-                    if any.len() > 1 {
-                        list.sort_unstable();
-                        list.dedup();
-                    }
-                    lists.push(list);
-                }
-                Some(common(lists))
-            }
+            Need::Words(all) => Some(self.with_words(segment, all).await?),
             Need::SideBySide(sets) => self.side_by_side(segment, sets).await?,
             Need::All(needs) => {
                 let mut all = None;
@@ -123,6 +76,59 @@ impl Handle<'_> {
             }
             Need::Nothing => None,
         })
+    }
+
+    /// Returns the documents of a segment, in ascending order, in groups with all of these runs of characters.
+    async fn with_grams(&self, segment: &IndexSegment, keys: &[Vec<u8>]) -> Result<Vec<u32>> {
+        let chunks = self.chunks_of(segment, keys, true).await?;
+        let mut entries = Vec::new();
+        for (key, chunk) in keys.iter().zip(&chunks) {
+            let Some(chunk) = chunk else {
+                return Ok(Vec::new());
+            };
+            match find(chunk, key)? {
+                Some(entry) => entries.push(entry),
+                None => return Ok(Vec::new()),
+            }
+        }
+        entries.sort_by_key(|entry| entry.count);
+        let mut entries = entries.iter();
+        let mut left = match entries.next() {
+            Some(rarest) => groups(rarest)?,
+            None => Vec::new(),
+        };
+        for entry in entries {
+            if left.is_empty() {
+                break;
+            }
+            retain_groups(entry, &mut left)?;
+        }
+        Ok(of_groups(&left, segment.documents))
+    }
+
+    /// Returns the documents of a segment, in ascending order, that have one word of each of these lists.
+    async fn with_words(&self, segment: &IndexSegment, all: &[Vec<Vec<u8>>]) -> Result<Vec<u32>> {
+        let mut lists = Vec::new();
+        for any in all {
+            let mut list = Vec::new();
+            let chunks = self.chunks_of(segment, any, true).await?;
+            for (key, chunk) in any.iter().zip(chunks) {
+                if let Some(chunk) = chunk
+                    && let Some(entry) = find(&chunk, key)?
+                {
+                    list.extend(places(&entry)?);
+                }
+            }
+            if list.is_empty() {
+                return Ok(Vec::new());
+            }
+            if any.len() > 1 {
+                list.sort_unstable();
+                list.dedup();
+            }
+            lists.push(list);
+        }
+        Ok(common(lists))
     }
 
     /// Returns the documents of a segment, in ascending order, that call a tool with a wanted name or contain a result
