@@ -260,9 +260,29 @@ mod tests {
         );
     }
 
+    /// A call's tool and arguments, and its action and files, each with whether it is changed.
+    type Case = (
+        &'static str,
+        &'static str,
+        ToolAction,
+        Vec<(&'static str, bool)>,
+    );
+
+    fn assert_files<const N: usize>(cases: [Case; N]) {
+        for (name, arguments, action, files) in cases {
+            let use_ = of(name, arguments);
+            assert_eq!(use_.action, action, "{name}");
+            let found = use_.files.iter();
+            let found: Vec<_> = found
+                .map(|file| (file.path.as_str(), file.changed))
+                .collect();
+            assert_eq!(found, files, "{name}");
+        }
+    }
+
     #[test]
-    fn files_of_editors_moves_and_commands_are_read_or_changed() {
-        for (name, arguments, action, files) in [
+    fn files_of_editors_and_moves_are_read_or_changed() {
+        assert_files([
             (
                 "edit",
                 r#"{"filePath":"/a/b.vue","oldString":"a","newString":"b"}"#,
@@ -300,6 +320,28 @@ mod tests {
                 vec![("/a.rs", true), ("/b.rs", true)],
             ),
             (
+                "edit_text",
+                r#"{"from":"/a.rs","to":"/b.rs"}"#,
+                ToolAction::Other,
+                vec![],
+            ),
+            (
+                "remove_lines",
+                r#"{"from":"1.","to":"2."}"#,
+                ToolAction::Other,
+                vec![],
+            ),
+        ]);
+        let subject = of("str_replace_editor", r#"{"command":"view","path":"/a.ts"}"#).subject;
+        assert_eq!(subject, "/a.ts");
+        let search = r#"{"path":"src","regex":"fn main"}"#;
+        assert_eq!(of("search_files", search).subject, "fn main in src");
+    }
+
+    #[test]
+    fn files_of_commands_are_changed() {
+        assert_files([
+            (
                 "shell",
                 r#"{"command":["bash","-lc","sed -i 's/a b/c/' six.cfg"]}"#,
                 ToolAction::RunCommand,
@@ -323,30 +365,6 @@ mod tests {
                 ToolAction::RunCommand,
                 vec![],
             ),
-            (
-                "edit_text",
-                r#"{"from":"/a.rs","to":"/b.rs"}"#,
-                ToolAction::Other,
-                vec![],
-            ),
-            (
-                "remove_lines",
-                r#"{"from":"1.","to":"2."}"#,
-                ToolAction::Other,
-                vec![],
-            ),
-        ] {
-            let use_ = of(name, arguments);
-            assert_eq!(use_.action, action, "{name}");
-            let found = use_.files.iter();
-            let found: Vec<_> = found
-                .map(|file| (file.path.as_str(), file.changed))
-                .collect();
-            assert_eq!(found, files, "{name}");
-        }
-        let subject = of("str_replace_editor", r#"{"command":"view","path":"/a.ts"}"#).subject;
-        assert_eq!(subject, "/a.ts");
-        let search = r#"{"path":"src","regex":"fn main"}"#;
-        assert_eq!(of("search_files", search).subject, "fn main in src");
+        ]);
     }
 }
