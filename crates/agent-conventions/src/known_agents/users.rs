@@ -202,7 +202,7 @@ fn program_tag(text: &str) -> Option<&str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::known_agents::squeeze;
+    use crate::known_agents::tasks::squeeze;
 
     #[test]
     fn programs_words_are_not_the_users() {
