@@ -236,7 +236,7 @@ fn clip_instead(
     None
 }
 
-/// Returns what `fitting` makes of the largest number up to `most` for which it makes something. If a number fits, all
+/// Returns the result of `fitting` for the largest number up to `most` that has one. If a number fits, all
 /// smaller ones must fit too. `None` if no number above 0 fits.
 pub(crate) fn last_that<T>(most: u64, fitting: impl Fn(u64) -> Option<T>) -> Option<T> {
     let (mut low, mut high, mut last) = (0, most, None);
