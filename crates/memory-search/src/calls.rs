@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use memory_model::conventions::{is_memory_tool, names_tool};
 use memory_model::{EntryKind, LogEntry, Part, Seq};
 
-use crate::fold::composed;
+use sentence_model::fold::composed;
 
 /// Number of log positions before a result that are searched for its call. If the call is farther back, the tool of the
 /// result is unknown.

@@ -145,7 +145,7 @@ impl Retrieval {
                 continue;
             };
             let later = NearMessage {
-                snippet: change.statement.to_owned(),
+                snippet: change.statement.text().to_owned(),
                 ..by.clone()
             };
             if room.take(&later.line(LATER)) {

@@ -37,7 +37,7 @@ pub(crate) fn renew(passages: &mut [Passage], question: &str) {
             }
             let change = said.get(change.by).map(|by| PassageChange {
                 seq: by.seq,
-                text: short(change.statement),
+                text: short(change.statement.text()),
             });
             if shown.len() < SHOWN_CHANGES {
                 shown.extend(change.filter(|one| !shown.contains(one)));

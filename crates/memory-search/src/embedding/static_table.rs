@@ -10,8 +10,8 @@ use sha2::{Digest as _, Sha256};
 
 use super::embedder::Embedder;
 use crate::error::Result;
-use crate::fold::fold_case;
-use crate::words::visit_words;
+use sentence_model::fold::fold_case;
+use sentence_model::words::visit_words;
 
 /// First bytes of a table file.
 const MAGIC: &[u8; 8] = b"AMTABLE\0";

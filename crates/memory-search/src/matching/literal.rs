@@ -3,8 +3,8 @@
 use std::ops::Range;
 
 use super::snippet::near_first;
-use crate::fold::Image;
 use crate::segment::Need;
+use sentence_model::fold::Image;
 
 /// A literal pattern. Letters with marks match in composed and in decomposed Unicode form.
 #[derive(Debug, Clone)]

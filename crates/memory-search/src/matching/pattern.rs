@@ -8,10 +8,10 @@ use super::regex::RegexPattern;
 use super::snippet::Snippet;
 use super::terms::Terms;
 use crate::fallback::Fallback;
-use crate::fold::{Image, composed};
 use crate::query::{Query, SearchMode};
 use crate::segment::{Need, variants};
-use crate::words::{Tokenizer, is_stop_word, pieces};
+use sentence_model::fold::{Image, composed};
+use sentence_model::words::{Tokenizer, is_stop_word, pieces};
 
 /// Number of bytes of a text after which the search for words ends, if the required words were found.
 const ENOUGH_BYTES: usize = 1 << 19;

@@ -7,8 +7,8 @@ use regex_syntax::hir::{Hir, HirKind};
 
 use super::regex_need::need_of;
 use super::snippet::near_first;
-use crate::fold::{Image, composed};
 use crate::segment::Need;
+use sentence_model::fold::{Image, composed};
 
 /// A regular expression that is ready to be compared with texts. The time of matching is linear in the length of the
 /// text.

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::fold::begins_letter;
+use sentence_model::fold::begins_letter;
 
 /// An excerpt of text around a match, and the byte ranges of the matches in it.
 #[derive(Debug, PartialEq, Eq)]

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::words::{Tokenizer, WordKind, visit_words};
+use sentence_model::words::{Tokenizer, WordKind, visit_words};
 
 /// The distinct terms of a pattern, with a cache of words that were seen in texts. Most words of a text occurred
 /// before, and a look-up in the cache is faster than stemming a word again.

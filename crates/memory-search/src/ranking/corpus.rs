@@ -10,8 +10,8 @@ use super::document::{Document, MOST_TELLING_WORDS};
 use super::postings::{Postings, TermId, count, raise};
 use super::record::Record;
 use super::weights::EPISODE_GAP;
-use crate::fold::fold_case;
-use crate::words::{Tokenizer, is_stop_word, visit_words};
+use sentence_model::fold::fold_case;
+use sentence_model::words::{Tokenizer, is_stop_word, visit_words};
 
 /// Maximum size of loaded words that are kept for the next question, in bytes.
 const MOST_LOADED_BYTES: usize = 32 << 20;

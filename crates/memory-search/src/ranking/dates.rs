@@ -5,7 +5,7 @@ use jiff::tz::TimeZone;
 use memory_model::Timestamp;
 
 use super::document::is_year;
-use crate::words::WordLists;
+use sentence_model::words::WordLists;
 
 /// Words before the name of a month that is also another word (`may`, `march`).
 const BEFORE_MONTH: [&str; 11] = [
@@ -182,8 +182,8 @@ fn day(word: &str) -> Option<i8> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fold::fold_case;
-    use crate::words::Tokenizer;
+    use sentence_model::fold::fold_case;
+    use sentence_model::words::Tokenizer;
 
     fn dates(question: &str) -> Vec<(Option<i16>, Option<i8>, Option<i8>)> {
         let mut words = Vec::new();

@@ -5,8 +5,8 @@ use std::borrow::Cow;
 use memory_model::{LogEntry, Part, ResultContent, Role, Summary, Timestamp, decoded_strings};
 
 use crate::calls::CallNames;
-use crate::fold::{composed, fold_case};
-use crate::words::{Language, Tokenizer, WordLists, is_stop_word, pieces, visit_words};
+use sentence_model::fold::{composed, fold_case};
+use sentence_model::words::{Language, Tokenizer, WordLists, is_stop_word, pieces, visit_words};
 
 /// Maximum length of the text of a message that is embedded, in characters. These are about 2,000 tokens, which
 /// embedding models accept.

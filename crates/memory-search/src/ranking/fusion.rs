@@ -6,8 +6,8 @@
 
 use super::corpus::Corpus;
 use super::weights::{COSINE_SHARE, EPISODE_COSINE_SHARE, EPISODE_COSINES, FOUND_FROM_COSINE};
-use crate::fold::fold_case;
-use crate::words::visit_words;
+use sentence_model::fold::fold_case;
+use sentence_model::words::visit_words;
 
 impl Corpus {
     /// Returns the question in the form in which it is embedded: without names of participants. Returns it unchanged if

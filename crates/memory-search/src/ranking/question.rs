@@ -7,8 +7,8 @@ use super::corpus::Corpus;
 use super::dates::AskedDate;
 use super::postings::TermId;
 use super::weights::{ASKING_WORD_WEIGHT, DERIVED_WORD_WEIGHT};
-use crate::fold::{composed, fold_case};
-use crate::words::{Language, Tokenizer, WordLists, is_stop_word};
+use sentence_model::fold::{composed, fold_case};
+use sentence_model::words::{Language, Tokenizer, WordLists, is_stop_word};
 
 /// Minimum number of first characters that two words share if one is derived from the other.
 const DERIVED_CHARS: usize = 5;

@@ -12,9 +12,9 @@ use super::record::write;
 use super::unbroken::{SHORTEST, longest_unbroken};
 use super::{SegmentData, UNBROKEN, gram_key, tool_key, word_key};
 use crate::calls::CallNames;
-use crate::fold::{compared_forms, composed};
 use crate::ranking::{Document, Record, SummaryRecord};
-use crate::words::{Language, Tokenizer, WordLists, is_stop_word};
+use sentence_model::fold::{compared_forms, composed};
+use sentence_model::words::{Language, Tokenizer, WordLists, is_stop_word};
 
 /// Name of the segments' format. Segments of another format are not read.
 pub(crate) const FORMAT: &str = "segments-5 english forms";

@@ -1,6 +1,6 @@
 //! Runs of three characters, by which a segment finds phrases.
 
-use crate::fold::fold_char;
+use sentence_model::fold::fold_char;
 
 /// Number of documents in a group. For each run of characters, a segment stores the groups that contain it, not the
 /// documents. Larger groups take fewer bytes, but more messages are read for each message with a phrase.

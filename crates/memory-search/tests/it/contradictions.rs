@@ -226,7 +226,7 @@ fn a_compound_is_not_the_word_in_it() {
     );
     let changes = asked.of(0);
     assert!(changes.len() == 1 && !changes[0].is_asked, "{changes:?}");
-    assert!(changes[0].statement.contains("b.example"));
+    assert!(changes[0].statement.text().contains("b.example"));
 }
 
 #[test]

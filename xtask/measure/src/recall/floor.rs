@@ -17,7 +17,7 @@ const DEPTH: usize = 200;
 /// # Errors
 /// When the database or the list of stop words cannot be read.
 pub(super) fn floor(cases: &[Case]) -> anyhow::Result<ByCategory> {
-    let list = root().join("crates/memory-search/src/words/lists/english.txt");
+    let list = root().join("crates/sentence-model/src/words/lists/english.txt");
     let list = std::fs::read_to_string(&list).with_context(|| list.display().to_string())?;
     let stop = list.lines().find_map(|line| line.strip_prefix("stop:"));
     let stop: BTreeSet<&str> = stop.unwrap_or_default().split_whitespace().collect();

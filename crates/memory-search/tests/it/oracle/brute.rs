@@ -17,8 +17,8 @@ static WORD: LazyLock<Regex> = LazyLock::new(|| {
 /// Returns a word list of the library, which is data, for English and Russian.
 fn list(name: &str) -> BTreeSet<&'static str> {
     let files = [
-        include_str!("../../../src/words/lists/english.txt"),
-        include_str!("../../../src/words/lists/russian.txt"),
+        include_str!("../../../../sentence-model/src/words/lists/english.txt"),
+        include_str!("../../../../sentence-model/src/words/lists/russian.txt"),
     ];
     let lines = files.iter().flat_map(|file| file.lines());
     let words = lines.filter_map(|line| line.strip_prefix(name));

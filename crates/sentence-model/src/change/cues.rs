@@ -33,6 +33,8 @@ pub(super) enum Cue {
     Empty,
     /// The sentence refers to something named earlier.
     Pronoun,
+    /// The rest of the sentence is a value, if it is short and the sentence has no other value.
+    Copula,
     /// The phrase is a value that is written as a word. The two numbers are the index of its list and of the value in
     /// the list.
     Value(usize, usize),
@@ -82,6 +84,7 @@ static PHRASES: LazyLock<Phrases> = LazyLock::new(|| {
                 "contrast" => Cue::Contrast,
                 "empty" => Cue::Empty,
                 "pronoun" => Cue::Pronoun,
+                "copula" => Cue::Copula,
                 "values" => Cue::Value(at, thing),
                 "apart" => Cue::Apart(at, thing),
                 _ => continue,

@@ -18,7 +18,7 @@ pub fn fold_case(text: &str) -> String {
 }
 
 /// Returns the lower-case form of a character, which may be several characters. `ς` becomes `σ`.
-pub(crate) fn fold_char(c: char) -> impl Iterator<Item = char> {
+pub fn fold_char(c: char) -> impl Iterator<Item = char> {
     c.to_lowercase().map(|c| if c == 'ς' { 'σ' } else { c })
 }
 
@@ -30,7 +30,7 @@ pub fn composed(text: &str) -> Cow<'_, str> {
 
 /// Returns a text in each form that a search compares: as written, in composed form, and composed after its letters
 /// become lower case. Forms that differ only in case occur once, so most texts have only one form.
-pub(crate) fn compared_forms(text: &str) -> Vec<Cow<'_, str>> {
+pub fn compared_forms(text: &str) -> Vec<Cow<'_, str>> {
     let mut forms = vec![Cow::Borrowed(text)];
     if is_plain(text) {
         return forms;
@@ -77,7 +77,7 @@ fn is_settled(c: char) -> bool {
 
 /// Returns whether a character begins a letter: it never composes with the character before it. Combining marks that
 /// follow belong to its letter.
-pub(crate) fn begins_letter(c: char) -> bool {
+pub fn begins_letter(c: char) -> bool {
     is_settled(c) || {
         let mut first = None;
         decompose_canonical(c, |one| {
@@ -89,7 +89,7 @@ pub(crate) fn begins_letter(c: char) -> bool {
 
 /// A text in the form for comparisons, which maps its byte ranges to ranges of the original text.
 #[derive(Debug)]
-pub(crate) struct Image<'t> {
+pub struct Image<'t> {
     text: Cow<'t, str>,
     /// The pieces that differ in length or were composed, in ascending order.
     pieces: Vec<Piece>,
@@ -106,12 +106,12 @@ struct Piece {
 
 impl<'t> Image<'t> {
     /// Creates the image of a text in composed form. If `fold` is `true`, also in lower case.
-    pub(crate) fn composed(text: &'t str, fold: bool) -> Self {
+    pub fn composed(text: &'t str, fold: bool) -> Self {
         Self::new(text, fold, true)
     }
 
     /// Creates the image of a text as it is written. If `fold` is `true`, in lower case.
-    pub(crate) fn as_written(text: &'t str, fold: bool) -> Self {
+    pub fn as_written(text: &'t str, fold: bool) -> Self {
         Self::new(text, fold, false)
     }
 
@@ -155,21 +155,23 @@ impl<'t> Image<'t> {
         }
     }
 
-    pub(crate) fn text(&self) -> &str {
+    /// Returns the text in the form for comparisons.
+    pub fn text(&self) -> &str {
         &self.text
     }
 
-    pub(crate) fn into_text(self) -> String {
+    /// Returns the text in the form for comparisons.
+    pub fn into_text(self) -> String {
         self.text.into_owned()
     }
 
     /// Returns whether composing left the text unchanged.
-    pub(crate) fn is_as_written(&self) -> bool {
+    pub fn is_as_written(&self) -> bool {
         self.is_as_written
     }
 
     /// Returns the byte range of the original text from which a range of the image was made, extended to whole pieces.
-    pub(crate) fn source(&self, range: Range<usize>) -> Range<usize> {
+    pub fn source(&self, range: Range<usize>) -> Range<usize> {
         if self.pieces.is_empty() {
             return range;
         }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::ops::Range;
 use std::sync::{Arc, LazyLock};
 
-use sentence_model::{NumberedSentence, is_point_of_number};
+use crate::NumberedSentence;
 
 use super::cues::{self, Cue, Found};
 use super::values::{self, ValueKind, Written};
@@ -20,21 +20,28 @@ pub(super) const SAME_SUBJECT: usize = 60;
 const DATA: [&str; 6] = ["{\"", "\":", "();", "::", "){", ") {"];
 
 /// Minimum number of content words of a sentence that names its subject itself.
-const FEW_TERMS: usize = 3;
+const FEW_TERMS: usize = 2;
 
-/// Maximum number of sentences of a text that are read.
-const MOST_SENTENCES: usize = 24;
+/// Minimum probability of a rule with which a sentence that sets a value counts as one. A new value for the same thing is
+/// another sign of a change, so this is less than for a sentence alone.
+const LIKELY_RULE: f64 = 0.5;
 
 /// A sentence, or a part of a sentence that contains a value.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Statement {
+pub struct Statement {
     /// Text of the statement.
     pub(super) text: String,
+    /// Text of its sentence.
+    pub(super) sentence: Arc<str>,
     /// The first characters of the stems of its content words, which describe the subject.
     pub(super) terms: BTreeSet<String>,
     /// Pairs of adjacent content words.
     pub(super) neighbours: BTreeSet<(String, String)>,
+    /// Its last content words, which follow each other directly. A pronoun in the next sentence is likely to mean them.
+    pub(super) last_words: Vec<String>,
     pub(super) values: BTreeMap<ValueKind, BTreeSet<String>>,
+    /// The values as they are written, without quotes, each with its kind and its form in `values`.
+    pub(super) written: Vec<(ValueKind, String, String)>,
     /// Pairs of a subject and its value, such as `("port", "8080")`.
     pub(super) sets: Vec<(String, String)>,
     /// The things that the statement names from groups that never mean the same, such as `start` and `end`. Maps the
@@ -49,11 +56,13 @@ pub(super) struct Statement {
     pub(super) drop: bool,
     pub(super) negated: bool,
     pub(super) same: bool,
-    pub(super) rule: bool,
-    pub(super) adding: bool,
     pub(super) example: bool,
     /// Whether the statement refers to something named earlier.
     pub(super) speaks_of_it: bool,
+    /// Whether its sentence is a rule, or is likely to be one.
+    pub(super) rule: bool,
+    /// Whether it adds a value to others.
+    pub(super) adding: bool,
     /// The numbers of its sentence.
     pub(super) numbered: Arc<NumberedSentence>,
     /// Whether it stands for its sentence where the numbers of sentences are compared.
@@ -67,46 +76,62 @@ static EMPTY_WORDS: LazyLock<HashSet<&'static str>> =
 /// Words that link a subject to its value, such as `is`.
 static LINKS: LazyLock<HashSet<&'static str>> = LazyLock::new(|| cues::links().collect());
 
-/// Returns the sentences of a text, each as a list of statements. A phrase of correction that is a sentence by itself
-/// ("No, wait.") belongs to the next sentence.
-pub(super) fn statements(text: &str) -> Vec<Vec<Statement>> {
-    let mut all: Vec<Vec<Statement>> = Vec::new();
-    let (mut weak, mut strong) = (false, false);
-    for sentence in sentences(text).into_iter().take(MOST_SENTENCES) {
+/// Reads the sentences of a text, in order. A phrase of correction that is a sentence by itself ("No, wait.") belongs to
+/// the next sentence.
+#[derive(Default)]
+pub(super) struct Reader {
+    /// Last content words of the sentence before, if it is one statement and no question.
+    last_words: Vec<String>,
+    /// Whether the sentence before is only a phrase with the meaning `Weak`, or `Strong`.
+    weak: bool,
+    strong: bool,
+}
+
+impl Reader {
+    /// Returns the statements of a sentence.
+    pub(super) fn read(&mut self, sentence: &str) -> Vec<Statement> {
+        if DATA.iter().any(|sign| sentence.contains(sign)) {
+            return Vec::new();
+        }
         let sentence = Sentence::read(sentence);
-        let parts = sentence.parts().into_iter();
         let numbered = Arc::new(NumberedSentence::read(sentence.text));
+        let text: Arc<str> = sentence.text.into();
         let mut statements: Vec<Statement> = Vec::new();
-        for part in parts {
+        for part in sentence.parts() {
             let joined = sentence.begins_with_joint(&part);
             let mut statement = sentence.statement(part);
             statement.numbered = Arc::clone(&numbered);
+            statement.sentence = Arc::clone(&text);
             statement.leads = statements
                 .iter()
                 .all(|one: &Statement| one.values.is_empty());
-            statement.weak |= weak;
-            statement.strong |= strong;
+            statement.weak |= self.weak;
+            statement.strong |= self.strong;
             if let Some(before) = statements.last() {
                 if joined {
                     statement.is_of_same_end(before);
+                    statement.is_of_same_subject(before);
                 }
                 statement.is_of_same_thing(before);
             }
             statements.push(statement);
         }
         // In "For method names too. End them with …", the second sentence is about the thing named in the first.
-        if let ([only], Some([before])) = (statements.as_mut_slice(), all.last().map(Vec::as_slice))
-            && !before.asks
+        if let [only] = statements.as_mut_slice()
+            && only.lacks_subject()
         {
-            only.is_of_same_thing(before);
+            only.terms.extend(self.last_words.iter().cloned());
         }
-        (weak, strong) = match statements.as_slice() {
+        (self.weak, self.strong) = match statements.as_slice() {
             [only] if only.terms.len() < 2 && only.values.is_empty() => (only.weak, only.strong),
             _ => (false, false),
         };
-        all.push(statements);
+        self.last_words = match statements.as_slice() {
+            [only] if !only.asks => only.last_words.clone(),
+            _ => Vec::new(),
+        };
+        statements
     }
-    all
 }
 
 /// Returns the term for one of several things that are never the same.
@@ -117,31 +142,6 @@ fn apart_term(list: usize, thing: usize) -> String {
 /// Returns whether a term stands for one of several things that are never the same.
 fn is_apart(term: &str) -> bool {
     term.contains(':')
-}
-
-/// Splits a text into sentences. A dot or colon within a value does not end a sentence.
-fn sentences(text: &str) -> Vec<&str> {
-    let mut out = Vec::new();
-    let (mut begin, mut chars) = (0, text.char_indices().peekable());
-    while let Some((at, c)) = chars.next() {
-        let is_behind = chars.peek().is_none_or(|(_, next)| next.is_whitespace());
-        let ends = match c {
-            '\n' | '。' | '！' | '？' | '；' => true,
-            '.' if is_point_of_number(text, at) => false,
-            '.' | '!' | '?' | ';' | '؟' | '…' => is_behind,
-            _ => false,
-        };
-        if ends {
-            let end = at + c.len_utf8();
-            out.extend(text.get(begin..end));
-            begin = end;
-        }
-    }
-    out.extend(text.get(begin..));
-    // Data and code are not statements.
-    let is_data = |sentence: &&str| DATA.iter().any(|sign| sentence.contains(sign));
-    out.retain(|sentence| !sentence.trim().is_empty() && !is_data(sentence));
-    out
 }
 
 /// Returns a text in lower case, with each letter at the same byte offset.
@@ -160,12 +160,24 @@ fn within(range: &Range<usize>, by: &Range<usize>) -> bool {
     by.start <= range.start && range.end <= by.end
 }
 
+/// The content words of a part of a sentence.
+#[derive(Default)]
+struct Terms {
+    all: BTreeSet<String>,
+    /// Pairs of adjacent ones.
+    neighbours: BTreeSet<(String, String)>,
+    /// The last ones that follow each other directly.
+    last: Vec<String>,
+}
+
 /// A sentence with the signal phrases and values in it.
 struct Sentence<'t> {
     text: &'t str,
     folded: String,
     cues: Vec<Found>,
     values: Vec<Written>,
+    /// Whether it is a rule, or is likely to be one.
+    is_rule: bool,
 }
 
 impl<'t> Sentence<'t> {
@@ -176,7 +188,7 @@ impl<'t> Sentence<'t> {
         let mut quoted = values.clone();
         quoted.retain(|value| value.is_quoted);
         cues.retain(|cue| !quoted.iter().any(|value| within(&cue.range, &value.range)));
-        // A phrase without meaning removes other phrases inside it.
+        // A phrase without meaning removes other phrases inside it, but a pronoun still refers to something.
         let empty: Vec<Range<usize>> = cues
             .iter()
             .filter(|cue| cue.cue == Cue::Empty)
@@ -184,14 +196,21 @@ impl<'t> Sentence<'t> {
             .collect();
         cues.retain(|cue| {
             let is_part = |by: &Range<usize>| within(&cue.range, by) && cue.range != *by;
-            !empty.iter().any(is_part)
+            cue.cue == Cue::Pronoun || !empty.iter().any(is_part)
         });
         // "Also, …" begins a statement about another thing.
         let first = folded.find(char::is_alphanumeric);
+        // A joint, and the phrase directly after it.
+        let joints = cues.iter().filter(|cue| cue.cue == Cue::Joint);
+        let joints: Vec<(usize, usize)> = joints
+            .map(|cue| (cue.range.start, cue.range.end + 1))
+            .collect();
         for cue in &mut cues {
             let rest = folded.get(cue.range.end..).unwrap_or_default();
-            let goes_on = Some(cue.range.start) == first && rest.starts_with([',', '，', '、']);
-            if goes_on && matches!(cue.cue, Cue::Same | Cue::Adding) {
+            let goes_on = first.is_some_and(|first| {
+                cue.range.start == first || joints.contains(&(first, cue.range.start))
+            }) && rest.starts_with([',', '，', '、']);
+            if goes_on && matches!(cue.cue, Cue::Same | Cue::Adding | Cue::Negation) {
                 cue.cue = Cue::Empty;
             }
         }
@@ -215,12 +234,19 @@ impl<'t> Sentence<'t> {
                 });
             }
         }
+        if values.is_empty() {
+            values.extend(place_value(&folded, &cues));
+        }
+        cues.retain(|cue| cue.cue != Cue::Copula);
         values.sort_by_key(|value| value.range.start);
+        let is_likely = || !values.is_empty() && crate::rule_probability(text) >= LIKELY_RULE;
+        let is_rule = cues.iter().any(|cue| cue.cue == Cue::Rule) || is_likely();
         Self {
             text,
             folded,
             cues,
             values,
+            is_rule,
         }
     }
 
@@ -246,7 +272,10 @@ impl<'t> Sentence<'t> {
             if matches!(cue.cue, Cue::Joint | Cue::Contrast) {
                 cuts.push(cue.range.start);
             }
-            if cue.cue == Cue::Contrast {
+            // The text before `, so` is a reason.
+            let before = self.folded.get(..cue.range.start).unwrap_or_default();
+            let follows = cue.cue == Cue::Reason && before.trim_end().ends_with([',', '，']);
+            if cue.cue == Cue::Contrast || follows {
                 introductions.push(cue.range.start);
             }
         }
@@ -266,11 +295,11 @@ impl<'t> Sentence<'t> {
                 // The piece belongs to the next one.
                 continue;
             }
-            let has_subject = !self.terms(&piece).0.is_empty();
+            let has_subject = !self.terms(&piece).all.is_empty();
             let introduced = introductions.iter().filter(|at| piece.contains(at));
             let alone = introduced
                 .map(|at| *at..end)
-                .rfind(|rest| self.has_value(rest) && self.terms(rest).0.len() >= 2);
+                .rfind(|rest| self.has_value(rest) && self.terms(rest).all.len() >= 2);
             match parts.last_mut() {
                 // The piece is one of several values of the same thing.
                 Some(last) if !has_subject => last.end = end,
@@ -330,7 +359,7 @@ impl<'t> Sentence<'t> {
         let here = |cue: &&Found| part.contains(&cue.range.start);
         let in_part = |kind: Cue| self.cues.iter().filter(here).any(|found| found.cue == kind);
         let in_all = |kind: Cue| self.cues.iter().any(|found| found.cue == kind);
-        let (terms, neighbours) = self.terms(&part);
+        let terms = self.terms(&part);
         let mut statement = Statement {
             text: self
                 .text
@@ -338,16 +367,17 @@ impl<'t> Sentence<'t> {
                 .unwrap_or_default()
                 .trim()
                 .to_owned(),
-            terms,
-            neighbours,
+            terms: terms.all,
+            neighbours: terms.neighbours,
+            last_words: terms.last,
             asks: self.folded.trim_end().ends_with(['?', '？', '؟']),
             weak: in_all(Cue::Weak),
             strong: in_all(Cue::Strong),
             same: in_all(Cue::Same),
-            rule: in_all(Cue::Rule),
+            rule: self.is_rule,
             drop: in_part(Cue::Drop),
             negated: in_part(Cue::Negation),
-            adding: in_part(Cue::Adding),
+            adding: self.adds(&part),
             example: in_part(Cue::Example),
             speaks_of_it: in_part(Cue::Pronoun),
             ..Statement::default()
@@ -359,18 +389,45 @@ impl<'t> Sentence<'t> {
         }
         for value in self.values_in(&part) {
             let before = self.folded.get(..value.range.start).unwrap_or_default();
-            if let Some(subject) = subject_before(before) {
+            if let Some(subject) = subject_before(before).filter(|_| value.kind != ValueKind::Place)
+            {
                 statement.sets.push((subject, value.text.clone()));
             }
+            let written = self.text.get(value.range.clone()).unwrap_or_default();
+            let written = match value.is_quoted {
+                true => written.trim_matches(values::is_quote),
+                false => written,
+            };
+            statement
+                .written
+                .push((value.kind, value.text.clone(), written.to_owned()));
             let values = statement.values.entry(value.kind).or_default();
             values.insert(value.text.clone());
         }
         statement
     }
 
-    /// Returns the content words of a part, and the pairs of adjacent ones.
-    fn terms(&self, part: &Range<usize>) -> (BTreeSet<String>, BTreeSet<(String, String)>) {
-        let (mut terms, mut neighbours) = (BTreeSet::new(), BTreeSet::new());
+    /// Returns whether a part adds a value to others. A phrase such as `include` does not count if a joint stands between it
+    /// and the first value, because another verb may follow: `include a digit and start it with 'x'`.
+    fn adds(&self, part: &Range<usize>) -> bool {
+        let value = self.values_in(part).next();
+        let end = value.map_or(part.end, |value| value.range.start);
+        let here = || {
+            self.cues
+                .iter()
+                .filter(|cue| part.contains(&cue.range.start))
+        };
+        let last = |kind: Cue| {
+            let before = here().filter(|cue| cue.cue == kind && cue.range.start < end);
+            before.map(|cue| cue.range.start).max()
+        };
+        here().any(|cue| cue.cue == Cue::Adding)
+            && last(Cue::Adding).is_none_or(|adding| last(Cue::Joint) <= Some(adding))
+    }
+
+    /// Returns the content words of a part.
+    fn terms(&self, part: &Range<usize>) -> Terms {
+        let mut terms = Terms::default();
         let text = self.folded.get(part.clone()).unwrap_or_default();
         let is_content = |range: &Range<usize>| !self.taken().any(|by| within(range, by));
         let mut before: Option<(usize, String)> = None;
@@ -380,32 +437,44 @@ impl<'t> Sentence<'t> {
             match word.kind {
                 _ if !is_content(&range) => {}
                 WordKind::Spaced => {
-                    let Some(one) = term(&self.folded, range.clone()) else {
+                    let Some(one) = self.term(range.clone()) else {
                         return;
                     };
-                    let mut apart = self.cues.iter().filter(|cue| cue.range == range);
-                    let apart = apart.find_map(|cue| match cue.cue {
-                        Cue::Apart(list, thing) => Some(apart_term(list, thing)),
-                        _ => None,
+                    let last = last.filter(|(end, _)| {
+                        matches!(self.folded.get(*end..range.start), Some(" " | "-"))
                     });
-                    if let Some(thing) = apart {
-                        // Different words for the same thing have the same term.
-                        terms.insert(thing);
-                        return;
+                    match last {
+                        Some((_, last)) => {
+                            terms.neighbours.insert((last, one.clone()));
+                        }
+                        None => terms.last.clear(),
                     }
-                    if let Some((end, last)) = last
-                        && matches!(self.folded.get(end..range.start), Some(" " | "-"))
-                    {
-                        neighbours.insert((last, one.clone()));
-                    }
-                    before = Some((range.end, one.clone()));
-                    terms.insert(one);
+                    before = (!self.is_verb(&range)).then(|| (range.end, one.clone()));
+                    terms.last.push(one.clone());
+                    terms.all.insert(one);
                 }
-                WordKind::Unspaced => terms.extend(self.pairs(range)),
+                WordKind::Unspaced => terms.all.extend(self.pairs(range)),
                 WordKind::Symbol => {}
             }
         });
-        (terms, neighbours)
+        terms
+    }
+
+    /// Returns the term of a word. Different words for the same thing have the same term.
+    fn term(&self, range: Range<usize>) -> Option<String> {
+        let mut apart = self.cues.iter().filter(|cue| cue.range == range);
+        let apart = apart.find_map(|cue| match cue.cue {
+            Cue::Apart(list, thing) => Some(apart_term(list, thing)),
+            _ => None,
+        });
+        term(&self.folded, range).map(|term| apart.unwrap_or(term))
+    }
+
+    /// Returns whether a word is a verb behind a phrase of rules, and so no part of a compound: `when naming jobs`.
+    fn is_verb(&self, range: &Range<usize>) -> bool {
+        let mut cues = self.cues.iter().filter(|cue| cue.cue == Cue::Rule);
+        let text = self.folded.get(range.clone()).unwrap_or_default();
+        text.ends_with("ing") && cues.any(|cue| cue.range.end + 1 == range.start)
     }
 
     /// Returns the pairs of neighbouring characters that are not part of a phrase or value.
@@ -431,6 +500,36 @@ const EMPTY: [char; 32] = [
     '的', '了', '是', '在', '我', '们', '把', '要', '会', '将', '这', '那', '个', '到', '为', '和',
     '与', '就', '用', 'は', 'が', 'を', 'の', 'に', 'で', 'と', '은', '는', '을', '를', '의', '에',
 ];
+
+/// Maximum number of words of a value that is one only by its place.
+const PLACE_WORDS: usize = 2;
+
+/// Returns the value at the end of a sentence in lower case: the words behind its last copula. `None` if they are more than
+/// two, or if a phrase is among them.
+fn place_value(folded: &str, cues: &[Found]) -> Option<Written> {
+    let copulas = cues.iter().filter(|cue| cue.cue == Cue::Copula);
+    let from = copulas.map(|cue| cue.range.end).max()?;
+    let mut words: Vec<Range<usize>> = Vec::new();
+    visit_words(folded.get(from..)?, &mut |word| {
+        words.push(from + word.range.start..from + word.range.end);
+    });
+    let is_taken = |word: &Range<usize>| {
+        let cue = cues.iter().any(|cue| within(word, &cue.range));
+        cue || folded
+            .get(word.clone())
+            .is_some_and(|word| EMPTY_WORDS.contains(word))
+    };
+    let begin = words.iter().position(|word| !is_taken(word))?;
+    let value = words.get(begin..)?;
+    let range = value.first()?.start..value.last()?.end;
+    let is_value = value.len() <= PLACE_WORDS && !value.iter().any(is_taken);
+    is_value.then(|| Written {
+        kind: ValueKind::Place,
+        text: folded.get(range.clone()).unwrap_or_default().to_owned(),
+        range,
+        is_quoted: false,
+    })
+}
 
 /// Returns the beginning of a content word's stem. `None` for other words.
 fn term(text: &str, range: Range<usize>) -> Option<String> {
@@ -460,17 +559,30 @@ fn subject_before(text: &str) -> Option<String> {
 }
 
 impl Statement {
+    /// Returns whether the statement sets a value of something that it only refers to, as in `end them with`.
+    fn lacks_subject(&self) -> bool {
+        let own = self.terms.iter().filter(|term| !is_apart(term)).count();
+        self.speaks_of_it && !self.values.is_empty() && own < FEW_TERMS
+    }
+
     /// Adds the subject of an earlier statement if this statement contains a value and only refers to the subject, as
     /// in `end them with`.
     fn is_of_same_thing(&mut self, before: &Self) {
-        let own = self.terms.iter().filter(|term| !is_apart(term)).count();
-        if !self.speaks_of_it || self.values.is_empty() || own >= FEW_TERMS {
+        if !self.lacks_subject() {
             return;
         }
         let apart = !self.apart.is_empty();
         let terms = before.terms.iter().filter(|term| !apart || !is_apart(term));
         self.terms.extend(terms.cloned());
         self.neighbours.extend(before.neighbours.iter().cloned());
+    }
+
+    /// Adds the subject of the part before if this part has none, as in `… and end with 'x'`.
+    fn is_of_same_subject(&mut self, before: &Self) {
+        if !self.values.is_empty() && self.terms.iter().all(|term| is_apart(term)) {
+            let terms = before.terms.iter().filter(|term| !is_apart(term));
+            self.terms.extend(terms.cloned());
+        }
     }
 
     /// Adds the thing of another statement from a group that never means the same, if this statement names none: in
@@ -493,6 +605,21 @@ impl Statement {
             && self.values == other.values
             && shared > 0
             && shared * 100 >= self.terms.len() * SAME_SUBJECT
+    }
+
+    /// Returns the first value, as it is written, that differs from the other statement's values of its kind.
+    pub(super) fn new_value(&self, other: &Self) -> Option<&str> {
+        let mut written = self.written.iter();
+        let first = written.find(|(kind, text, _)| {
+            let values = other.values.get(kind);
+            values.is_some_and(|values| !values.contains(text))
+        });
+        first.map(|(.., written)| written.as_str())
+    }
+
+    /// Returns the text of the statement.
+    pub fn text(&self) -> &str {
+        &self.text
     }
 
     /// Returns whether this statement is a claim that a later statement can change.

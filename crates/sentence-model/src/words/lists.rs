@@ -8,19 +8,19 @@ use crate::fold::fold_case;
 
 /// The word lists of one language. A missing list is empty.
 #[derive(Debug, Default)]
-pub(crate) struct WordLists {
+pub struct WordLists {
     /// Stop words, which do not describe the subject of a text, such as `the`.
-    pub(crate) stop: HashSet<&'static str>,
+    pub stop: HashSet<&'static str>,
     /// Words that ask instead of describing, such as `kind`.
-    pub(crate) asking: HashSet<&'static str>,
+    pub asking: HashSet<&'static str>,
     /// Words in the first person, such as `I` and `my`.
-    pub(crate) first_person: HashSet<&'static str>,
+    pub first_person: HashSet<&'static str>,
     /// Words in questions that ask for a time, such as `when`.
-    pub(crate) when: HashSet<&'static str>,
+    pub when: HashSet<&'static str>,
     /// Words that name a time, such as `yesterday`.
-    pub(crate) time: HashSet<&'static str>,
+    pub time: HashSet<&'static str>,
     /// Maps the name of a month to its number, 1 to 12.
-    pub(crate) months: HashMap<&'static str, i8>,
+    pub months: HashMap<&'static str, i8>,
     /// Maps irregular and short forms of words to their usual forms.
     forms: HashMap<&'static str, &'static str>,
     /// Maps the stems of irregular and short forms to the stems of their usual forms.
@@ -29,7 +29,7 @@ pub(crate) struct WordLists {
 
 impl WordLists {
     /// Returns the lists of a language.
-    pub(crate) fn of(language: Language) -> &'static WordLists {
+    pub fn of(language: Language) -> &'static WordLists {
         static NONE: LazyLock<WordLists> = LazyLock::new(WordLists::default);
         let [english, .., russian] = &*ALL;
         match language {
@@ -40,17 +40,17 @@ impl WordLists {
     }
 
     /// Returns the stop words of all languages that have word lists.
-    pub(crate) fn stop_words() -> impl Iterator<Item = &'static str> {
+    pub fn stop_words() -> impl Iterator<Item = &'static str> {
         ALL.iter().flat_map(|lists| lists.stop.iter().copied())
     }
 
     /// Returns the number of a month, 1 to 12, from its case-folded name in any language that has word lists.
-    pub(crate) fn month(word: &str) -> Option<i8> {
+    pub fn month(word: &str) -> Option<i8> {
         ALL.iter().find_map(|lists| lists.months.get(word).copied())
     }
 
     /// Returns the usual form of a case-folded word. Returns the word itself if it has no other form.
-    pub(crate) fn usual_form<'w>(&self, word: &'w str) -> &'w str
+    pub fn usual_form<'w>(&self, word: &'w str) -> &'w str
     where
         'static: 'w,
     {
@@ -58,13 +58,13 @@ impl WordLists {
     }
 
     /// Returns each irregular or short form with its usual form.
-    pub(crate) fn forms(&self) -> impl Iterator<Item = (&'static str, &'static str)> {
+    pub fn forms(&self) -> impl Iterator<Item = (&'static str, &'static str)> {
         self.forms.iter().map(|(form, usual)| (*form, *usual))
     }
 
     /// Finds the irregular and short forms with the stem `stem`, and returns the stems of their usual forms. `language`
     /// is the language of these lists.
-    pub(crate) fn usual_stems(&self, language: Language, stem: &str) -> Vec<String> {
+    pub fn usual_stems(&self, language: Language, stem: &str) -> Vec<String> {
         let stems = self.stems.get_or_init(|| {
             let mut pairs: Vec<_> = self.forms.iter().collect();
             pairs.sort_unstable();
@@ -100,7 +100,7 @@ impl WordLists {
 }
 
 /// Returns whether a word is a stop word, which does not describe the subject of a text. Case is ignored.
-pub(crate) fn is_stop_word(word: &str) -> bool {
+pub fn is_stop_word(word: &str) -> bool {
     let folded = fold_case(word);
     Language::of_word(&folded)
         .is_some_and(|language| WordLists::of(language).stop.contains(folded.as_str()))

@@ -5,10 +5,14 @@ use rust_stemmers::{Algorithm, Stemmer};
 
 /// A language with Snowball rules, which reduce words to their stems. All words in Latin script are treated as English.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Language {
+pub enum Language {
+    /// Arabic.
     Arabic,
+    /// English, and all other languages in Latin script.
     English,
+    /// Greek.
     Greek,
+    /// Russian.
     Russian,
 }
 
@@ -18,7 +22,7 @@ const MAX_STEMMED_BYTES: usize = 64;
 
 impl Language {
     /// Returns the language of a word, determined by its script. `None` for a script without stemming rules.
-    pub(crate) fn of_word(word: &str) -> Option<Language> {
+    pub fn of_word(word: &str) -> Option<Language> {
         match word.chars().find(|c| c.is_alphabetic() && !is_mark(*c))? {
             'a'..='z' | '\u{c0}'..='\u{24f}' | '\u{1e00}'..='\u{1eff}' => Some(Language::English),
             '\u{370}'..='\u{3ff}' | '\u{1f00}'..='\u{1fff}' => Some(Language::Greek),
@@ -29,7 +33,7 @@ impl Language {
     }
 
     /// Returns the stem of a case-folded word. Words with digits and words longer than 64 bytes are returned unchanged.
-    pub(crate) fn stem(self, word: &str) -> String {
+    pub fn stem(self, word: &str) -> String {
         if word.len() > MAX_STEMMED_BYTES || word.chars().any(char::is_numeric) {
             return word.to_owned();
         }

@@ -10,6 +10,8 @@ pub(super) enum ValueKind {
     Date,
     /// A mixture of letters and digits, a path, a name with underscores or inner capitals, or a quoted text.
     Name,
+    /// A word that is a value only by its place, such as `main` in `is main`.
+    Place,
     /// A word from the list of values with this index.
     Word(usize),
 }
@@ -36,6 +38,13 @@ const QUOTES: [(char, char); 10] = [
     ('「', '」'),
     ('『', '』'),
 ];
+
+/// Returns whether a character is a quotation mark.
+pub(super) fn is_quote(c: char) -> bool {
+    QUOTES
+        .iter()
+        .any(|(open, close)| [*open, *close].contains(&c))
+}
 
 /// Maximum length of a value in quotation marks, in characters.
 const QUOTED_CHARS: usize = 32;

@@ -1,9 +1,12 @@
 //! Finds texts that change statements (sentences, or parts of them that set a value) of earlier texts.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap};
 
-use super::statement::Statement;
-use super::{Compounds, Said, are_apart, corrects, renumbers};
+use super::compounds::Compounds;
+use super::statement::{Reader, Statement};
+use super::{Renumbered, Why, are_apart, change, renumbered};
+use crate::fold::composed;
+use crate::sentences;
 
 /// Finds statements in the texts of a conversation that a later text changes, such as a new value or a dropped plan.
 #[derive(Debug)]
@@ -22,6 +25,45 @@ pub struct Changes {
     answers: Vec<Place>,
 }
 
+/// The statements of one text, ready to be compared with other texts by [`Changes`].
+#[derive(Debug, Clone, Default)]
+pub struct Said {
+    /// The statements of the sentences. A sentence with several values may have several statements.
+    statements: Vec<Statement>,
+    is_narration: bool,
+}
+
+/// Maximum number of sentences of a text that are read.
+const MOST_SENTENCES: usize = 24;
+
+impl Said {
+    /// Finds the statements in a text: its sentences, or the parts of a sentence that each set a value. Only the first 24 sentences
+    /// are read.
+    pub fn of(text: &str) -> Self {
+        let text = composed(text).replace('’', "'");
+        let mut reader = Reader::default();
+        let all = text.lines().flat_map(sentences).take(MOST_SENTENCES);
+        Self {
+            statements: all.flat_map(|sentence| reader.read(sentence)).collect(),
+            ..Self::default()
+        }
+    }
+
+    /// Marks the text as narration, such as the comments of an agent between its tool calls. [`Changes`] does not let
+    /// narration change earlier statements.
+    pub fn as_narration(mut self) -> Self {
+        self.is_narration = true;
+        self
+    }
+
+    fn statements(&self) -> &[Statement] {
+        &self.statements
+    }
+}
+
+/// Maximum number of statements that are compared with earlier ones, counted from the last one back.
+const MOST_LATER: usize = 1024;
+
 /// Minimum number of words of the question that an answer contains.
 const FEWEST_ASKED: usize = 2;
 
@@ -37,17 +79,20 @@ struct Place {
     text: usize,
     /// Index of the statement in its text.
     at: usize,
-    terms: usize,
 }
 
 /// A change of a statement (a sentence, or a part of one that sets a value) by a later text.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Change<'s> {
+    /// The statement that is changed.
+    pub changed: &'s Statement,
     /// Index of the later text, in the list given to [`Changes::new`].
     pub by: usize,
     /// The statement of the later text that makes the change.
-    pub statement: &'s str,
+    pub statement: &'s Statement,
+    /// Why it makes the change.
+    pub why: Why,
     /// Whether the changed statement is likely to be the one that the question asks for. This is so if no other
     /// statement of its text contains more words of the question, and the question does not contain the old value.
     pub is_asked: bool,
@@ -58,23 +103,24 @@ impl Changes {
     /// that the texts are to answer.
     pub fn new(mut said: Vec<Said>, question: &str) -> Self {
         complete(&mut said);
-        let compounds = Compounds::of(&said);
+        let compounds = Compounds::of(said.iter().map(Said::statements));
         let (mut by_term, mut later) = (HashMap::<String, Vec<usize>>::new(), Vec::new());
         let mut by_number = HashMap::<String, Vec<usize>>::new();
         let may_change = said.iter().enumerate().filter(|(_, one)| !one.is_narration);
-        for (text, one) in may_change.clone() {
-            for (at, statement) in one.statements.iter().enumerate() {
-                if statement.may_change() {
-                    for term in &statement.terms {
-                        by_term.entry(term.clone()).or_default().push(later.len());
-                    }
-                    for key in statement.numbered.keys() {
-                        by_number.entry(key).or_default().push(later.len());
-                    }
-                    let terms = statement.terms.len();
-                    later.push(Place { text, at, terms });
-                }
+        let statements = may_change.clone().flat_map(|(text, one)| {
+            let statements = one.statements.iter().enumerate();
+            statements.map(move |(at, statement)| (Place { text, at }, statement))
+        });
+        let changing: Vec<_> = statements.filter(|(_, one)| one.may_change()).collect();
+        let first = changing.len().saturating_sub(MOST_LATER);
+        for (place, statement) in changing.into_iter().skip(first) {
+            for term in &statement.terms {
+                by_term.entry(term.clone()).or_default().push(later.len());
             }
+            for key in statement.numbered.keys() {
+                by_number.entry(key).or_default().push(later.len());
+            }
+            later.push(place);
         }
         let (mut asked, mut named) = (BTreeSet::new(), BTreeSet::new());
         for statement in Said::of(question).statements {
@@ -93,8 +139,7 @@ impl Changes {
                     answers.clear();
                     most = words;
                 }
-                let terms = statement.terms.len();
-                answers.push(Place { text, at, terms });
+                answers.push(Place { text, at });
             }
         }
         Self {
@@ -121,15 +166,24 @@ impl Changes {
         let words = |part: &Statement| part.terms.intersection(&self.asked).count();
         let most = parts().map(words).max().unwrap_or_default();
         let changes = parts().filter_map(|part| {
-            let place = self.newest(text, part)?;
+            let (place, why) = self.newest(text, part)?;
             let later = self.statement(place)?;
             Some(Change {
+                changed: part,
                 by: place.text,
-                statement: later.text.as_str(),
+                statement: later,
+                why,
                 is_asked: words(part) == most && !self.names_only(part, later),
             })
         });
         changes.collect()
+    }
+
+    /// Returns the indexes in `later` of the statements that share a content word with a statement.
+    fn sharing(&self, statement: &Statement) -> BTreeSet<usize> {
+        let terms = statement.terms.iter();
+        let places = terms.filter_map(|term| self.by_term.get(term));
+        places.flatten().copied().collect()
     }
 
     /// Returns the index of the last text that answers the question with other values than the text with index `text`.
@@ -149,7 +203,7 @@ impl Changes {
                 !later.asks
                     && !self.names_only(earlier, later)
                     && !are_apart(earlier, later, &self.compounds)
-                    && renumbers(earlier, later, false) != Some(false)
+                    && !matches!(renumbered(earlier, later, false), Renumbered::Unchanged)
                     && values.any(|(kind, before)| {
                         let after = later.values.get(kind);
                         after.is_some_and(|after| after.is_disjoint(before))
@@ -168,75 +222,56 @@ impl Changes {
     }
 
     /// Returns the position of the last change of a statement. Follows changes of changes.
-    fn newest(&self, text: usize, statement: &Statement) -> Option<Place> {
+    fn newest(&self, text: usize, statement: &Statement) -> Option<(Place, Why)> {
         let first = statement;
-        let mut newest: Option<Place> = None;
+        let mut newest = None;
         let (mut text, mut statement) = (text, statement);
-        while let Some(place) = self.change(text, statement) {
+        while let Some((place, why)) = self.change(text, statement) {
             let next = self.statement(place)?;
             // An intermediate change may leave open which thing it is about. The last change must still fit the first
             // statement.
             let others = are_apart(first, next, &self.compounds)
-                || renumbers(first, next, false) == Some(false);
+                || matches!(renumbered(first, next, false), Renumbered::Unchanged);
             if newest.is_some() && others {
                 break;
             }
-            newest = Some(place);
+            newest = Some((place, why));
             (text, statement) = (place.text, next);
         }
         newest
     }
 
     /// Returns the position of the last statement that directly changes this one.
-    fn change(&self, text: usize, earlier: &Statement) -> Option<Place> {
+    fn change(&self, text: usize, earlier: &Statement) -> Option<(Place, Why)> {
         if !earlier.is_claim() {
             return None;
         }
-        let mut shared: BTreeMap<usize, usize> = BTreeMap::new();
-        for at in earlier
-            .terms
-            .iter()
-            .flat_map(|term| self.by_term.get(term))
-            .flatten()
-        {
-            *shared.entry(*at).or_default() += 1;
-        }
+        let mut shared = self.sharing(earlier);
         let keys = earlier.numbered.keys();
         let numbered = keys.iter().filter_map(|key| self.by_number.get(key));
-        for at in numbered.flatten() {
-            shared.entry(*at).or_default();
-        }
+        shared.extend(numbered.flatten());
         if earlier.numbered.has_numbers() {
             // A sentence such as `make that 30` need not have a word of the one before it.
             let first = self.later.partition_point(|place| place.text <= text);
             let next = self.later.iter().enumerate().skip(first);
             let next = next.take_while(|(_, place)| place.text == text + 1);
-            for (at, _) in next {
-                shared.entry(at).or_default();
-            }
+            shared.extend(next.map(|(at, _)| at));
         }
-        shared.into_iter().rev().find_map(|(at, shared)| {
-            let place = self
-                .later
-                .get(at)
-                .copied()
-                .filter(|place| place.text > text)?;
+        shared.into_iter().rev().find_map(|at| {
+            let place = self.later.get(at).copied();
+            let place = place.filter(|place| place.text > text)?;
             let later = self.statement(place)?;
-            let is_short = earlier.terms.len().max(place.terms) <= 2;
-            let is_next =
-                place.text == text + 1 && self.is_short(text) && self.is_short(place.text);
-            let changes = match renumbers(earlier, later, is_next) {
-                Some(changes) => changes,
-                None => (shared >= 2 || is_short) && corrects(earlier, later, &self.compounds),
-            };
-            changes.then_some(place)
+            let is_next = place.text == text + 1 && self.are_next(text);
+            let why = change(earlier, later, &self.compounds, is_next)?;
+            Some((place, why))
         })
     }
 
-    /// Returns whether a text is so short that each of its statements is next to those of the text after it.
-    fn is_short(&self, text: usize) -> bool {
-        let said = self.said.get(text);
-        said.is_some_and(|said| said.statements.len() <= SHORT)
+    /// Returns whether a text and the one after it are so short that their statements are next to each other.
+    fn are_next(&self, text: usize) -> bool {
+        let is_short = |said: &Said| said.statements.len() <= SHORT;
+        let next = self.said.get(text + 1);
+        self.said.get(text).is_some_and(is_short) && next.is_some_and(is_short)
     }
 
     fn statement(&self, place: Place) -> Option<&Statement> {

@@ -2,7 +2,7 @@
 
 /// Kind of a word, by its characters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum WordKind {
+pub enum WordKind {
     /// A word of letters, digits and their marks, in a script with spaces between words.
     Spaced,
     /// A run of characters in a script without spaces between words, or with particles joined to the words.

@@ -19,9 +19,9 @@ use std::ops::Range;
 use crate::fold::fold_case;
 use chars::kind_of;
 
-pub(crate) use chars::WordKind;
-pub(crate) use language::Language;
-pub(crate) use lists::{WordLists, is_stop_word};
+pub use chars::WordKind;
+pub use language::Language;
+pub use lists::{WordLists, is_stop_word};
 
 /// Endings after an apostrophe that are dropped.
 const ENDINGS: [&str; 7] = ["s", "t", "d", "m", "ll", "re", "ve"];
@@ -46,15 +46,15 @@ fn shortened(word: &str) -> String {
 
 /// A word in a text, as a byte range.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Word {
+pub struct Word {
     /// Byte range of the word in the text.
-    pub(crate) range: Range<usize>,
+    pub range: Range<usize>,
     /// Kind of the word, by its characters.
-    pub(crate) kind: WordKind,
+    pub kind: WordKind,
 }
 
 /// Calls `f` with each word of a text, in order.
-pub(crate) fn visit_words(text: &str, f: &mut dyn FnMut(Word)) {
+pub fn visit_words(text: &str, f: &mut dyn FnMut(Word)) {
     let mut open: Option<Word> = None;
     let mut apostrophe_at = None;
     let mut close = |word: Word, apostrophe: Option<usize>| {
@@ -100,7 +100,7 @@ const PIECE: usize = 1 << 16;
 
 /// Splits a long text into pieces, and returns each with its byte offset. A piece ends before a line break or a space,
 /// so that no word is split.
-pub(crate) fn pieces(text: &str) -> impl Iterator<Item = (usize, &str)> {
+pub fn pieces(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let mut begin = 0;
     std::iter::from_fn(move || {
         let rest = text.get(begin..).filter(|rest| !rest.is_empty())?;
@@ -115,21 +115,21 @@ pub(crate) fn pieces(text: &str) -> impl Iterator<Item = (usize, &str)> {
 
 /// Turns words into the terms by which a search finds them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Tokenizer {
+pub struct Tokenizer {
     /// Whether irregular and short forms are replaced by their usual forms.
-    pub(crate) usual_forms: bool,
+    pub usual_forms: bool,
 }
 
 impl Tokenizer {
     /// Tokenizer for the mode `Prose` and for indexes.
-    pub(crate) const RANKING: Self = Self { usual_forms: true };
+    pub const RANKING: Self = Self { usual_forms: true };
 
     /// Tokenizer for the mode `Words`.
-    pub(crate) const WORDS: Self = Self { usual_forms: false };
+    pub const WORDS: Self = Self { usual_forms: false };
 
     /// Calls `f` with the byte range and text of each term in a text that is searched. A word in a script without
     /// spaces has a term for each character and for each pair of neighbouring characters.
-    pub(crate) fn visit_text(self, text: &str, f: &mut dyn FnMut(Range<usize>, String)) {
+    pub fn visit_text(self, text: &str, f: &mut dyn FnMut(Range<usize>, String)) {
         visit_words(text, &mut |word| {
             if word.kind == WordKind::Unspaced {
                 self.visit_characters(text, &word, f);
@@ -142,7 +142,7 @@ impl Tokenizer {
 
     /// Calls `f` with each term of a word in a script without spaces: first its characters, then its pairs of
     /// neighbouring characters.
-    pub(crate) fn visit_characters(
+    pub fn visit_characters(
         self,
         text: &str,
         word: &Word,
@@ -155,7 +155,7 @@ impl Tokenizer {
 
     /// Calls `f` with the byte range and text of each term in a query. A text that contains a word of the query
     /// contains all terms of this word.
-    pub(crate) fn visit_query(self, text: &str, f: &mut dyn FnMut(Range<usize>, String)) {
+    pub fn visit_query(self, text: &str, f: &mut dyn FnMut(Range<usize>, String)) {
         visit_words(text, &mut |word| {
             if word.kind == WordKind::Unspaced {
                 let starts = starts(text, &word);
@@ -171,7 +171,7 @@ impl Tokenizer {
     /// Returns the possible first ASCII characters, in lower case, of words with these terms. Words that begin with
     /// another character are not covered. The rules for English change only the endings of words, and no words of one
     /// letter.
-    pub(crate) fn first_letters(self, terms: &[String]) -> Vec<u8> {
+    pub fn first_letters(self, terms: &[String]) -> Vec<u8> {
         let of_terms = terms.iter().filter_map(|term| term.bytes().next());
         let mut first: Vec<u8> = of_terms.collect();
         if self.usual_forms {
@@ -188,7 +188,7 @@ impl Tokenizer {
     }
 
     /// Returns the term of a word in a script with spaces, or of a pictograph.
-    pub(crate) fn term(self, word: &str) -> String {
+    pub fn term(self, word: &str) -> String {
         let folded = fold_case(word);
         if folded.len() > LONGEST_TERM {
             return shortened(&folded);

@@ -1,0 +1,612 @@
+//! Detects later statements that contradict earlier statements about the same thing.
+//!
+//! The method uses no model. It compares sentences, or the parts of a sentence that each contain a value. Two
+//! statements are about the same thing if they share most of their content words and do not name different things. They
+//! name different things if each contains another word of a group that never means the same (`start`, `end`), or if one
+//! contains a compound (`argument names`) and the other only one word of it. Nor are they if a word that both have belongs to
+//! another word in each (`staging key` and `production key`, `function names` and `function arguments`). A number in the subject (`tier 2`) names
+//! a thing, too: [`NumberedSentence`](crate::NumberedSentence) says which numbers name and which are values. The later
+//! statement must also contain another value in the same place, or a phrase with which people correct themselves, change
+//! a decision or drop a plan.
+//! The phrases are data (`cues.txt`), in English, German, French, Spanish, Russian, Chinese, Japanese and Korean.
+//! Precision is more important than recall, because a false change costs trust.
+
+mod changes;
+mod compounds;
+mod cues;
+mod statement;
+mod values;
+
+use crate::NumberedRelation;
+pub use changes::{Change, Changes, Said};
+use compounds::Compounds;
+use statement::SAME_SUBJECT;
+pub use statement::Statement;
+use values::ValueKind;
+
+/// Minimum share of the shorter statement's content words that both statements contain, in percent. Does not apply
+/// if both a new value and a phrase of correction show that one statement corrects the other.
+const SAME_STATEMENT: usize = 75;
+
+/// Minimum share of the longer statement's content words that both statements contain, in percent.
+const SAME_LENGTH: usize = 60;
+
+/// Minimum share of the longer statement's content words that both statements contain, in percent, if the later
+/// statement has another value.
+const SAME_LENGTH_OF_VALUES: usize = 40;
+
+/// Returns the number of content words that two statements share, and the number of content words of the shorter
+/// statement.
+fn share(earlier: &Statement, later: &Statement) -> (usize, usize) {
+    let shared = earlier.terms.intersection(&later.terms).count();
+    (shared, earlier.terms.len().min(later.terms.len()).max(1))
+}
+
+/// Returns whether two statements name different things.
+fn are_apart(earlier: &Statement, later: &Statement, compounds: &Compounds) -> bool {
+    let mut lists = earlier.apart.iter();
+    let others = lists.any(|(list, things)| {
+        let other = later.apart.get(list);
+        other.is_some_and(|other| things.is_disjoint(other))
+    });
+    others || compounds.are_apart(earlier, later)
+}
+
+/// Returns whether two statements name different things, or the words that they share belong to different words.
+fn have_other_subjects(earlier: &Statement, later: &Statement, compounds: &Compounds) -> bool {
+    are_apart(earlier, later, compounds)
+        || contrast(earlier, later)
+        || has_other_head(earlier, later)
+        || has_other_head(later, earlier)
+}
+
+/// Returns whether a word that both have belongs to another noun in `one`: `function arguments`, but `function names` in the
+/// other.
+fn has_other_head(one: &Statement, other: &Statement) -> bool {
+    one.neighbours.iter().any(|(part, head)| {
+        let others = || other.neighbours.iter().filter(|(same, _)| same == part);
+        !other.terms.contains(head)
+            && others().next().is_some()
+            && !others().any(|pair| one.neighbours.contains(pair))
+    })
+}
+
+/// Returns whether the subjects contrast: each has a word that the other lacks, directly before the same word, as in `the
+/// staging key` and `the production key`.
+fn contrast(one: &Statement, other: &Statement) -> bool {
+    let own = |pair: &(String, String)| !other.terms.contains(&pair.0);
+    let others = |pair: &(String, String)| !one.terms.contains(&pair.0);
+    let mut pairs = one.neighbours.iter().filter(|pair| own(pair));
+    pairs.any(|pair| {
+        let mut same = other.neighbours.iter().filter(|pair| others(pair));
+        same.any(|same| same.1 == pair.1)
+    })
+}
+
+/// Why a later statement changes an earlier one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Why {
+    /// It sets another value.
+    Value {
+        /// The value, as the later statement writes it. `None` if only numbers show the change, and the new value is none.
+        value: Option<String>,
+        /// Whether it is the value of only a part of what the earlier statement is about.
+        in_part: bool,
+    },
+    /// It says something else instead of the earlier statement.
+    Instead,
+    /// It drops the earlier statement, such as a plan.
+    Dropped,
+    /// It says the opposite.
+    Opposite,
+}
+
+/// Whether the numbers of two statements show a change.
+enum Renumbered {
+    /// They do not decide it.
+    Open,
+    /// Both statements hold. Only the first part of a sentence can be changed by numbers.
+    Unchanged,
+    Changed(Why),
+}
+
+/// Compares the numbers of two statements. `is_next` says whether the later text directly follows the earlier one.
+fn renumbered(earlier: &Statement, later: &Statement, is_next: bool) -> Renumbered {
+    let (value, in_part) = match later.numbered.relation_to(&earlier.numbered) {
+        NumberedRelation::Unchanged => return Renumbered::Unchanged,
+        NumberedRelation::Changed { value, in_part } => (value, in_part),
+        NumberedRelation::ChangedIfNext { value } if is_next => (Some(value), false),
+        _ => return Renumbered::Open,
+    };
+    let value = value.and_then(|range| later.sentence.get(range));
+    match earlier.leads {
+        true => Renumbered::Changed(Why::Value {
+            value: value.map(str::to_owned),
+            in_part,
+        }),
+        false => Renumbered::Unchanged,
+    }
+}
+
+/// Returns why a later statement changes an earlier one. `None` if it does not. `is_next` says whether the later text
+/// directly follows the earlier one.
+fn change(
+    earlier: &Statement,
+    later: &Statement,
+    compounds: &Compounds,
+    is_next: bool,
+) -> Option<Why> {
+    match renumbered(earlier, later, is_next) {
+        Renumbered::Changed(_) if has_other_name(earlier, later) => None,
+        Renumbered::Changed(why) => Some(why),
+        Renumbered::Unchanged => None,
+        Renumbered::Open => corrects(earlier, later, compounds),
+    }
+}
+
+/// Returns whether the statements have other values of one list, such as two languages.
+fn are_kin(earlier: &Statement, later: &Statement) -> bool {
+    let values = earlier.values.iter();
+    let mut lists = values.filter(|(kind, _)| matches!(kind, ValueKind::Word(_)));
+    lists.any(|(kind, before)| {
+        let after = later.values.get(kind);
+        after.is_some_and(|after| after.is_disjoint(before))
+    })
+}
+
+/// Returns the number of kinds of which a later statement has other values.
+fn replaced_kinds(earlier: &Statement, later: &Statement) -> usize {
+    let values = earlier.values.iter();
+    let both = values.filter_map(|(kind, before)| Some((before, later.values.get(kind)?)));
+    both.filter(|(before, after)| after.is_disjoint(before))
+        .count()
+}
+
+/// Returns whether the statements have other names and also other values of another kind: `orders` that runs version 1, and
+/// `bills` that runs version 2.
+fn has_other_name(earlier: &Statement, later: &Statement) -> bool {
+    let before = earlier.values.get(&ValueKind::Name);
+    let names = before.zip(later.values.get(&ValueKind::Name));
+    names.is_some_and(|(before, after)| after.is_disjoint(before))
+        && replaced_kinds(earlier, later) > 1
+}
+
+/// Returns why a later statement changes an earlier one, judged by their words.
+fn corrects(earlier: &Statement, later: &Statement, compounds: &Compounds) -> Option<Why> {
+    if later.asks || later.example || later.same && !later.strong && !later.drop {
+        return None;
+    }
+    let value = || Why::Value {
+        value: later.new_value(earlier).map(str::to_owned),
+        in_part: false,
+    };
+    let (shared, shorter) = share(earlier, later);
+    let longer = earlier.terms.len().max(later.terms.len());
+    if shared == 0 || shared < 2 && longer > 2 {
+        return None;
+    }
+    let percent = shared * 100 / shorter;
+    let same_subject = percent >= SAME_SUBJECT;
+    // "It is cancelled" contains only the name of the thing.
+    let names_it = later.drop && !later.terms.is_empty() && later.terms.is_subset(&earlier.terms);
+    if !same_subject && !names_it || have_other_subjects(earlier, later, compounds) {
+        return None;
+    }
+    let keeps_value = later.values.is_empty() || later.values == earlier.values;
+    if names_it
+        && keeps_value
+        && shared + later.values.len() >= 2
+        && !earlier.drop
+        && !earlier.negated
+    {
+        return Some(Why::Dropped);
+    }
+    let same_statement = percent >= SAME_STATEMENT && shared >= 2;
+    // Among many statements, only nearly equal ones are about the same thing.
+    let is_near =
+        |length: usize, fewest: usize| shared >= fewest && shared * 100 >= longer * length;
+    // Two values of one list are about the same thing themselves.
+    let kin = usize::from(are_kin(earlier, later));
+    if !is_near(SAME_LENGTH_OF_VALUES, longer.min(2) - kin) {
+        return None;
+    }
+    let mut values = earlier.values.iter();
+    let changed = values.any(|(kind, before)| {
+        let after = later.values.get(kind);
+        after.is_some_and(|after| !after.is_subset(before))
+    });
+    let replaced = match replaced_kinds(earlier, later) {
+        // Values of two kinds differ: it is said of another thing.
+        2.. => return None,
+        kinds => kinds > 0,
+    };
+    let is_more = match later.adding {
+        true => !later.strong,
+        false => earlier.adding,
+    };
+    if is_more && !later.drop {
+        return None;
+    }
+    let subset = later.terms.is_subset(&earlier.terms) || earlier.terms.is_subset(&later.terms);
+    if changed && (later.strong || later.drop)
+        || replaced && later.weak && (same_statement || subset)
+    {
+        return Some(value());
+    }
+    // A rule for one thing has one value.
+    let says_rule = later.rule || earlier.rule && shared >= 3;
+    if replaced && says_rule && same_statement {
+        return Some(value());
+    }
+    // Without a signal phrase, both statements must be about exactly the same thing. One more word may name another
+    // thing.
+    if changed
+        && same_statement
+        && later.terms.is_subset(&earlier.terms)
+        && earlier.sets.iter().any(|(subject, value)| {
+            let other = later.sets.iter().find(|(of, _)| of == subject);
+            other.is_some_and(|(_, other)| other != value)
+        })
+    {
+        return Some(value());
+    }
+    if !same_statement || !is_near(SAME_LENGTH, 3) {
+        return None;
+    }
+    let says_other = !later.terms.is_subset(&earlier.terms);
+    let repeats_value = !earlier.values.is_empty() && earlier.values == later.values;
+    let leaves_out = !earlier.terms.is_subset(&later.terms)
+        || !earlier.values.is_empty() && later.values.is_empty();
+    if later.strong && says_other && !repeats_value && leaves_out {
+        return Some(Why::Instead);
+    }
+    if later.drop && !earlier.drop && !earlier.negated {
+        return Some(Why::Dropped);
+    }
+    (!changed && later.negated != earlier.negated && !earlier.drop).then_some(Why::Opposite)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn replaces(earlier: &str, later: &str) -> bool {
+        let said = vec![Said::of(earlier), Said::of(later)];
+        !Changes::new(said, "").of(0).is_empty()
+    }
+
+    #[test]
+    fn a_later_value_of_the_same_subject_replaces_an_earlier_one() {
+        for (earlier, later) in [
+            (
+                "Start table names with 't_'.",
+                "From now on, begin table names with 'tbl_'.",
+            ),
+            (
+                "End the names of jobs with '_job'.",
+                "For names of jobs, I'd like you to end them with 'Job'.",
+            ),
+            (
+                "The staging server listens on port 8080.",
+                "Correction: the staging server listens on port 9090.",
+            ),
+            (
+                "Use `tabs` for indentation.",
+                "Don't use `tabs` for indentation any more.",
+            ),
+            (
+                "Use snake_case for table names.",
+                "When naming tables, always use CamelCase.",
+            ),
+            (
+                "When filling tables, start the table names with 't_'.",
+                "Start table names with 'tbl_'.",
+            ),
+            (
+                "Start table names with 't_' and end them with '_v'.",
+                "End table names with '_w'.",
+            ),
+            (
+                "変数名は「x_」で始めてください。",
+                "今後、変数名は「y_」で始めてください。",
+            ),
+            (
+                "변수 이름은 'x_'로 시작하세요.",
+                "변수 이름은 'y_'로 시작해 주세요.",
+            ),
+            ("变量名用'x_'开头。", "变量名改成用'y_'开头。"),
+        ] {
+            assert!(replaces(earlier, later), "{earlier} / {later}");
+        }
+    }
+
+    #[test]
+    fn another_subject_and_one_of_several_replace_nothing() {
+        for (earlier, later) in [
+            (
+                "Start table names with 't_'.",
+                "Start column names with 'c_'.",
+            ),
+            ("Start table names with 't_'.", "End table names with '_t'."),
+            (
+                "End table names with '_t'.",
+                "End table column names with '_c'.",
+            ),
+            (
+                "Start table names with 't_'.",
+                "When naming columns, start the names with 'c_'.",
+            ),
+            (
+                "Add the 'audit' trait to all tables.",
+                "Add the 'owner' trait to all tables.",
+            ),
+            ("Import the 'json' module.", "Import the 'csv' module."),
+            (
+                "Please rename the function parse_1 in module 1.",
+                "Please rename the function parse_2 in module 2.",
+            ),
+            (
+                "Rule 3: never change module number 3 alone.",
+                "Rule 4: never change module number 4 alone.",
+            ),
+            ("The test of parse_a fails.", "The test of parse_b fails."),
+            (
+                "関数名は「f_」で始めてください。",
+                "変数名は「v_」で始めてください。",
+            ),
+        ] {
+            assert!(!replaces(earlier, later), "{earlier} / {later}");
+        }
+    }
+
+    #[test]
+    fn what_is_so_now_replaces_what_was_so() {
+        for (earlier, later) in [
+            // Numbers, amounts, dates.
+            (
+                "The mail relay listens on port 2525.",
+                "Sorry, the mail relay listens on port 2526, not 2525.",
+            ),
+            (
+                "The lease lasts 30 minutes.",
+                "The lease now lasts forty-five minutes.",
+            ),
+            (
+                "Workshop costs must stay under €900.",
+                "New limit for workshop costs: keep them below six hundred euros.",
+            ),
+            (
+                "The freeze is planned for 2031-03-04.",
+                "The freeze date moved to April 11.",
+            ),
+            ("The retro is on Monday.", "The retro has moved to Tuesday."),
+            (
+                "The service `orders` runs version 1.4.2.",
+                "The service `orders` runs version 1.5.0 now.",
+            ),
+            // Names, and other words that are values only by their place.
+            (
+                "The default branch is master.",
+                "The default branch is now main.",
+            ),
+            (
+                "Show all times in UTC.",
+                "From now on, show all times in Eastern time.",
+            ),
+            (
+                "Write the changelog in German.",
+                "From now on, write the changelog in French.",
+            ),
+            (
+                "Use tabs for indentation.",
+                "Use spaces for indentation instead.",
+            ),
+            // Names of things, by other words.
+            (
+                "The tool is called KITE-12.",
+                "We are calling the tool HERON-34 now.",
+            ),
+            (
+                "Work goes on in branch topic/kite-1.",
+                "We switched work to branch topic/heron-2; tests come next.",
+            ),
+            (
+                "Never reveal the door code 4411-a.",
+                "Never reveal the new door code 5522-b; the old one is void.",
+            ),
+            (
+                "For job names, I'd like you to start using the prefix 'j_' instead of what I told you before.",
+                "From now on, when you're naming jobs, start the names with 'k_'.",
+            ),
+            // Letter cases, and how firmly a rule is wished.
+            (
+                "Use snake_case for job names.",
+                "I'd like to stress the use of all uppercase for job names.",
+            ),
+            (
+                "In Lua, we always use snake_case for job names.",
+                "From now on, use CamelCase for job names.",
+            ),
+            (
+                "As for the current rules, begin job names with 'j_'.",
+                "Begin job names with 'job_'.",
+            ),
+            (
+                "Whenever you're naming jobs, count them and start the name with 'j_'.",
+                "From now on, start job names with 'k_'.",
+            ),
+            (
+                "End all table column names with '_c'.",
+                "I prefer table column names to end with '_col'.",
+            ),
+            (
+                "Also, when naming the tables themselves, I want you to start the names with 't_'.",
+                "Going forward, I'd like you to start table names with 'tab_'.",
+            ),
+            // The subject by another word, and the form of codes and paths.
+            (
+                "End all names of table columns with '_c'.",
+                "When naming table columns, end the field name with '_col'.",
+            ),
+            (
+                "The gate alarm code is qrs-41 and nobody may write it down.",
+                "Alarm code change: never say tuv-52, the former code no longer opens the door.",
+            ),
+            (
+                "Use imperial units in the summaries.",
+                "Please stick to metric units in the summaries.",
+            ),
+            (
+                "The launch in Lima starts on June 3.",
+                "The launch in Lima is cancelled.",
+            ),
+            (
+                "Der Testserver läuft auf Port 8080.",
+                "Korrektur: Der Testserver läuft auf Port 9090.",
+            ),
+            (
+                "Schreibe alle Berichte auf Deutsch.",
+                "Ab sofort schreibst du alle Berichte auf Englisch.",
+            ),
+            (
+                "試験のポートは8080です。",
+                "試験のポートは8080ではなく9090です。",
+            ),
+            (
+                "報告は日本語で書いてください。",
+                "今後は報告を英語で書いてください。",
+            ),
+            (
+                "시험 서버의 포트는 8080입니다.",
+                "정정: 시험 서버의 포트는 9090입니다.",
+            ),
+        ] {
+            assert!(replaces(earlier, later), "{earlier} / {later}");
+        }
+    }
+
+    #[test]
+    fn what_is_so_of_something_else_replaces_nothing() {
+        for (earlier, later) in [
+            (
+                "The staging relay listens on port 25.",
+                "The production relay listens on port 26 now.",
+            ),
+            (
+                "The store region is eu-3.",
+                "The backup store region is now us-4.",
+            ),
+            (
+                "The timeout for reads is 30 seconds.",
+                "The timeout for writes is now 60 seconds.",
+            ),
+            (
+                "The service `orders` runs version 1.4.2.",
+                "The service `bills` runs version 2.0.1 now.",
+            ),
+            (
+                "The meeting with Rhea is on Monday.",
+                "The meeting with Juno is now on Tuesday.",
+            ),
+            (
+                "Dana Fox is the release approver.",
+                "Lee Chan is now the design reviewer.",
+            ),
+            (
+                "Write the changelog in German.",
+                "From now on, write the tests in French.",
+            ),
+            (
+                "The staging API key is qrs-41.",
+                "The production API key was replaced: it is tuv-52.",
+            ),
+            (
+                "The API key check reads qrs-41.",
+                "The API key store was replaced: it reads tuv-52.",
+            ),
+            (
+                "End all table names with '_t'.",
+                "When naming table columns, make sure to end the names with '_c'.",
+            ),
+            (
+                "When naming table columns, make sure to end the names with '_c'.",
+                "From now on, end all table names with '_t'.",
+            ),
+            ("The login page is slow.", "The login page is ugly."),
+            (
+                "The launch in Lima starts on June 3.",
+                "The launch in Oslo is cancelled.",
+            ),
+            (
+                "We cache sessions in Redis.",
+                "We now keep jobs in Postgres.",
+            ),
+            (
+                "When naming jobs, start the name with 'j_'.",
+                "When naming jobs, end the name with '_j'.",
+            ),
+            (
+                "Schreibe alle Berichte auf Deutsch.",
+                "Ab sofort schreibst du alle Kommentare auf Englisch.",
+            ),
+            (
+                "報告は日本語で書いてください。",
+                "今後は試験を英語で書いてください。",
+            ),
+            (
+                "본점 서버의 포트는 443입니다.",
+                "정정: 시험 서버의 포트는 9090입니다.",
+            ),
+        ] {
+            assert!(!replaces(earlier, later), "{earlier} / {later}");
+        }
+    }
+
+    #[test]
+    fn a_change_says_why() {
+        let why = |earlier: &str, later: &str| {
+            let said = vec![Said::of(earlier), Said::of(later)];
+            let changes = Changes::new(said, "");
+            changes.of(0).first().map(|change| change.why.clone())
+        };
+        let value = |value: &str| {
+            Some(Why::Value {
+                value: Some(value.to_owned()),
+                in_part: false,
+            })
+        };
+        assert_eq!(
+            why(
+                "The server listens on 8080.",
+                "The server `api` now listens on 9090."
+            ),
+            value("9090")
+        );
+        assert_eq!(
+            why(
+                "The launch in Lima starts on June 3.",
+                "The launch in Lima is cancelled."
+            ),
+            Some(Why::Dropped)
+        );
+        assert_eq!(
+            why(
+                "The default branch is master.",
+                "The default branch is now main."
+            ),
+            value("main")
+        );
+        assert_eq!(
+            why(
+                "We run the importer on our own server.",
+                "We do not run the importer on our own server."
+            ),
+            Some(Why::Dropped)
+        );
+        assert_eq!(
+            why("The login page is slow.", "The login page is ugly."),
+            None
+        );
+    }
+}
