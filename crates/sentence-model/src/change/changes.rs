@@ -3,7 +3,8 @@
 use std::collections::{BTreeSet, HashMap};
 
 use super::compounds::Compounds;
-use super::statement::{Reader, Statement};
+use super::sentence::Reader;
+use super::statement::Statement;
 use super::{Renumbered, Why, are_apart, change, renumbered};
 use crate::fold::composed;
 use crate::sentences;
