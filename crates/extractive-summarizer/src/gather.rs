@@ -11,6 +11,7 @@ use crate::item::{
     TYPED_BYTES,
 };
 use crate::listing::split_listing;
+use crate::paragraphs::unwrapped;
 use crate::parse;
 use crate::ran::Ran;
 use crate::results::{self, Calls};
@@ -18,7 +19,7 @@ use crate::shell;
 use crate::source::Source;
 use crate::standing;
 use crate::tasks;
-use crate::text::{clip, is_decision, is_nod, is_step, sentences, squeeze, unwrapped, verbatim};
+use crate::text::{clip, is_decision, is_nod, is_step, sentences, squeeze, verbatim};
 use crate::tool_call::Call;
 use sentence_model::is_unspaced;
 

@@ -6,9 +6,10 @@ use token_estimate::TokenEstimator;
 
 use crate::force::is_small_talk;
 use crate::item::{Item, Kind, PASTED, RULE, TYPED, VALUED};
+use crate::names::has_name;
 use crate::news::News;
 use crate::print::{MORE, add_note, beginning};
-use crate::text::{has_name, is_directive, is_fence, line_sentences, reads_as_code};
+use crate::text::{is_directive, is_fence, line_sentences, reads_as_code};
 
 /// Factor by which the value of a line of code is below that of a sentence.
 pub(crate) const CODE: u64 = 4;

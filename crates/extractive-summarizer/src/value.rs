@@ -4,11 +4,12 @@
 use crate::force::is_small_talk;
 use crate::item::{ASKED, Item, Kind, PASTED, RULE, TYPED, VALUED, is_mark};
 use crate::ledger::LISTED_ERROR;
+use crate::names::has_name;
 use crate::print::{ARROW, DETAIL, said};
 use crate::rank::Topic;
 use crate::results::REFUSAL;
 use crate::shell::is_look;
-use crate::text::{has_name, is_decision, is_directive, is_fence, is_step};
+use crate::text::{is_decision, is_directive, is_fence, is_step};
 use sentence_model::is_unspaced;
 
 /// Number of letters and digits from which a user's message has its full value. A shorter message, such as `thanks` or
