@@ -2,14 +2,17 @@
 //!
 //! The method uses no model. It compares sentences, or the parts of a sentence that each contain a value. Two
 //! statements are about the same thing if they share most of their content words and do not name different things. They
-//! name different things if each contains another word of a group that never means the same (`start`, `end`), or if one
-//! contains a compound (`argument names`) and the other only one word of it. Nor are they if a word that both have belongs to
-//! another word in each (`staging key` and `production key`, `function names` and `function arguments`). A number in the subject (`tier 2`) names
-//! a thing, too: [`NumberedSentence`](crate::NumberedSentence) says which numbers name and which are values. The later
-//! statement must also contain another value in the same place, or a phrase with which people correct themselves, change
-//! a decision or drop a plan.
-//! The phrases are data (`cues.txt`), in English, German, French, Spanish, Russian, Chinese, Japanese and Korean.
-//! Precision is more important than recall, because a false change costs trust.
+//! name different things in these cases:
+//!
+//! - Each contains another word of a group that never means the same (`start`, `end`).
+//! - One contains a compound (`argument names`), and the other only one word of it.
+//! - A word that both contain belongs to another word in each: `staging key` and `production key`, `function names` and
+//!   `function arguments`.
+//! - Another number names the thing (`tier 2`). [`NumberedSentence`](crate::NumberedSentence) decides which numbers do.
+//!
+//! The later statement must also contain another value in the same place, or a phrase with which people correct themselves,
+//! change a decision or drop a plan. The phrases are data (`cues.txt`), in English, German, French, Spanish, Russian,
+//! Chinese, Japanese and Korean. Precision is more important than recall, because a false change costs trust.
 
 mod changes;
 mod compounds;
@@ -63,8 +66,8 @@ fn have_other_subjects(earlier: &Statement, later: &Statement, compounds: &Compo
         || has_other_head(later, earlier)
 }
 
-/// Returns whether a word that both have belongs to another noun in `one`: `function arguments`, but `function names` in the
-/// other.
+/// Returns whether a word that both have is followed by a word in `one` that `other` lacks: `function arguments`, but `function
+/// names` in the other.
 fn has_other_head(one: &Statement, other: &Statement) -> bool {
     one.neighbours.iter().any(|(part, head)| {
         let others = || other.neighbours.iter().filter(|(same, _)| same == part);
@@ -224,9 +227,10 @@ fn corrects(earlier: &Statement, later: &Statement, compounds: &Compounds) -> Op
         2.. => return None,
         kinds => kinds > 0,
     };
-    let is_more = match later.adding {
-        true => !later.strong,
-        false => earlier.adding,
+    let is_more = if later.adding {
+        !later.strong
+    } else {
+        earlier.adding
     };
     if is_more && !later.drop {
         return None;
@@ -244,19 +248,27 @@ fn corrects(earlier: &Statement, later: &Statement, compounds: &Compounds) -> Op
     }
     // Without a signal phrase, both statements must be about exactly the same thing. One more word may name another
     // thing.
-    if changed
-        && same_statement
-        && later.terms.is_subset(&earlier.terms)
-        && earlier.sets.iter().any(|(subject, value)| {
-            let other = later.sets.iter().find(|(of, _)| of == subject);
-            other.is_some_and(|(_, other)| other != value)
-        })
-    {
+    let is_exact = same_statement && later.terms.is_subset(&earlier.terms);
+    if changed && is_exact && sets_other_value(earlier, later) {
         return Some(value());
     }
     if !same_statement || !is_near(SAME_LENGTH, 3) {
         return None;
     }
+    takes_back(earlier, later, changed)
+}
+
+/// Returns whether both statements set a value of the same subject, and the values differ.
+fn sets_other_value(earlier: &Statement, later: &Statement) -> bool {
+    earlier.sets.iter().any(|(subject, value)| {
+        let other = later.sets.iter().find(|(of, _)| of == subject);
+        other.is_some_and(|(_, other)| other != value)
+    })
+}
+
+/// Returns why a later statement about the same thing takes an earlier one back, other than by a new value. `changed` is
+/// whether its values differ.
+fn takes_back(earlier: &Statement, later: &Statement, changed: bool) -> Option<Why> {
     let says_other = !later.terms.is_subset(&earlier.terms);
     let repeats_value = !earlier.values.is_empty() && earlier.values == later.values;
     let leaves_out = !earlier.terms.is_subset(&later.terms)

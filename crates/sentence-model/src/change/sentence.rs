@@ -348,7 +348,7 @@ impl<'t> Sentence<'t> {
         statement
     }
 
-    /// Returns whether a part adds a value to others. A phrase such as `include` does not count if a joint stands between it
+    /// Returns whether a part adds a value to others. A phrase such as `include` does not count if a joint is between it
     /// and the first value, because another verb may follow: `include a digit and start it with 'x'`.
     fn adds(&self, part: &Range<usize>) -> bool {
         let value = self.values_in(part).next();

@@ -51,7 +51,7 @@ pub struct Statement {
     pub(super) adding: bool,
     /// The numbers of its sentence.
     pub(super) numbered: Arc<NumberedSentence>,
-    /// Whether it stands for its sentence where the numbers of sentences are compared.
+    /// Whether no statement before it in its sentence has a value. The numbers of a sentence belong to this statement.
     pub(super) leads: bool,
 }
 
